@@ -1,0 +1,97 @@
+"""The family of exceptions: what the world did to us.
+
+A caller's own mistake (a wrong argument type, a negative limit) raises a builtin exception.
+What comes from files, other programs and people is one of these::
+
+    BranchlineError
+    ├── NotASession          nothing in this file is a session (or the format is known and unsupported)
+    ├── ReadOnly             the session may be read but not appended to, and why
+    ├── EntryNotFound        no entry with this id (also a LookupError)
+    ├── SessionNotFound      no session with this id, prefix or title (also a LookupError)
+    ├── Ambiguous            several sessions or entries answer to this prefix
+    ├── InvalidId            an id that cannot be a file name or is malformed (also a ValueError)
+    ├── NotSupported         the file's format cannot hold this; says what can be done instead
+    └── LogError             the log could not do what was asked
+        ├── NotSaved         an append failed and was rolled back; nothing was written
+        ├── LockTimeout      somebody else holds the lock; says who and since when
+        ├── LogShrank        the file is shorter than what was read before
+        ├── LogReplaced      another file lies at this path now
+        └── LogGone          the file was deleted while open
+
+Messages say what was being done to what, and where there is one, the way out.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "Ambiguous",
+    "BranchlineError",
+    "EntryNotFound",
+    "InvalidId",
+    "LockTimeout",
+    "LogError",
+    "LogGone",
+    "LogReplaced",
+    "LogShrank",
+    "NotASession",
+    "NotSaved",
+    "NotSupported",
+    "ReadOnly",
+    "SessionNotFound",
+]
+
+
+class BranchlineError(Exception):
+    """Anything that branchline raises about the world outside it."""
+
+
+class NotASession(BranchlineError):
+    """The file holds no session that we can read."""
+
+
+class ReadOnly(BranchlineError):
+    """The session can be read, but nothing may be appended to it."""
+
+
+class EntryNotFound(BranchlineError, LookupError):
+    """There is no entry with this id."""
+
+
+class SessionNotFound(BranchlineError, LookupError):
+    """There is no session with this id, prefix or title."""
+
+
+class Ambiguous(BranchlineError):
+    """More than one session or entry answers to what was asked for."""
+
+
+class InvalidId(BranchlineError, ValueError):
+    """An id that must not be used, for example because it would be a path."""
+
+
+class NotSupported(BranchlineError):
+    """The format of this file cannot hold what was asked for."""
+
+
+class LogError(BranchlineError):
+    """The log could not do what was asked."""
+
+
+class NotSaved(LogError):
+    """An append failed and was rolled back: the file is as it was before."""
+
+
+class LockTimeout(LogError):
+    """Somebody else holds the lock."""
+
+
+class LogShrank(LogError):
+    """The file is shorter than what was read from it before."""
+
+
+class LogReplaced(LogError):
+    """Another file lies at this path now."""
+
+
+class LogGone(LogError):
+    """The file was deleted while it was open."""
