@@ -1,0 +1,152 @@
+"""Lines into records and records into lines.
+
+``decode_entry`` never fails on a JSON object: what it cannot type, it keeps as Unknown. The encoders write
+the keys in the order in which pi writes them, so that files of both programs look alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from branchline.entries import blocks, jsontext, lenient, messages, records
+
+__all__ = [
+    "decode_entry",
+    "decode_header",
+    "encode_entry",
+    "encode_header",
+    "entry_fields",
+    "message_fields",
+]
+
+_strict_entry: Callable[[bytes | memoryview], records.Entry] = msgspec.json.Decoder(records.KnownEntry).decode
+
+
+def decode_entry(line: bytes | memoryview) -> records.Entry:
+    """The record of one line. ValueError when the line is no JSON object."""
+    try:
+        return _strict_entry(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    fields = jsontext.loads(line)
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")
+    return lenient.entry_from_fields(fields)
+
+
+def decode_header(line: bytes | memoryview) -> records.Header | None:
+    """The header in this line, or None when the line is something else."""
+    try:
+        fields = jsontext.loads(line)
+    except ValueError:
+        return None
+    return header_from_fields(fields)
+
+
+def header_from_fields(fields: Any) -> records.Header | None:
+    """The header in this JSON value: an object of type ``session`` with an id."""
+    if (
+        not isinstance(fields, dict)
+        or fields.get("type") != "session"
+        or not isinstance(fields.get("id"), str)
+    ):
+        return None
+
+    def text(key: str) -> str | None:
+        value = fields.get(key)
+        return value if isinstance(value, str) else None
+
+    version = fields.get("version", 1)
+    metadata = fields.get("metadata")
+    return records.Header(
+        id=fields["id"],
+        version=version if isinstance(version, int) and not isinstance(version, bool) else 1,
+        timestamp=text("timestamp") or "",
+        cwd=text("cwd") or "",
+        parent_session=text("parentSession"),
+        metadata=metadata if isinstance(metadata, dict) else None,
+    )
+
+
+def encode_header(header: records.Header) -> bytes:
+    """The header as a line, newline included."""
+    fields: dict[str, Any] = {
+        "type": "session",
+        "version": header.version,
+        "id": header.id,
+        "timestamp": header.timestamp,
+        "cwd": header.cwd,
+    }
+    if header.parent_session is not None:
+        fields["parentSession"] = header.parent_session
+    if header.metadata is not None:
+        fields["metadata"] = header.metadata
+    return jsontext.dumps(fields) + b"\n"
+
+
+def encode_entry(entry: records.Entry) -> bytes:
+    """A new entry as a line, newline included. Lines that were read are copied, never encoded again."""
+    return jsontext.dumps(entry_fields(entry)) + b"\n"
+
+
+def entry_fields(entry: records.Entry) -> dict[str, Any]:
+    """The JSON object of an entry, keys in the order of the format."""
+    common: dict[str, Any] = {"id": entry.id, "parentId": entry.parent, "timestamp": entry.timestamp}
+    match entry:
+        case records.Unknown():
+            rest = {k: v for k, v in entry.fields.items() if k not in common and k != "type"}
+            return {"type": entry.type, **common, **rest}
+        case records.Damaged():
+            raise ValueError(f"{entry.id} is damaged; only its bytes can be copied")
+        case records.MessageEntry():
+            return {"type": entry.type, **common, "message": message_fields(entry.message)}
+        case records.Custom():
+            own = {"customType": entry.custom_type, "data": entry.data}
+            return {"type": entry.type, **_present(own), **common}
+        case records.CustomMessage():
+            own = {
+                "customType": entry.custom_type,
+                "content": _content_fields(entry.content),
+                "display": entry.display,
+                "details": entry.details,
+            }
+            return {"type": entry.type, **_present(own), **common}
+        case records.ContextEdit():
+            replacement = entry.replacement
+            edit = None if replacement is None else {"content": _content_fields(replacement.content)}
+            return {"type": entry.type, **common, "targetId": entry.target, "replacement": edit}
+        case records.Leaf():
+            return {"type": entry.type, **common, "targetId": entry.target}
+        case records.SessionInfo():
+            return {"type": entry.type, **common, "name": entry.name}
+        case _:
+            fields = msgspec.to_builtins(entry)
+            own = {key: value for key, value in fields.items() if key not in common and key != "type"}
+            return {"type": entry.type, **common, **own}
+
+
+def message_fields(message: messages.Message) -> dict[str, Any]:
+    """The JSON object of a message, keys in the order of the format."""
+    if isinstance(message, messages.UnknownMessage):
+        return message.fields
+    fields: dict[str, Any] = msgspec.to_builtins(message)
+    content = getattr(message, "content", None)
+    if isinstance(content, tuple):
+        fields["content"] = _content_fields(content)
+    return fields
+
+
+def _content_fields(content: messages.Content) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    return [
+        block.fields if isinstance(block, blocks.UnknownBlock) else msgspec.to_builtins(block)
+        for block in content
+    ]
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None and value is not msgspec.UNSET}

@@ -1,0 +1,57 @@
+"""JSON text in and out, where one parser alone would lose something.
+
+msgspec is fast and strict: it refuses lone surrogates, NaN, numbers beyond its range, and deep nesting.
+Agents do write such things, so the standard library reads what msgspec will not. Only what neither can
+read is an error (:class:`ValueError`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+__all__ = ["dumps", "loads"]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def _integer(digits: str) -> int | float:
+    # Python refuses very long integers; their size is all that a view needs, the line keeps the digits.
+    try:
+        return int(digits)
+    except ValueError:
+        return -math.inf if digits.startswith("-") else math.inf
+
+
+_lenient = json.JSONDecoder(parse_int=_integer)
+
+
+def loads(text: bytes | memoryview) -> Any:
+    """Decode one JSON value from UTF-8; invalid bytes become replacement characters."""
+    try:
+        return _decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        value, end = _lenient.raw_decode(string := bytes(text).decode("utf-8", "replace").strip(" \t\r\n"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if end != len(string):
+        raise ValueError(f"more than one value, the first ends at character {end}")
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    r"""Encode compactly, non-ASCII as it is, lone surrogates as ``\udXXX``, as JavaScript programs write."""
+    try:
+        return _encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        text = json.dumps(
+            msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        )
+        # Python's name for a lone surrogate is JSON's escape for it.
+        return text.encode("utf-8", "backslashreplace")

@@ -1,0 +1,244 @@
+"""The header and the entries of a session, one frozen record per type.
+
+These are views: the bytes of a line are the truth, and a record that was read is never written back.
+``id`` and ``parent`` of a record that comes from a session are the keys of its tree, which differ from
+what the line says only where the line is damaged, repeated or older than version 2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from branchline.entries.messages import Content, Message, Number, StoredMessage, SystemMessage, Usage
+
+if TYPE_CHECKING:
+    AnyMessage = Message
+else:
+    AnyMessage = StoredMessage
+
+__all__ = [
+    "CONVERSATION",
+    "SIDE",
+    "BranchSummary",
+    "Compaction",
+    "ContextEdit",
+    "Custom",
+    "CustomMessage",
+    "Damaged",
+    "Entry",
+    "Header",
+    "Label",
+    "Leaf",
+    "MessageEntry",
+    "ModelChange",
+    "Replacement",
+    "SessionInfo",
+    "ThinkingLevelChange",
+    "Unknown",
+    "UsageEntry",
+]
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The first line of a session. It is not part of the tree."""
+
+    id: str
+    version: int = 1
+    timestamp: str = ""
+    cwd: str = ""
+    parent_session: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class _Entry(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    tag_field="type",
+    gc=False,
+    rename={
+        "parent": "parentId",
+        "thinking_level": "thinkingLevel",
+        "model_id": "modelId",
+        "first_kept": "firstKeptEntryId",
+        "tokens_before": "tokensBefore",
+        "from_hook": "fromHook",
+        "system_message": "systemMessage",
+        "retained_tail": "retainedTail",
+        "from_id": "fromId",
+        "custom_type": "customType",
+        "target": "targetId",
+    },
+):
+    """What all entries share."""
+
+    type: ClassVar[str]
+    id: str
+    parent: str | None = None
+    timestamp: str = ""
+
+
+class MessageEntry(_Entry, frozen=True, kw_only=True, tag="message"):
+    type: ClassVar[str] = "message"
+    message: AnyMessage
+
+
+class ThinkingLevelChange(_Entry, frozen=True, kw_only=True, tag="thinking_level_change"):
+    type: ClassVar[str] = "thinking_level_change"
+    thinking_level: str
+
+
+class ModelChange(_Entry, frozen=True, kw_only=True, tag="model_change"):
+    type: ClassVar[str] = "model_change"
+    provider: str
+    model_id: str
+
+
+class Compaction(_Entry, frozen=True, kw_only=True, tag="compaction"):
+    """Stands for everything before ``first_kept``; its own id there means that nothing is kept.
+
+    ``retained_tail`` is an older way to say what is kept: messages that follow the summary.
+    """
+
+    type: ClassVar[str] = "compaction"
+    summary: str
+    first_kept: str | None = None
+    tokens_before: Number | None = None
+    details: Any = None
+    usage: Usage | None = None
+    from_hook: bool | None = None
+    system_message: SystemMessage | None = None
+    retained_tail: tuple[AnyMessage, ...] | None = None
+
+
+class BranchSummary(_Entry, frozen=True, kw_only=True, tag="branch_summary"):
+    """What happened on a branch that was left; hangs where the new branch goes on.
+
+    Never use ``from_id`` for structure: some programs store the branch that was left, others the destination.
+    """
+
+    type: ClassVar[str] = "branch_summary"
+    from_id: str | None = None
+    summary: str
+    details: Any = None
+    usage: Usage | None = None
+    from_hook: bool | None = None
+
+
+class Custom(_Entry, frozen=True, kw_only=True, tag="custom"):
+    """Data that an extension keeps in the session; the model never sees it."""
+
+    type: ClassVar[str] = "custom"
+    custom_type: str
+    data: Any = None
+
+
+class CustomMessage(_Entry, frozen=True, kw_only=True, tag="custom_message"):
+    """What an extension says in the conversation; ``display`` false hides it from the person only."""
+
+    type: ClassVar[str] = "custom_message"
+    custom_type: str
+    content: Content
+    display: bool | msgspec.UnsetType = msgspec.UNSET
+    details: Any = None
+
+
+class Label(_Entry, frozen=True, kw_only=True, tag="label"):
+    """Names one entry; absent or empty takes the name away."""
+
+    type: ClassVar[str] = "label"
+    target: str
+    label: str | None = None
+
+
+class SessionInfo(_Entry, frozen=True, kw_only=True, tag="session_info"):
+    """The title of the session; empty takes it away."""
+
+    type: ClassVar[str] = "session_info"
+    name: str
+
+
+class Replacement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    content: Content
+
+
+class ContextEdit(_Entry, frozen=True, kw_only=True, tag="context_edit"):
+    """Changes what the model sees of the target: other content, or (``None``) nothing. History stays."""
+
+    type: ClassVar[str] = "context_edit"
+    target: str
+    replacement: Replacement | None = None
+
+
+class UsageEntry(_Entry, frozen=True, kw_only=True, tag="usage"):
+    """Tokens that were spent outside an answer, for example to keep a cache warm."""
+
+    type: ClassVar[str] = "usage"
+    kind: str
+    provider: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    note: str | None = None
+
+
+class Leaf(_Entry, frozen=True, kw_only=True, tag="leaf"):
+    """The position moved to ``target`` (``None``: before the first entry)."""
+
+    type: ClassVar[str] = "leaf"
+    target: str | None = None
+
+
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of a type that we do not know, or whose fields are not what that type has."""
+
+    type: str
+    id: str
+    parent: str | None = None
+    timestamp: str = ""
+    fields: dict[str, Any] = {}
+
+
+class Damaged(msgspec.Struct, frozen=True, kw_only=True):
+    """Stands in the tree for a line that cannot be read but still says its id and parent."""
+
+    type: ClassVar[str] = "damaged"
+    id: str
+    parent: str | None = None
+    timestamp: str = ""
+    text: str = ""
+
+
+KnownEntry = (
+    MessageEntry
+    | ThinkingLevelChange
+    | ModelChange
+    | Compaction
+    | BranchSummary
+    | Custom
+    | CustomMessage
+    | Label
+    | SessionInfo
+    | ContextEdit
+    | UsageEntry
+    | Leaf
+)
+Entry = KnownEntry | Unknown | Damaged
+
+SIDE = frozenset({"label", "session_info", "usage", "custom", "leaf"})
+"""Types that say something about the session and are never the leaf of the conversation."""
+
+CONVERSATION = frozenset(
+    {
+        "message",
+        "compaction",
+        "branch_summary",
+        "custom_message",
+        "model_change",
+        "thinking_level_change",
+        "context_edit",
+    }
+)
+"""Types that can be on a path and shape the context. A type in neither set is kept on the path, unread."""

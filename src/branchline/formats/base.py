@@ -1,0 +1,131 @@
+"""What every format gives: a reading of a log, and lines for what is appended to it.
+
+A *reader* is fed whole lines in order and keeps a :class:`Reading`: the tree, where each entry's bytes lie,
+labels, title, and what was strange. Payloads stay in the log until somebody asks for an entry.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from typing import NamedTuple, Protocol
+
+from branchline.entries import Entry, Header
+from branchline.tree import ROOT, Finding, Kind, Linker, Tree
+
+__all__ = ["Format", "LabelState", "Reader", "Reading", "Span"]
+
+
+class Span(NamedTuple):
+    """Where the bytes of one entry lie in the log."""
+
+    offset: int
+    size: int
+
+
+class LabelState(NamedTuple):
+    """A label in force: its text, and when it was set."""
+
+    text: str
+    time: str
+
+
+class Reading:
+    """A session as it was read: shape in memory, payloads in the log.
+
+    ``leaf`` is the position where the file says that it stands, side records included; -1 is before the
+    first entry. ``consumed`` is the end of the last whole line. ``read_only`` says why nothing may be
+    appended, or is None.
+    """
+
+    def __init__(self, format_name: str) -> None:
+        self.format = format_name
+        self.header: Header | None = None
+        self.header_line: bytes = b""
+        self.version = 0
+        self.tree = Tree()
+        self.linker = Linker(self.tree)
+        self.offsets = array("q")
+        self.sizes = array("q")
+        self.labels: dict[str, LabelState] = {}
+        self.title: str | None = None
+        self.leaf = ROOT
+        self.consumed = 0
+        self.lines = 0
+        self.unterminated = False
+        self.read_only: str | None = None
+        self.last_message_time: float | None = None
+        self.notes: list[Finding] = []
+        self._line_marks: list[int] = []  # entries at which line number minus position changes
+        self._line_shifts: list[int] = []
+
+    def span(self, position: int) -> Span:
+        return Span(self.offsets[position], self.sizes[position])
+
+    def mark_line(self, position: int, line: int) -> None:
+        """Remember the line of an entry, if it does not simply follow from the one before."""
+        shift = line - position
+        if not self._line_shifts or self._line_shifts[-1] != shift:
+            self._line_marks.append(position)
+            self._line_shifts.append(shift)
+
+    def line_of(self, position: int) -> int:
+        """The line number of an entry, counted from 1."""
+        return position + self._line_shifts[bisect_right(self._line_marks, position) - 1]
+
+    def note(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
+        self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Everything strange that reading showed, in file order."""
+        found = list(self.notes)
+        for oddity in self.linker.oddities():
+            span = self.span(oddity.position)
+            found.append(
+                Finding(
+                    kind=oddity.kind,
+                    message=oddity.message,
+                    line=self.line_of(oddity.position),
+                    offset=span.offset,
+                    size=span.size,
+                )
+            )
+        found.sort(key=lambda finding: finding.line)
+        return found
+
+
+class Reader(Protocol):
+    """Turns the lines of a log into a reading."""
+
+    reading: Reading
+
+    def feed(self, data: bytes) -> None:
+        """Take whole lines, each with its newline, that follow what was fed before."""
+        ...
+
+    def finish(self, tail: bytes) -> None:
+        """Take what follows the last newline, if anything, and settle links and leaf."""
+        ...
+
+
+class Format(Protocol):
+    """How one program writes sessions."""
+
+    name: str
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """Whether a file that begins with these bytes is of this format."""
+        ...
+
+    def reader(self) -> Reader: ...
+
+    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+        """The record of an entry from the bytes of its line."""
+        ...
+
+    def encode(self, entry: Entry) -> bytes:
+        """The line for a new entry, newline included."""
+        ...
+
+    def encode_header(self, header: Header) -> bytes: ...

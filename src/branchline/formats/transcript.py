@@ -1,0 +1,100 @@
+"""A log seen through a format: the tree in memory, entries decoded from the log when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from branchline.entries import Entry
+from branchline.errors import LogShrank
+from branchline.formats.base import Format, Reading
+from branchline.formats.feed import feed_from
+from branchline.tree import ROOT, Finding, Tree
+
+__all__ = ["Transcript"]
+
+_GATHER = 1 << 20  # neighbours are read together up to this many bytes
+
+
+class Transcript:
+    """Reads a log through ``read(offset, size)``, a function that gives fewer bytes only at the end.
+
+    It never writes. What others append is taken in by :meth:`catch_up`.
+    """
+
+    def __init__(self, format: Format, read: Callable[[int, int], bytes], name: str = "session") -> None:  # noqa: A002
+        self.format = format
+        self.name = name
+        self._read = read
+        self._reader = format.reader()
+        feed_from(self._reader, read)
+
+    @property
+    def reading(self) -> Reading:
+        return self._reader.reading
+
+    @property
+    def tree(self) -> Tree:
+        return self._reader.reading.tree
+
+    @property
+    def findings(self) -> list[Finding]:
+        return self._reader.reading.findings
+
+    @property
+    def leaf(self) -> str | None:
+        """The id of the conversation entry where the file stands."""
+        position = self.tree.conversation(self.reading.leaf)
+        return None if position == ROOT else self.tree.keys[position]
+
+    def catch_up(self) -> int:
+        """Take in what was appended since; returns how many entries are new."""
+        before = len(self.tree)
+        if self.reading.unterminated:
+            # The unfinished last line may have grown or been closed: only a fresh look tells.
+            self._reader = self.format.reader()
+        feed_from(self._reader, self._read)
+        return len(self.tree) - before
+
+    def raw(self, position: int) -> bytes:
+        """The bytes of an entry's line, as they lie in the log, without the newline."""
+        span = self.reading.span(position)
+        data = self._read(span.offset, span.size)
+        if len(data) != span.size:
+            raise LogShrank(
+                f"cannot read entry {self.tree.keys[position]} of {self.name}: "
+                f"the file ends at {span.offset + len(data)}, expected at least {span.offset + span.size}"
+            )
+        return data
+
+    def entry(self, position: int) -> Entry:
+        return self.format.decode(self.raw(position), self.reading, position)
+
+    def entries(self, positions: Sequence[int]) -> list[Entry]:
+        """Decode many entries; lines that lie close together come in one read."""
+        reading, decode = self.reading, self.format.decode
+        offsets, sizes = reading.offsets, reading.sizes
+        found: list[Entry] = []
+        block, start, end = b"", 0, 0
+        for number, position in enumerate(positions):
+            offset, size = offsets[position], sizes[position]
+            if not (start <= offset and offset + size <= end):
+                wanted = self._stretch(positions, number)
+                block = self._read(offset, wanted)
+                start, end = offset, offset + len(block)
+                if len(block) < size:
+                    self.raw(position)  # raises with the whole story
+            found.append(decode(block[offset - start : offset - start + size], reading, position))
+        return found
+
+    def _stretch(self, positions: Sequence[int], number: int) -> int:
+        """How many bytes from this entry on are worth one read."""
+        offsets, sizes = self.reading.offsets, self.reading.sizes
+        offset = offsets[positions[number]]
+        end = offset + sizes[positions[number]]
+        for following_number in range(number + 1, len(positions)):
+            position = positions[following_number]
+            following = offsets[position]
+            if not end <= following <= end + 4096 or following + sizes[position] - offset > _GATHER:
+                break
+            end = following + sizes[position]
+        return end - offset

@@ -1,0 +1,57 @@
+"""A finding is one piece of damage or oddity in a file: what it is, where, and what we did about it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = ["Finding", "Kind", "Severity", "severity"]
+
+Kind = Literal[
+    "bom",
+    "empty",
+    "no-final-newline",
+    "encoding",
+    "unreadable",
+    "glued",
+    "not-an-entry",
+    "no-header",
+    "extra-header",
+    "newer-version",
+    "v1",
+    "no-id",
+    "duplicate-id",
+    "no-parent-key",
+    "orphan",
+    "guessed-link",
+    "self-parent",
+    "cycle",
+    "leaf-target",
+    "two-writers",
+    "duplicate-key",
+    "changed",
+]
+Severity = Literal["note", "warning", "damage"]
+
+_NOTES = frozenset({"bom", "no-final-newline", "v1", "two-writers", "duplicate-key"})
+_WARNINGS = frozenset(
+    {"empty", "extra-header", "newer-version", "no-parent-key", "leaf-target", "encoding", "not-an-entry"}
+)
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """``line`` counts from 1; ``offset`` is the byte where that line starts. 0 stands for the whole file."""
+
+    kind: Kind
+    message: str
+    line: int = 0
+    offset: int = 0
+    size: int = 0
+
+
+def severity(kind: Kind) -> Severity:
+    """How much a finding matters: something to know, something to look at, something that was lost."""
+    if kind in _NOTES:
+        return "note"
+    return "warning" if kind in _WARNINGS else "damage"

@@ -1,0 +1,270 @@
+"""The tree of a session: which entry hangs from which, answered by position in the file.
+
+Entries are numbered in file order, and everything about the shape is kept in plain columns of numbers and
+shared strings, so that a session of a million entries is a few lists, every walk is a loop, and adding an
+entry costs the same at any size. Names (ids) come in and go out at the edge.
+
+The parents in these columns never form a ring and always exist: :mod:`branchline.tree.links` sees to that
+before a parent gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import cmp_to_key
+
+from branchline.entries import SIDE
+from branchline.errors import EntryNotFound
+
+__all__ = ["ROOT", "Tree"]
+
+ROOT = -1
+"""The parent position of an entry that hangs from nothing."""
+
+
+class Tree:
+    """An index over entries: by id, by parent, by child.
+
+    ``keys`` are unique: the id of the entry, or ``id#2``, ``id#3`` for later holders of the same id.
+    ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well).
+    ``placeholders`` stand for lines that could not be read.
+    """
+
+    __slots__ = (
+        "_first_child",
+        "_last_child",
+        "_next_sibling",
+        "keys",
+        "parents",
+        "placeholders",
+        "positions",
+        "quiet",
+        "roles",
+        "times",
+        "types",
+    )
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.positions: dict[str, int] = {}
+        self.parents: list[int] = []
+        self.types: list[str] = []
+        self.roles: list[str | None] = []
+        self.times: list[str] = []
+        self.quiet: set[int] = set()
+        self.placeholders: set[int] = set()
+        self._first_child: list[int] | None = None
+        self._last_child: dict[int, int] = {}
+        self._next_sibling: list[int] = []
+
+    # -- asking by position ---------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.positions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys)
+
+    def position(self, key: str) -> int:
+        """Where the entry stands in file order."""
+        try:
+            return self.positions[key]
+        except KeyError:
+            raise EntryNotFound(f"there is no entry {key!r} in this session") from None
+
+    def chain(self, position: int) -> list[int]:
+        """The positions from a root down to this one."""
+        parents = self.parents
+        walk = []
+        while position != ROOT:
+            walk.append(position)
+            position = parents[position]
+        walk.reverse()
+        return walk
+
+    def conversation(self, position: int) -> int:
+        """The nearest entry at or above that is part of the conversation; ROOT when there is none."""
+        types, parents, placeholders = self.types, self.parents, self.placeholders
+        while position != ROOT and (types[position] in SIDE or position in placeholders):
+            position = parents[position]
+        return position
+
+    def child_positions(self, position: int) -> list[int]:
+        """The children oldest first: by time, in file order where times are equal or unreadable."""
+        first = self._children()
+        found = []
+        child = first[position]
+        while child != ROOT:
+            found.append(child)
+            child = self._next_sibling[child]
+        if len(found) > 1:
+            return self.oldest_first(found)
+        return found
+
+    def oldest_first(self, positions: list[int]) -> list[int]:
+        """Sort siblings by time, keeping file order where times are equal or unreadable."""
+        instants = [_instant(self.times[position]) for position in positions]
+        # An unreadable time compares equal to every other, as in pi; as a sort key it would move to an end.
+        by_time = cmp_to_key(_difference)
+        order = sorted(range(len(positions)), key=lambda number: by_time(instants[number]))
+        return [positions[number] for number in order]
+
+    def root_positions(self) -> list[int]:
+        """Every entry without a parent, in file order."""
+        self._children()
+        return [position for position, parent in enumerate(self.parents) if parent == ROOT]
+
+    def tip_positions(self) -> list[int]:
+        """Every entry without children, in file order."""
+        first = self._children()
+        return [position for position in range(len(self.keys)) if first[position] == ROOT]
+
+    # -- asking by id ---------------------------------------------------------------------------------
+
+    def parent(self, key: str) -> str | None:
+        """The id of the entry that this one hangs from."""
+        parent = self.parents[self.position(key)]
+        return None if parent == ROOT else self.keys[parent]
+
+    def children(self, key: str | None) -> list[str]:
+        """The ids of the children oldest first; of ``None`` the roots, in file order."""
+        found = self.root_positions() if key is None else self.child_positions(self.position(key))
+        return [self.keys[position] for position in found]
+
+    def roots(self) -> list[str]:
+        return self.children(None)
+
+    def path(self, key: str | None) -> list[str]:
+        """The ids from a root to this entry, side records included."""
+        if key is None:
+            return []
+        return [self.keys[position] for position in self.chain(self.position(key))]
+
+    def conversation_path(self, key: str | None) -> list[str]:
+        """The ids from a root to this entry, side records left out."""
+        if key is None:
+            return []
+        keys, types = self.keys, self.types
+        return [keys[position] for position in self.chain(self.position(key)) if types[position] not in SIDE]
+
+    def ancestors(self, key: str) -> Iterator[str]:
+        """From the parent up to the root."""
+        position = self.parents[self.position(key)]
+        while position != ROOT:
+            yield self.keys[position]
+            position = self.parents[position]
+
+    def common_ancestor(self, one: str | None, other: str | None) -> str | None:
+        """The deepest entry on both paths, or None when they share nothing."""
+        if one is None or other is None:
+            return None
+        on_path = set(self.chain(self.position(one)))
+        position = self.position(other)
+        while position != ROOT and position not in on_path:
+            position = self.parents[position]
+        return None if position == ROOT else self.keys[position]
+
+    # -- growing --------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        key: str,
+        parent: int,
+        *,
+        type: str,  # noqa: A002
+        time: str = "",
+        role: str | None = None,
+        quiet: bool = False,
+        placeholder: bool = False,
+    ) -> int:
+        """Append one entry and return its position. The parent must be in the tree already, or ROOT."""
+        position = len(self.keys)
+        self.keys.append(key)
+        self.positions[key] = position
+        self.parents.append(parent)
+        self.types.append(type)
+        self.times.append(time)
+        self.roles.append(role)
+        if quiet:
+            self.quiet.add(position)
+        if placeholder:
+            self.placeholders.add(position)
+        if self._first_child is not None:
+            self._hang(position, parent)
+        return position
+
+    def extend(
+        self,
+        fresh: dict[str, int],
+        parents: list[int],
+        types: list[str],
+        times: list[str],
+        roles: list[str | None],
+        quiet: Iterable[int],
+    ) -> None:
+        """Append many entries: ``fresh`` has their keys in order, each with the position it will take."""
+        first = len(self.keys)
+        self.keys += fresh
+        self.positions.update(fresh)
+        self.parents += parents
+        self.types += types
+        self.times += times
+        self.roles += roles
+        self.quiet.update(quiet)
+        if self._first_child is not None:
+            for position, parent in enumerate(parents, first):
+                self._hang(position, parent)
+
+    def relink(self, position: int, parent: int) -> None:
+        """Hang an entry from another one, when its parent turned up later in the file."""
+        self.parents[position] = parent
+        self._first_child = None
+
+    def _hang(self, position: int, parent: int) -> None:
+        assert self._first_child is not None
+        self._first_child.append(ROOT)
+        self._next_sibling.append(ROOT)
+        if parent == ROOT:
+            return
+        if self._first_child[parent] == ROOT:
+            self._first_child[parent] = position
+            return
+        last = self._last_child.get(parent)
+        if last is None:
+            last = self._first_child[parent]
+            while (following := self._next_sibling[last]) != ROOT:
+                last = following
+        self._next_sibling[last] = self._last_child[parent] = position
+
+    def _children(self) -> list[int]:
+        """Child links, built when first asked for: most sessions are opened to append or to read a path."""
+        if self._first_child is None:
+            size = len(self.keys)
+            first = [ROOT] * (size + 1)  # one more, so that parent ROOT (-1) needs no test
+            following = [ROOT] * size
+            parents = self.parents
+            for position in range(size - 1, -1, -1):
+                parent = parents[position]
+                following[position] = first[parent]
+                first[parent] = position
+            first.pop()
+            self._last_child.clear()
+            self._first_child, self._next_sibling = first, following
+        return self._first_child
+
+
+def _instant(time: str) -> float | None:
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _difference(one: float | None, other: float | None) -> int:
+    if one is None or other is None:
+        return 0
+    return (one > other) - (one < other)

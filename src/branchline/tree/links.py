@@ -1,0 +1,191 @@
+"""Ids into positions: every entry gets a key of its own and a parent that exists, and no ring remains.
+
+Files are written by many programs and sometimes by two at once, so a parent may be missing, come later in
+the file, be the entry itself, or be named by an id that several entries carry. The rules:
+
+- a ``parentId`` means the latest holder of that id before the entry, else the first one after it;
+- later holders of an id get the keys ``id#2``, ``id#3``;
+- an entry that is its own parent is a root;
+- a ring is cut at its first entry in the file, which becomes a root;
+- a missing parent makes a root, unless the lines just before it could not be read: then it hangs from the
+  nearest entry before that gap, as a guess that is reported.
+
+Nothing is decided before the whole file was seen (:meth:`Linker.settle`), and later lines may still bring
+a parent that was missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from branchline.tree.findings import Kind
+from branchline.tree.index import ROOT, Tree
+
+__all__ = ["Linker", "Oddity"]
+
+
+class Oddity(NamedTuple):
+    """Something strange about the links of the entry at this position."""
+
+    position: int
+    kind: Kind
+    message: str
+
+
+class Linker:
+    """Adds entries to a tree while it is read; remembers what could not be linked yet."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._latest: dict[str, int] = {}  # only ids that occur more than once
+        self._counts: dict[str, int] = {}
+        self._waiting: dict[str, list[int]] = {}
+        self._forward: list[tuple[int, int]] = []
+        self._gaps: dict[int, int] = {}  # entry directly after a gap -> nearest entry before it
+        self._guessed: set[int] = set()
+        self._oddities: list[Oddity] = []
+
+    def holder(self, entry_id: str) -> int | None:
+        """The latest entry so far that carries this id."""
+        found = self._latest.get(entry_id)
+        return self.tree.positions.get(entry_id) if found is None else found
+
+    def add(
+        self,
+        entry_id: str,
+        parent_id: str | None,
+        *,
+        type: str,  # noqa: A002
+        time: str = "",
+        role: str | None = None,
+        quiet: bool = False,
+        placeholder: bool = False,
+        after_gap: bool = False,
+    ) -> int:
+        """Add one entry and return its position."""
+        tree = self.tree
+        position = len(tree)
+        parent = ROOT
+        if parent_id is not None:
+            found = self.holder(parent_id)
+            if found is not None:
+                parent = found
+            elif parent_id == entry_id:
+                self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
+            else:
+                self._waiting.setdefault(parent_id, []).append(position)
+                if after_gap and position:
+                    self._gaps[position] = position - 1
+        key = entry_id
+        if key in tree.positions:
+            key = self._next_key(entry_id)
+            message = f"the id {entry_id} was used before; this entry is shown as {key}"
+            self._oddities.append(Oddity(position, "duplicate-id", message))
+            self._latest[entry_id] = position
+        tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
+        for child in self._waiting.pop(entry_id, ()):
+            self._forward.append((child, position))
+        return position
+
+    def extend(
+        self,
+        ids: list[str],
+        parent_ids: list[str | None],
+        types: list[str],
+        times: list[str],
+        roles: list[str | None],
+        quiet: Iterable[int],
+    ) -> bool:
+        """Add many entries at once; False (and nothing done) when they must be looked at one by one."""
+        tree = self.tree
+        positions = tree.positions
+        first = len(tree)
+        fresh = dict(zip(ids, range(first, first + len(ids)), strict=True))
+        if (
+            self._latest
+            or len(fresh) != len(ids)
+            or not positions.keys().isdisjoint(fresh)  # this way round: it walks the small one
+            or not self._waiting.keys().isdisjoint(fresh)
+        ):
+            return False
+        known = positions.get
+        # Most entries hang from the one before, which is fresh; only the others are looked up.
+        found = [known(parent) if (near := fresh.get(parent)) is None else near for parent in parent_ids]  # type: ignore[arg-type]
+        parents: list[int] = found  # type: ignore[assignment]
+        for number, (parent, position) in enumerate(zip(found, range(first, first + len(ids)), strict=True)):
+            if parent is not None and parent < position:
+                continue
+            parent_id = parent_ids[number]
+            parents[number] = ROOT
+            if parent_id is None:
+                continue
+            if parent == position:
+                self._oddities.append(Oddity(position, "self-parent", f"{parent_id} is its own parent"))
+            elif parent is None:
+                self._waiting.setdefault(parent_id, []).append(position)
+            else:
+                self._forward.append((position, parent))
+        tree.extend(fresh, parents, types, times, roles, quiet)
+        return True
+
+    def settle(self) -> None:
+        """Link what came in an odd order, guess across gaps, cut rings. Cheap when nothing is odd."""
+        odd = bool(self._forward)
+        for child, parent in self._forward:
+            self.tree.relink(child, parent)
+            self._guessed.discard(child)
+        self._forward.clear()
+        waiting = {position for group in self._waiting.values() for position in group}
+        for position, parent in self._gaps.items():
+            if position in waiting and position not in self._guessed:
+                self.tree.relink(position, parent)
+                self._guessed.add(position)
+                odd = True
+        if odd:
+            self._cut_rings()
+
+    def oddities(self) -> list[Oddity]:
+        """What is strange about the links, as things stand now."""
+        found = list(self._oddities)
+        keys = self.tree.keys
+        for parent_id, group in self._waiting.items():
+            for position in group:
+                if position in self._guessed:
+                    parent = keys[self.tree.parents[position]]
+                    message = (
+                        f"the parent {parent_id} was lost in unreadable lines; linked to {parent} instead"
+                    )
+                    found.append(Oddity(position, "guessed-link", message))
+                else:
+                    message = f"the parent {parent_id} is not in this file; shown as a root"
+                    found.append(Oddity(position, "orphan", message))
+        found.sort(key=lambda oddity: oddity.position)
+        return found
+
+    def _next_key(self, entry_id: str) -> str:
+        count = self._counts.get(entry_id, 1)
+        while True:
+            count += 1
+            if (key := f"{entry_id}#{count}") not in self.tree.positions:
+                self._counts[entry_id] = count
+                return key
+
+    def _cut_rings(self) -> None:
+        """One pass: walk up from each entry until known ground; meeting this walk again is a ring."""
+        parents = self.tree.parents
+        walk_of = [0] * len(parents)
+        for start in range(len(parents)):
+            position = start
+            while position != ROOT and not walk_of[position]:
+                walk_of[position] = start + 1
+                position = parents[position]
+            if position != ROOT and walk_of[position] == start + 1:
+                ring = [position]
+                while (position := parents[position]) != ring[0]:
+                    ring.append(position)
+                first = min(ring)
+                self.tree.relink(first, ROOT)
+                names = ", ".join(self.tree.keys[member] for member in sorted(ring)[:4])
+                message = f"{len(ring)} entries are each other's ancestors ({names}); cut here"
+                self._oddities.append(Oddity(first, "cycle", message))

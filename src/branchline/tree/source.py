@@ -1,0 +1,26 @@
+"""Where the payloads of a tree come from: what context, views and flows ask for entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from branchline.entries import Entry
+from branchline.tree.index import Tree
+
+__all__ = ["EntrySource"]
+
+
+class EntrySource(Protocol):
+    """A tree and its entries, decoded when asked for."""
+
+    @property
+    def tree(self) -> Tree: ...
+
+    def entry(self, position: int) -> Entry:
+        """The record at one position."""
+        ...
+
+    def entries(self, positions: Sequence[int]) -> list[Entry]:
+        """The records at many positions, read together where they lie together."""
+        ...
