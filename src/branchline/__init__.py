@@ -1,5 +1,12 @@
-"""branchline keeps agent conversations as branchable, append-only trees."""
+"""branchline keeps agent conversations as branchable, append-only trees.
+
+    from branchline import Session
+
+    session = Session.create()
+    session.append_message("hello")
+"""
 
 from branchline._version import __version__
+from branchline.session import Session
 
-__all__ = ["__version__"]
+__all__ = ["Session", "__version__"]

@@ -14,7 +14,18 @@ import msgspec
 
 from branchline.entries import jsontext
 
-__all__ = ["Fragment", "MessageSkeleton", "Skeleton", "careful", "decode", "glued", "is_quiet", "salvage"]
+__all__ = [
+    "Fragment",
+    "MessageSkeleton",
+    "Skeleton",
+    "careful",
+    "decode",
+    "from_fields",
+    "glued",
+    "is_quiet",
+    "links",
+    "salvage",
+]
 
 
 class MessageSkeleton(msgspec.Struct, gc=False):
@@ -114,6 +125,12 @@ def from_fields(fields: dict[str, Any]) -> Skeleton:
             content=msgspec.Raw(jsontext.dumps(content) if isinstance(content, str | list) else b"null"),
         )
     return skeleton
+
+
+def links(line: bytes) -> dict[str, Any]:
+    """Id and parent as a readable line says them; what it does not say is missing."""
+    fields = careful(line)
+    return {name: fields[name] for name in ("id", "parentId") if name in fields}
 
 
 # -- lines that are nested too deeply for a recursive parser ----------------------------------------------

@@ -1,8 +1,21 @@
 """One module per program: how it writes sessions. Formats do not know each other."""
 
 from branchline.formats.base import Format, LabelState, Reader, Reading, Span
+from branchline.formats.detect import detect
 from branchline.formats.feed import feed_from
+from branchline.formats.peek import peek_header
 from branchline.formats.pi import PI
 from branchline.formats.transcript import Transcript
 
-__all__ = ["PI", "Format", "LabelState", "Reader", "Reading", "Span", "Transcript", "feed_from"]
+__all__ = [
+    "PI",
+    "Format",
+    "LabelState",
+    "Reader",
+    "Reading",
+    "Span",
+    "Transcript",
+    "detect",
+    "feed_from",
+    "peek_header",
+]

@@ -42,6 +42,7 @@ class Reading:
         self.format = format_name
         self.header: Header | None = None
         self.header_line: bytes = b""
+        self.header_end = 0
         self.version = 0
         self.tree = Tree()
         self.linker = Linker(self.tree)

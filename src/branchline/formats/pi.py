@@ -197,6 +197,7 @@ class PiReader:
         self._started = True
         self._gap = False
         reading.header, reading.header_line, reading.version = header, line, header.version
+        reading.header_end = offset + len(line)
         if header.version > CURRENT_VERSION:
             reading.version = CURRENT_VERSION
             reading.read_only = f"it is of version {header.version}, newer than {CURRENT_VERSION}"

@@ -51,9 +51,35 @@ class Transcript:
         before = len(self.tree)
         if self.reading.unterminated:
             # The unfinished last line may have grown or been closed: only a fresh look tells.
-            self._reader = self.format.reader()
-        feed_from(self._reader, self._read)
+            self.read_again()
+        else:
+            feed_from(self._reader, self._read)
         return len(self.tree) - before
+
+    def take(self, data: bytes) -> None:
+        """Take in whole lines that were just written behind what is known already."""
+        self._reader.feed(data)
+        self._reader.finish(b"")
+
+    def continue_from(self, read: Callable[[int, int], bytes], name: str) -> None:
+        """Go on reading the same lines from another place, after a draft was published or a file replaced."""
+        self._read = read
+        self.name = name
+
+    def read_again(self) -> None:
+        """Forget everything and read from the start."""
+        self._reader = self.format.reader()
+        feed_from(self._reader, self._read)
+
+    def bytes_between(self, start: int, end: int | None) -> bytes:
+        """What lies in the log between two offsets, to the end when ``end`` is None."""
+        if end is not None:
+            return self._read(start, max(0, end - start))
+        pieces = []
+        while data := self._read(start, _GATHER):
+            pieces.append(data)
+            start += len(data)
+        return b"".join(pieces)
 
     def raw(self, position: int) -> bytes:
         """The bytes of an entry's line, as they lie in the log, without the newline."""

@@ -3,6 +3,26 @@
 from branchline.tree.findings import Finding, Kind, Severity, severity
 from branchline.tree.index import ROOT, Tree
 from branchline.tree.links import Linker, Oddity
+from branchline.tree.nodes import TreeNode, outline_nodes, walk_nodes
+from branchline.tree.outline import FILTERS, Filter, Jump, Outline, OutlineRow
 from branchline.tree.source import EntrySource
 
-__all__ = ["ROOT", "EntrySource", "Finding", "Kind", "Linker", "Oddity", "Severity", "Tree", "severity"]
+__all__ = [
+    "FILTERS",
+    "ROOT",
+    "EntrySource",
+    "Filter",
+    "Finding",
+    "Jump",
+    "Kind",
+    "Linker",
+    "Oddity",
+    "Outline",
+    "OutlineRow",
+    "Severity",
+    "Tree",
+    "TreeNode",
+    "outline_nodes",
+    "severity",
+    "walk_nodes",
+]

@@ -108,9 +108,12 @@ class Tree:
     def oldest_first(self, positions: list[int]) -> list[int]:
         """Sort siblings by time, keeping file order where times are equal or unreadable."""
         instants = [_instant(self.times[position]) for position in positions]
-        # An unreadable time compares equal to every other, as in pi; as a sort key it would move to an end.
-        by_time = cmp_to_key(_difference)
-        order = sorted(range(len(positions)), key=lambda number: by_time(instants[number]))
+        if None in instants:
+            # An unreadable time compares equal to every other, as in pi; as a sort key it would move to an end.
+            by_time = cmp_to_key(_difference)
+            order = sorted(range(len(positions)), key=lambda number: by_time(instants[number]))
+        else:
+            order = sorted(range(len(positions)), key=instants.__getitem__)  # type: ignore[arg-type]
         return [positions[number] for number in order]
 
     def root_positions(self) -> list[int]:

@@ -131,19 +131,18 @@ class Linker:
 
     def settle(self) -> None:
         """Link what came in an odd order, guess across gaps, cut rings. Cheap when nothing is odd."""
-        odd = bool(self._forward)
+        if not self._forward and not self._gaps:
+            return
         for child, parent in self._forward:
             self.tree.relink(child, parent)
             self._guessed.discard(child)
+            self._gaps.pop(child, None)
         self._forward.clear()
-        waiting = {position for group in self._waiting.values() for position in group}
         for position, parent in self._gaps.items():
-            if position in waiting and position not in self._guessed:
-                self.tree.relink(position, parent)
-                self._guessed.add(position)
-                odd = True
-        if odd:
-            self._cut_rings()
+            self.tree.relink(position, parent)
+            self._guessed.add(position)
+        self._gaps.clear()
+        self._cut_rings()
 
     def oddities(self) -> list[Oddity]:
         """What is strange about the links, as things stand now."""

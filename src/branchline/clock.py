@@ -1,0 +1,84 @@
+"""Time and new ids: everything that would make a session differ from run to run comes from a clock."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+__all__ = ["Clock", "FixedClock", "SystemClock", "iso", "milliseconds"]
+
+
+class Clock(Protocol):
+    """Where time and ids come from."""
+
+    def now(self) -> int:
+        """Unix time in milliseconds."""
+        ...
+
+    def entry_id(self) -> str:
+        """A new id for an entry; the caller checks that it is free."""
+        ...
+
+    def session_id(self) -> str:
+        """A new id for a session."""
+        ...
+
+
+class SystemClock:
+    """The time of this machine; ids are random, session ids sort by time (UUID version 7)."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def entry_id(self) -> str:
+        return secrets.token_hex(8)
+
+    def session_id(self) -> str:
+        return _uuid7(self.now(), secrets.randbits(74))
+
+
+class FixedClock:
+    """A clock for tests and demos: it starts where it is told and ticks once per question."""
+
+    def __init__(self, start: int = 1_767_225_600_000, step: int = 1_000, seed: int = 0) -> None:
+        self._now = start - step
+        self._step = step
+        self._count = seed
+
+    def now(self) -> int:
+        self._now += self._step
+        return self._now
+
+    def entry_id(self) -> str:
+        self._count += 1
+        return f"{self._count:016x}"
+
+    def session_id(self) -> str:
+        self._count += 1
+        return _uuid7(self._now, self._count)
+
+
+def iso(moment: float) -> str:
+    """Unix milliseconds as the files write them: UTC with milliseconds and ``Z``."""
+    text = datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.removesuffix("+00:00") + "Z"
+
+
+def milliseconds(timestamp: str) -> int | None:
+    """Unix milliseconds of a time as the files write it, or None when it cannot be read."""
+    try:
+        moment = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def _uuid7(now: int, random: int) -> str:
+    high, low = divmod(random, 1 << 62)
+    value = (now & (1 << 48) - 1) << 80 | 7 << 76 | (high & 0xFFF) << 64 | 2 << 62 | low
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

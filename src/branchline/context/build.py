@@ -1,0 +1,154 @@
+"""A path becomes a context: the messages of the selected entries, with edits applied.
+
+History is never changed: an edit gives a new message beside the stored one, and everything that is not
+edited is the very record that was decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from branchline.context.records import Context, ContextMessage
+from branchline.context.selection import Selection, holder_above, model_of, select, thinking_level_of
+from branchline.context.times import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    BranchSummary,
+    BranchSummaryMessage,
+    Compaction,
+    CompactionSummaryMessage,
+    Content,
+    ContextEdit,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Message,
+    MessageEntry,
+    Text,
+    ToolResult,
+    UserMessage,
+)
+from branchline.tree import EntrySource, Tree
+
+__all__ = ["Edits", "build_context", "edited", "edits_in", "entry_messages", "opening_messages"]
+
+Edits = dict[str, ContextEdit]
+"""The last edit of each entry, by the key of the entry."""
+
+_SPEAKING = frozenset({"message", "custom_message", "branch_summary", "context_edit"})
+
+
+def build_context(source: EntrySource, leaf: int) -> Context:
+    """What a model sees at this position of the tree; -1, before the first entry, gives the empty context."""
+    tree = source.tree
+    selection = select(source, leaf)
+    keys, types = tree.keys, tree.types
+    speaking = [position for position in selection.positions if types[position] in _SPEAKING]
+    entries = source.entries(speaking)
+    edits = edits_in(entries, tree, selection)
+    compaction = selection.compaction
+    messages: list[ContextMessage] = []
+    if compaction is not None:
+        opening = edited(opening_messages(compaction), edits.get(compaction.id))
+        messages += [ContextMessage(compaction.id, message) for message in opening]
+    older = sum(types[position] in _SPEAKING for position in selection.positions[: selection.measured])
+    messages += _messages(entries[:older], edits)
+    measured_from = len(messages)
+    messages += _messages(entries[older:], edits)
+    return Context(
+        messages=messages,
+        model=model_of(source, selection.path),
+        thinking_level=thinking_level_of(source, selection.path),
+        entries=[
+            *([] if compaction is None else [compaction.id]),
+            *map(keys.__getitem__, selection.positions),
+        ],
+        measured_from=measured_from,
+    )
+
+
+def entry_messages(entry: Entry) -> tuple[Message, ...]:
+    """What one entry says to a model, before any edit. A compaction speaks by :func:`opening_messages`."""
+    match entry:
+        case MessageEntry():
+            return (entry.message,)
+        case CustomMessage():
+            return (
+                CustomContent(
+                    custom_type=entry.custom_type,
+                    content=entry.content,
+                    display=entry.display,
+                    details=entry.details,
+                    timestamp=milliseconds(entry.timestamp),
+                ),
+            )
+        case BranchSummary() if entry.summary:
+            return (
+                BranchSummaryMessage(
+                    summary=entry.summary,
+                    from_id=entry.from_id,
+                    timestamp=milliseconds(entry.timestamp),
+                ),
+            )
+        case _:
+            return ()
+
+
+def opening_messages(compaction: Compaction) -> tuple[Message, ...]:
+    """What stands first after a compaction: the system state, the summary, the tail that it holds itself."""
+    summary = CompactionSummaryMessage(
+        summary=compaction.summary,
+        tokens_before=compaction.tokens_before,
+        timestamp=milliseconds(compaction.timestamp),
+    )
+    system = () if compaction.system_message is None else (compaction.system_message,)
+    return (*system, summary, *(compaction.retained_tail or ()))
+
+
+def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edits:
+    """The last edit of each entry among the selected ones."""
+    edits: Edits = {}
+    for entry in entries:
+        if type(entry) is not ContextEdit:
+            continue
+        target = entry.target
+        if f"{target}#2" in tree.positions:
+            index = selection.path.index(tree.positions[entry.id])
+            holder = holder_above(tree, target, selection.path, index)
+            target = tree.keys[selection.path[holder]] if holder >= 0 else target
+        edits[target] = entry
+    return edits
+
+
+def edited(messages: tuple[Message, ...], edit: ContextEdit | None) -> tuple[Message, ...]:
+    """The messages of an entry as its edit leaves them: gone, with other content, or as they were."""
+    if edit is None:
+        return messages
+    if edit.replacement is None:
+        return ()
+    content = edit.replacement.content
+    return tuple(_with_content(message, content) for message in messages)
+
+
+def _with_content(message: Message, content: Content) -> Message:
+    match message:
+        case AssistantMessage() | ToolResult():
+            blocks = (Text(text=content),) if isinstance(content, str) else content
+            return msgspec.structs.replace(message, content=blocks)
+        case UserMessage() | CustomContent():
+            return msgspec.structs.replace(message, content=content)
+        case _:
+            return message
+
+
+def _messages(entries: list[Entry], edits: Edits) -> list[ContextMessage]:
+    found: list[ContextMessage] = []
+    for entry in entries:
+        if type(entry) is MessageEntry and entry.id not in edits:  # nearly all of them
+            found.append(ContextMessage(entry.id, entry.message))
+            continue
+        for message in edited(entry_messages(entry), edits.get(entry.id)):
+            found.append(ContextMessage(entry.id, message))
+    return found

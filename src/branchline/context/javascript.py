@@ -1,0 +1,134 @@
+"""Lengths and JSON text as JavaScript has them, so that our token counts are those of the programs we read.
+
+JavaScript counts UTF-16 units, knows only floating-point numbers, and lists keys that are whole numbers
+before all others.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from json.encoder import encode_basestring
+from typing import Any
+
+__all__ = ["number_text", "stringify", "utf16_cut", "utf16_length"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SAFE_INTEGER = 2**53
+_LAST_INDEX = 2**32 - 1
+
+
+def utf16_length(text: str) -> int:
+    """The length in UTF-16 units: characters outside the basic plane count twice."""
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def utf16_cut(text: str, length: int) -> str:
+    """The first ``length`` UTF-16 units; half a character at the end is left out."""
+    if text.isascii():
+        return text[:length]
+    return text.encode("utf-16-le", "surrogatepass")[: 2 * length].decode("utf-16-le", "ignore")
+
+
+def stringify(value: Any) -> str:
+    """Compact JSON text, as ``JSON.stringify`` writes it. Any depth: the walk is a loop."""
+    parts: list[str] = []
+    rest: list[Any] = [value]
+    while rest:
+        item = rest.pop()
+        match item:
+            case _Written():
+                parts.append(item.text)
+            case str():
+                parts.append(_string(item))
+            case None | bool() | int() | float():
+                parts.append(_scalar(item))
+            case dict():
+                rest.append(_Written("}"))
+                pairs = list(_in_order(item).items())
+                for number, (key, member) in enumerate(reversed(pairs), 1 - len(pairs)):
+                    rest += [member, _Written(f"{',' if number else ''}{_string(str(key))}:")]
+                rest.append(_Written("{"))
+            case list() | tuple():
+                rest.append(_Written("]"))
+                for number, member in enumerate(reversed(item), 1 - len(item)):
+                    rest += [member, _Written(",")] if number else [member]
+                rest.append(_Written("["))
+            case _:
+                raise TypeError(f"{type(item).__name__} has no JSON text")
+    return "".join(parts)
+
+
+def number_text(number: float) -> str:
+    """A number as JavaScript writes it: ``1.0`` is 1, very large and very small ones have an exponent."""
+    if isinstance(number, int) and abs(number) <= _SAFE_INTEGER:
+        return str(number)
+    try:
+        value = float(number)
+    except OverflowError:
+        value = math.inf if number > 0 else -math.inf
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0"
+    sign, figures, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    digits = "".join(map(str, figures)).rstrip("0")
+    point = len(figures) + exponent  # how many digits stand before the point
+    if len(digits) <= point <= 21:
+        text = digits.ljust(point, "0")
+    elif 0 < point <= 21:
+        text = f"{digits[:point]}.{digits[point:]}"
+    elif -6 < point <= 0:
+        text = f"0.{'0' * -point}{digits}"
+    else:
+        power = f"e{'+' if point > 0 else '-'}{abs(point - 1)}"
+        text = digits[0] + (f".{digits[1:]}" if digits[1:] else "") + power
+    return "-" + text if sign else text
+
+
+class _Written:
+    """A piece of the answer that needs no more work, among the values that do."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _scalar(value: float | None) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = number_text(value)
+    return "null" if text.lstrip("-") in ("NaN", "Infinity") else text
+
+
+def _string(text: str) -> str:
+    quoted: str = encode_basestring(text)
+    if quoted.isascii():
+        return quoted
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+
+
+def _in_order(value: dict[str, Any]) -> dict[str, Any]:
+    """JavaScript objects list keys that are array indexes first, by size."""
+    indexes = [key for key in value if isinstance(key, str) and _is_index(key)]
+    if not indexes:
+        return value
+    indexes.sort(key=int)
+    return {**{key: value[key] for key in indexes}, **value}
+
+
+def _is_index(key: str) -> bool:
+    return (
+        key.isascii()
+        and key.isdigit()
+        and len(key) <= 10
+        and (key == "0" or key[0] != "0")
+        and int(key) < _LAST_INDEX
+    )

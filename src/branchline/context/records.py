@@ -1,0 +1,38 @@
+"""What a context is: the messages that a model would see, the model, and how hard it is told to think."""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.entries import Message
+
+__all__ = ["Context", "ContextMessage", "ModelRef"]
+
+
+class ModelRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A model by the name that its provider gives it."""
+
+    provider: str
+    id: str
+
+
+class ContextMessage(msgspec.Struct, frozen=True, gc=False):
+    """A message and the entry it comes from. Positional, because a long session makes tens of thousands."""
+
+    entry: str
+    message: Message
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What a path says to a model.
+
+    ``entries`` are the ids that were selected, in the order of the messages, also those that say nothing;
+    side records are left out. ``measured_from`` is the index of the first message that is younger than the
+    last compaction and the last edit: what an older answer says about its token count is no longer true.
+    """
+
+    messages: list[ContextMessage]
+    model: ModelRef | None = None
+    thinking_level: str = "off"
+    entries: list[str]
+    measured_from: int = 0

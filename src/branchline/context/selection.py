@@ -1,0 +1,151 @@
+"""Which entries of a path a model gets to see: everything, or what the last compaction left.
+
+Types and roles are read from the columns of the tree; the only payloads decoded here are the compaction
+and the entries that name the model and the thinking level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from branchline.context.records import ModelRef
+from branchline.entries import (
+    SIDE,
+    AssistantMessage,
+    Compaction,
+    MessageEntry,
+    ModelChange,
+    ThinkingLevelChange,
+)
+from branchline.tree import EntrySource, Tree
+
+__all__ = ["Selection", "holder_above", "model_of", "select", "thinking_level_of"]
+
+
+class Selection(NamedTuple):
+    """The part of a path that counts.
+
+    ``path`` is the whole chain, side records included. ``positions`` are the selected entries without the
+    compaction (which stands before all of them), side records left out; the first ``measured`` of them are
+    no younger than the last compaction or edit.
+    """
+
+    path: list[int]
+    compaction: Compaction | None
+    positions: list[int]
+    measured: int
+
+
+def select(source: EntrySource, leaf: int) -> Selection:
+    """The entries that shape the context at this leaf."""
+    tree = source.tree
+    path = tree.chain(leaf)
+    kinds = list(map(tree.types.__getitem__, path))
+    found = _last_compaction(source, path, kinds)
+    barrier = max(_last(kinds, "compaction"), _last(kinds, "context_edit"))
+    if found is None:
+        positions = _conversation(tree, path)
+        return Selection(path, None, positions, _conversing(kinds[: barrier + 1]))
+    index, compaction = found
+    kept = _kept(tree, path, index, compaction)
+    since = _conversation(tree, path[index + 1 :])
+    measured = len(kept) + _conversing(kinds[index + 1 : barrier + 1])
+    return Selection(path, compaction, kept + since, measured)
+
+
+def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
+    """The model in force: the last one chosen or the last one that answered, whichever is later."""
+    tree = source.tree
+    types, roles = tree.types, tree.roles
+    asked_an_answer = False
+    for position in reversed(path):
+        kind = types[position]
+        if kind == "model_change":
+            entry = source.entry(position)
+            if isinstance(entry, ModelChange):
+                return ModelRef(provider=entry.provider, id=entry.model_id)
+        # Only the latest answer is asked: in files whose answers name no model, asking all of them would
+        # decode the whole path.
+        elif kind == "message" and roles[position] == "assistant" and not asked_an_answer:
+            asked_an_answer = True
+            entry = source.entry(position)
+            message = entry.message if isinstance(entry, MessageEntry) else None
+            if isinstance(message, AssistantMessage) and message.model:
+                return ModelRef(provider=message.provider or "", id=message.model)
+    return None
+
+
+def thinking_level_of(source: EntrySource, path: list[int]) -> str:
+    """The thinking level in force; ``off`` where nothing says otherwise."""
+    types = source.tree.types
+    for position in reversed(path):
+        if types[position] == "thinking_level_change":
+            entry = source.entry(position)
+            if isinstance(entry, ThinkingLevelChange):
+                return entry.thinking_level
+    return "off"
+
+
+def holder_above(tree: Tree, entry_id: str, path: list[int], index: int) -> int:
+    """Where on the path, above this index, an entry that carries this id stands; -1 when none does.
+
+    Where an id was used more than once, the nearest holder is meant, as with parents.
+    """
+    best = -1
+    for position in _holders(tree, entry_id):
+        try:
+            best = max(best, path.index(position, 0, index))
+        except ValueError:
+            continue
+    return best
+
+
+def _holders(tree: Tree, entry_id: str) -> Iterator[int]:
+    key, count = entry_id, 1
+    while (position := tree.positions.get(key)) is not None:
+        yield position
+        count += 1
+        key = f"{entry_id}#{count}"
+
+
+def _last_compaction(
+    source: EntrySource, path: list[int], kinds: list[str]
+) -> tuple[int, Compaction] | None:
+    index = _last(kinds, "compaction")
+    while index >= 0:
+        entry = source.entry(path[index])
+        if isinstance(entry, Compaction):
+            return index, entry
+        index = _last(kinds[:index], "compaction")
+    return None
+
+
+def _kept(tree: Tree, path: list[int], index: int, compaction: Compaction) -> list[int]:
+    """What the compaction at this index kept of the entries before it. Its system message replaces theirs."""
+    if compaction.first_kept is None or compaction.retained_tail is not None:
+        return []
+    start = holder_above(tree, compaction.first_kept, path, index)
+    if start < 0:
+        return []
+    types, roles = tree.types, tree.roles
+    kept = _conversation(tree, path[start:index])
+    return [
+        position for position in kept if not (roles[position] == "system" and types[position] == "message")
+    ]
+
+
+def _conversation(tree: Tree, path: list[int]) -> list[int]:
+    types = tree.types
+    return [position for position in path if types[position] not in SIDE]
+
+
+def _conversing(kinds: list[str]) -> int:
+    return sum(kind not in SIDE for kind in kinds)
+
+
+def _last(kinds: list[str], kind: str) -> int:
+    try:
+        return len(kinds) - 1 - kinds[::-1].index(kind)
+    except ValueError:
+        return -1

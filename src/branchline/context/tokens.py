@@ -1,0 +1,144 @@
+"""How many tokens messages take: what the last answer reported, and an estimate for what came after.
+
+An estimate is a quarter of the length in UTF-16 units, rounded up. It is rough and the same everywhere,
+which is what a decision to compact needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+
+from branchline.context.javascript import stringify, utf16_length
+from branchline.context.records import Context
+from branchline.context.system import replay_system
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    Content,
+    CustomContent,
+    Image,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UnknownMessage,
+    UserMessage,
+)
+
+__all__ = ["TokenEstimate", "context_tokens", "estimate_message", "estimate_messages"]
+
+_IMAGE = 4800
+
+
+class TokenEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """``usage_tokens`` were reported by the answer at ``last_usage_index``; the rest is estimated."""
+
+    tokens: int | float
+    usage_tokens: int | float = 0
+    trailing_tokens: int = 0
+    last_usage_index: int | None = None
+
+
+def context_tokens(context: Context) -> TokenEstimate:
+    """The tokens of a context. What an answer reported counts unless the context was changed after it."""
+    messages = [item.message for item in context.messages]
+    found = _last_usage(messages, context.measured_from)
+    if found is not None:
+        return found
+    others = [message for message in messages if not isinstance(message, SystemMessage)]
+    tokens = sum(map(estimate_message, others))
+    if len(others) < len(messages):
+        state = replay_system(messages)
+        sections: dict[str, str | None] = {**state.sections}
+        replayed = SystemMessage(
+            content=state.prompt, sections=sections, tools_added=state.tools or None
+        )
+        tokens += estimate_message(replayed)
+    return TokenEstimate(tokens=tokens, trailing_tokens=tokens)
+
+
+def estimate_messages(messages: Sequence[Message]) -> TokenEstimate:
+    """The tokens of messages on their own, taking the last answer's report as it stands."""
+    found = _last_usage(messages, 0)
+    if found is not None:
+        return found
+    tokens = sum(map(estimate_message, messages))
+    return TokenEstimate(tokens=tokens, trailing_tokens=tokens)
+
+
+def estimate_message(message: Message) -> int:
+    """The estimated tokens of one message."""
+    match message:
+        case AssistantMessage():
+            length = _answer_length(message.content)
+        case UserMessage() | ToolResult() | CustomContent():
+            length = _content_length(message.content)
+        case BashExecution():
+            length = utf16_length(message.command) + utf16_length(message.output)
+        case BranchSummaryMessage() | CompactionSummaryMessage():
+            length = utf16_length(message.summary)
+        case SystemMessage():
+            length = _content_length(message.content)
+            length += sum(utf16_length(section) for section in (message.sections or {}).values() if section)
+            if message.tools_added:
+                length += utf16_length(stringify(message.tools_added))
+        case UnknownMessage():
+            length = 0
+        case _:
+            assert_never(message)
+    return (length + 3) // 4
+
+
+def _content_length(content: Content) -> int:
+    if isinstance(content, str):
+        return utf16_length(content)
+    length = 0
+    for block in content:
+        if isinstance(block, Text):
+            length += utf16_length(block.text)
+        elif isinstance(block, Image):
+            length += _IMAGE
+    return length
+
+
+def _answer_length(content: Content) -> int:
+    if isinstance(content, str):
+        return utf16_length(content)
+    length = 0
+    for block in content:
+        match block:
+            case Text():
+                length += utf16_length(block.text)
+            case Thinking():
+                length += utf16_length(block.thinking)
+            case ToolCall():
+                length += utf16_length(block.name) + utf16_length(stringify(block.arguments))
+            case _:
+                pass
+    return length
+
+
+def _last_usage(messages: Sequence[Message], first: int) -> TokenEstimate | None:
+    for index in range(len(messages) - 1, first - 1, -1):
+        message = messages[index]
+        if (
+            isinstance(message, AssistantMessage)
+            and message.stop_reason not in ("aborted", "error")
+            and message.usage is not None
+            and (tokens := message.usage.context_tokens) > 0
+        ):
+            trailing = sum(map(estimate_message, messages[index + 1 :]))
+            return TokenEstimate(
+                tokens=tokens + trailing,
+                usage_tokens=tokens,
+                trailing_tokens=trailing,
+                last_usage_index=index,
+            )
+    return None

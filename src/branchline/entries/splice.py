@@ -1,0 +1,70 @@
+"""Change a field of a line and nothing else: every other byte stays as somebody wrote it.
+
+Forks re-chain parents and upgrades add ids. Decoding and encoding the line again would lose repeated keys,
+long numbers and escapes, so the new value is put where the old one stood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from branchline.entries import jsontext
+
+__all__ = ["Spot", "field_spots", "set_fields"]
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},:]', re.DOTALL)
+
+
+class Spot(NamedTuple):
+    """Where a value stands in a line."""
+
+    start: int
+    end: int
+
+
+def field_spots(line: bytes) -> dict[str, Spot]:
+    """The values of the outermost object, by key; of a repeated key the last one, which counts."""
+    spots: dict[str, Spot] = {}
+    depth = 0
+    key: bytes | None = None
+    last_text: bytes | None = None
+    value_start = 0
+    for token in _TOKEN.finditer(line):
+        mark = token[0]
+        if depth == 1 and key is not None and mark in (b",", b"}"):
+            stripped = line[value_start : token.start()]
+            start = value_start + len(stripped) - len(stripped.lstrip())
+            name = jsontext.loads(key)
+            spots[name] = Spot(start, start + len(stripped.strip()))
+            key = None
+        if mark in (b"{", b"["):
+            depth += 1
+        elif mark in (b"}", b"]"):
+            depth -= 1
+        elif mark == b":" and depth == 1 and key is None:
+            key = last_text
+            value_start = token.end()
+        elif mark.startswith(b'"') and depth == 1 and key is None:
+            last_text = mark
+    return spots
+
+
+def set_fields(line: bytes, fields: Mapping[str, Any]) -> bytes:
+    """The line with these fields set: replaced where they stand, added after the first field otherwise."""
+    spots = field_spots(line)
+    if not spots:
+        raise ValueError("not a JSON object with fields")
+    changes = [(spots[name], jsontext.dumps(value)) for name, value in fields.items() if name in spots]
+    added = b"".join(
+        b"," + jsontext.dumps(name) + b":" + jsontext.dumps(value)
+        for name, value in fields.items()
+        if name not in spots
+    )
+    if added:
+        first = min(spot.end for spot in spots.values())
+        changes.append((Spot(first, first), added))
+    for spot, text in sorted(changes, reverse=True):
+        line = line[: spot.start] + text + line[spot.end :]
+    return line

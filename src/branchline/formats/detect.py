@@ -1,0 +1,20 @@
+"""Which program wrote a file, told from its first bytes."""
+
+from __future__ import annotations
+
+from branchline.errors import NotASession
+from branchline.formats.base import Format
+from branchline.formats.pi import PI
+
+__all__ = ["FORMATS", "detect"]
+
+FORMATS: tuple[Format, ...] = (PI,)
+
+
+def detect(head: bytes, path: str) -> Format:
+    """The format of a file that begins with these bytes. NotASession when no format knows it."""
+    for format_ in FORMATS:
+        if format_.sniff(head, path):
+            return format_
+    tried = ", ".join(format_.name for format_ in FORMATS)
+    raise NotASession(f"{path} is not a session of any known program (tried: {tried})")

@@ -1,0 +1,33 @@
+"""One append-only log: read since an offset, append whole lines, keep every word.
+
+The room knows bytes, offsets and newlines; it does not know what a line means. What it promises:
+
+- an append is one write and all or nothing: after `NotSaved` the log is as it was;
+- with durability "fsync" an acknowledged line survives a power cut, with "os" the death of the process;
+- one writer at a time, with a time limit, and a message that names whoever holds the lock;
+- a torn tail never swallows the next line, and reading never writes.
+"""
+
+from branchline.log.base import Durability, Log, Torn, Writer
+from branchline.log.directories import create_directory, sync_directory
+from branchline.log.file import FileLog
+from branchline.log.filesystems import filesystem_warning
+from branchline.log.memory import MemoryLog
+from branchline.log.replace import publish_file, replace_file
+from branchline.log.system import SYSTEM, System
+
+__all__ = [
+    "SYSTEM",
+    "Durability",
+    "FileLog",
+    "Log",
+    "MemoryLog",
+    "System",
+    "Torn",
+    "Writer",
+    "create_directory",
+    "filesystem_warning",
+    "publish_file",
+    "replace_file",
+    "sync_directory",
+]

@@ -1,0 +1,244 @@
+"""A log in one file: read at any offset, append under the lock.
+
+Opening reads nothing and writes nothing, and never waits: what is not a regular file is refused.
+The file is held by its inode. It may be renamed while it is open; if it is deleted, or another file
+takes its place, the next writer is told so instead of writing into the void.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self
+
+from branchline.errors import NotASession, ReadOnly
+from branchline.log.append import Appender
+from branchline.log.base import Durability, Torn, require_lines
+from branchline.log.directories import create_directory, sync_directory
+from branchline.log.locks import FileLock
+from branchline.log.system import SYSTEM, System, close_quietly, explain, problem_with, read_at, write_all
+from branchline.log.tail import is_complete_json
+
+__all__ = ["FileLog", "FileWriter"]
+
+
+class FileLog:
+    """One session file.
+
+    `durability` says when an append is acknowledged, `lock_timeout` how many seconds a writer waits.
+    `writable=False` refuses writers at once, `writable=True` refuses to open what may not be written,
+    `None` leaves it to the first append. `is_complete` tells a line that lacks only its newline from
+    a torn one.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durability: Durability = "fsync",
+        lock_timeout: float = 10.0,
+        writable: bool | None = None,
+        system: System = SYSTEM,
+        is_complete: Callable[[bytes], bool] = is_complete_json,
+    ) -> None:
+        self._reader = -1
+        if durability not in ("fsync", "os"):
+            raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
+        if lock_timeout < 0:
+            raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
+        self.path = os.path.abspath(os.fspath(path))
+        # Sidecars lie beside the file itself, so that all who come by a link share one lock.
+        self._real_path = os.path.realpath(self.path)
+        self._system = system
+        self._writable = writable is not False
+        self._reader, found = _open_regular(self._real_path, self.path, system)
+        self.identity = (found.st_dev, found.st_ino)
+        self._lock = FileLock(
+            self._real_path, self.identity, name=self.path, timeout=lock_timeout, system=system
+        )
+        self._appender = Appender(
+            self._real_path,
+            self.identity,
+            name=self.path,
+            reader=self._reader,
+            durability=durability,
+            is_complete=is_complete,
+            system=system,
+        )
+        if writable and not os.access(self._real_path, os.W_OK):
+            self.close()
+            raise ReadOnly(f"cannot open {self.path} for appending: it may not be written")
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        data: bytes,
+        *,
+        durability: Durability = "fsync",
+        lock_timeout: float = 10.0,
+        system: System = SYSTEM,
+        is_complete: Callable[[bytes], bool] = is_complete_json,
+    ) -> Self:
+        """Make a new file that holds these lines, durable with all the directories it needed.
+
+        Raises `FileExistsError` when something lies at the path; then and after any other failure
+        nothing of ours remains there. A new file is synced whatever the durability of later appends.
+        """
+        require_lines(data)
+        path = os.path.abspath(os.fspath(path))
+        with _new_file(path, data, system):
+            log = cls(
+                path,
+                durability=durability,
+                lock_timeout=lock_timeout,
+                system=system,
+                is_complete=is_complete,
+            )
+        log._appender.begin(len(data))
+        return log
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+    def size(self) -> int:
+        return self._system.fstat(self._open_reader()).st_size
+
+    def read(self, offset: int, size: int) -> bytes:
+        if offset < 0 or size < 0:
+            raise ValueError(f"cannot read {size} bytes at {offset}")
+        return read_at(self._system, self._open_reader(), offset, size)
+
+    def exclusive(self) -> FileWriter:
+        self._open_reader()
+        if not self._writable:
+            raise ReadOnly(f"cannot append to {self.path}: it was opened for reading only")
+        return FileWriter(self.path, self._lock, self._appender)
+
+    def close(self) -> None:
+        descriptor, self._reader = self._reader, -1
+        if descriptor >= 0:
+            self._lock.close()
+            self._appender.close()
+            close_quietly(self._system, descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"FileLog({self.path!r})"
+
+    def _open_reader(self) -> int:
+        if self._reader < 0:
+            raise ValueError(f"{self.path} is closed")
+        return self._reader
+
+
+class FileWriter:
+    """The right to append to a `FileLog`, for the length of one `with` block."""
+
+    __slots__ = ("_appender", "_lock", "_name", "end", "torn")
+
+    def __init__(self, name: str, lock: FileLock, appender: Appender) -> None:
+        self._name = name
+        self._lock = lock
+        self._appender = appender
+        self.end = 0
+        self.torn: Torn | None = None
+
+    def append(self, data: bytes) -> int:
+        if self._lock.owner is not self:
+            raise RuntimeError(f"cannot append to {self._name}: this writer does not hold the lock any more")
+        require_lines(data)
+        appender = self._appender
+        end = self.end = appender.append(self.end, data)
+        if appender.torn is not None:
+            self.torn = appender.torn
+        return end - len(data)
+
+    def __enter__(self) -> Self:
+        try:
+            self._lock.acquire(self)
+            self.end = self._appender.size()
+        except BaseException:
+            self._lock.release(self)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release(self)
+
+
+def _open_regular(real_path: str, name: str, system: System) -> tuple[int, os.stat_result]:
+    # Looked at before it is opened, because opening a device can act on it, and again after.
+    _require_regular(system.stat(real_path), name)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    descriptor = system.open(real_path, flags)
+    try:
+        found = system.fstat(descriptor)
+        _require_regular(found, name)
+    except BaseException:
+        close_quietly(system, descriptor)
+        raise
+    return descriptor, found
+
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def _require_regular(found: os.stat_result, name: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise NotASession(f"cannot open {name}: it is {kind}, not a regular file")
+
+
+@contextlib.contextmanager
+def _new_file(path: str, data: bytes, system: System) -> Iterator[None]:
+    """Make a durable new file; take it away again if the `with` block fails, or this does."""
+    directory = os.path.dirname(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    outcome = "nothing was saved"
+    try:
+        create_directory(directory, system)
+        descriptor = system.open(path, flags, 0o600)
+        try:
+            try:
+                system.fchmod(descriptor, 0o600)
+                write_all(system, descriptor, data)
+                system.fsync(descriptor)
+            finally:
+                system.close(descriptor)
+            sync_directory(directory, system)
+            yield
+        except BaseException:
+            try:
+                system.unlink(path)
+                sync_directory(directory, system)
+            except OSError as problem:
+                outcome = f"an unfinished file may remain there ({explain(problem)})"
+            raise
+    except FileExistsError:
+        raise
+    except OSError as problem:
+        raise problem_with(f"create {path}", problem, outcome) from problem

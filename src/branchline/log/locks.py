@@ -1,0 +1,185 @@
+"""The write lock of one session file: at most one writer, a time limit, and a name for whoever holds it.
+
+The lock is `flock` on a file of its own, so the kernel releases it when its holder dies. The lock file
+is named after the inode of the session file, so that renaming a session in its folder keeps the lock,
+and it is never removed or replaced by us. Holding the lock does not touch the session file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import sys
+import threading
+import time
+import weakref
+from typing import Any
+
+from branchline.errors import LockTimeout
+from branchline.log.directories import sidecar_directory, sidecar_path
+from branchline.log.system import UNCHANGED, System, close_quietly, problem_with
+
+__all__ = ["FileLock"]
+
+_RECORD = 256
+"""Size of what a holder says about itself: fixed, so that one write covers the previous holder's words."""
+
+_FIRST_SLEEP = 0.001
+_LONGEST_SLEEP = 0.05
+
+_living: weakref.WeakSet[FileLock] = weakref.WeakSet()
+
+
+class FileLock:
+    """The lock of the session file at `path` with this identity (device, inode)."""
+
+    def __init__(
+        self, path: str, identity: tuple[int, int], *, name: str, timeout: float, system: System
+    ) -> None:
+        self.owner: object = None
+        """Who holds the lock now, in this process; None when nobody here does."""
+        self._session_path = path
+        self._path = sidecar_path(path, "locks", f"{identity[0]}-{identity[1]}.lock")
+        self._name = name
+        self._timeout = timeout
+        self._system = system
+        self._descriptor = -1
+        self._threads = threading.Lock()
+        self._who = _who()
+        _living.add(self)
+
+    def acquire(self, owner: object) -> None:
+        """Take the lock for `owner`, waiting at most as long as the time limit."""
+        started = 0.0
+        if not self._threads.acquire(blocking=False):
+            started = self._system.monotonic()
+            # flock cannot tell the threads of one process apart when they share a descriptor.
+            if not self._threads.acquire(timeout=min(self._timeout, threading.TIMEOUT_MAX)):
+                raise self._timed_out(f"another thread of this program (pid {os.getpid()})")
+        try:
+            self._lock(started)
+            self.owner = owner
+        except OSError as problem:
+            self._abandon()
+            raise problem_with(f"append to {self._name}", problem, UNCHANGED) from problem
+        except BaseException:
+            self._abandon()
+            raise
+
+    def release(self, owner: object) -> None:
+        """Give the lock back; harmless when `owner` does not hold it (any more)."""
+        if self.owner is not owner:
+            return
+        self.owner = None
+        try:
+            self._system.flock(self._descriptor, fcntl.LOCK_UN)
+        except OSError:
+            # What was appended is saved; only the lock must not stay. Closing its descriptor frees it.
+            self._close()
+        finally:
+            self._threads.release()
+
+    def close(self) -> None:
+        self.owner = None
+        self._close()
+
+    def forked(self) -> None:
+        """Forget, in a child process, what the parent holds: the descriptor is shared with it.
+
+        The child must neither release the parent's lock nor keep it alive after the parent's death.
+        """
+        self._close()
+        self.owner = None
+        self._threads = threading.Lock()
+        self._who = _who()
+
+    def _lock(self, started: float) -> None:
+        system = self._system
+        sleep = _FIRST_SLEEP
+        while True:
+            descriptor = self._descriptor
+            if descriptor < 0:
+                descriptor = self._descriptor = self._open()
+            try:
+                system.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, InterruptedError):
+                now = system.monotonic()
+                started = started or now
+                left = started + self._timeout - now
+                if left <= 0:
+                    raise self._timed_out(self._holder()) from None
+                system.sleep(min(sleep, left))
+                sleep = min(sleep * 2, _LONGEST_SLEEP)
+                continue
+            if system.fstat(descriptor).st_nlink:
+                break
+            # Somebody deleted the lock file, and others lock a new one by now.
+            self._close()
+        record = b'%s,"since":%.3f}' % (self._who, system.time())
+        try:
+            system.pwrite(descriptor, record.ljust(_RECORD - 1) + b"\n", 0)
+        except OSError:
+            # The name is a courtesy to those who wait (a full disk cannot take it); the lock is ours.
+            return
+
+    def _open(self) -> int:
+        system = self._system
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            descriptor = system.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            sidecar_directory(self._session_path, "locks", system)
+            descriptor = system.open(self._path, flags, 0o600)
+        try:
+            found = system.fstat(descriptor)
+            if stat.S_IMODE(found.st_mode) != 0o600 and found.st_uid == os.geteuid():
+                system.fchmod(descriptor, 0o600)
+        except BaseException:
+            close_quietly(system, descriptor)
+            raise
+        return descriptor
+
+    def _abandon(self) -> None:
+        # Whether the lock was taken is unknown here; closing the descriptor is right in both cases.
+        self.owner = None
+        self._close()
+        self._threads.release()
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            close_quietly(self._system, descriptor)
+
+    def _timed_out(self, holder: str) -> LockTimeout:
+        return LockTimeout(
+            f"cannot append to {self._name}: the lock is held by {holder}; tried for {self._timeout:.1f} s"
+        )
+
+    def _holder(self) -> str:
+        try:
+            who: Any = json.loads(self._system.pread(self._descriptor, _RECORD, 0))
+            since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(who["since"]))
+            return f"pid {who['pid']} ({who['program']}) on host {who['host']} since {since}"
+        except (OSError, ValueError, TypeError, LookupError, OverflowError):
+            return f"a program that left no name in {self._path}"
+
+
+def _who() -> bytes:
+    """Return the beginning of what a holder writes into the lock file; the time is added on each occasion."""
+    # Only the program's name: its arguments may hold secrets.
+    program = os.path.basename(sys.argv[0] if sys.argv else "") or "python"
+    host = os.uname().nodename
+    who = json.dumps({"pid": os.getpid(), "host": host[:60], "program": program[:60]})
+    if len(who) > _RECORD - 40:  # names in other scripts take six characters each when escaped
+        who = json.dumps({"pid": os.getpid(), "host": host[:12], "program": program[:12]})
+    return who[:-1].encode("ascii")
+
+
+def _after_fork_in_child() -> None:
+    for lock in list(_living):
+        lock.forked()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,190 @@
+"""Putting a whole new file in place of an old one, and giving a draft its final name.
+
+Neither ever leaves a moment, nor a crash, in which the old words are gone and the new ones not yet there.
+What is replaced stays reachable as a backup; what exists is never overwritten by publishing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterable
+
+from branchline.errors import ReadOnly
+from branchline.log.directories import create_directory, sidecar_directory, sync_directory
+from branchline.log.system import SYSTEM, System, problem_with, random_name, read_at, write_all
+
+__all__ = ["publish_file", "replace_file"]
+
+_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_COPY_BLOCK = 1 << 20
+_LONGEST_NAME = 150
+"""Bytes of the session's file name in the names made from it; a file name can have 255 in all."""
+
+
+def replace_file(
+    path: str | os.PathLike[str],
+    data: bytes | Iterable[bytes],
+    *,
+    backup: bool = True,
+    check: Callable[[str], None] | None = None,
+    system: System = SYSTEM,
+) -> str | None:
+    """Replace the file at `path` by one that holds `data`; return the path of the backup, if any.
+
+    `check` is given the path of the finished new file before it takes its place, and raises to refuse it;
+    then nothing has changed. Hold the log's lock around the call: who waits for it, or keeps the old
+    file open, is told by `LogReplaced` at the next append.
+    """
+    given = os.path.abspath(os.fspath(path))
+    path = os.path.realpath(given)  # a link stays a link to the new file
+    doing = f"replace {given}"
+    outcome = "the file is as it was"
+    try:
+        temporary = _write_beside(path, data, system)
+    except OSError as problem:
+        raise problem_with(doing, problem, outcome) from problem
+    try:
+        if check is not None:
+            check(temporary)
+        kept_at = None
+        try:
+            if backup:
+                kept_at = _back_up(path, system)
+            system.rename(temporary, path)
+        except OSError as problem:
+            raise problem_with(doing, problem, outcome) from problem
+    except BaseException:
+        with contextlib.suppress(OSError):
+            system.unlink(temporary)
+        raise
+    try:
+        sync_directory(os.path.dirname(path), system)
+    except OSError as problem:
+        outcome = "the new file is in place, but a power cut may bring the old one back"
+        raise problem_with(doing, problem, outcome) from problem
+    if kept_at is not None:
+        with contextlib.suppress(OSError):  # the folder is private in any case
+            system.chmod(kept_at, 0o600)
+    return kept_at
+
+
+def publish_file(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], *, system: System = SYSTEM
+) -> None:
+    """Give the file at `source` (a draft) the name `target`, for good.
+
+    Raises `FileExistsError` if another file lies there. A crash in between leaves both names on one
+    file; publishing again finishes the work. Locks lie beside a file, so a log that is open on
+    the draft must be opened anew at the target if that is in another directory.
+    """
+    source = os.path.abspath(os.fspath(source))
+    target = os.path.abspath(os.fspath(target))
+    source_directory, target_directory = os.path.dirname(source), os.path.dirname(target)
+    try:
+        create_directory(target_directory, system)
+        try:
+            system.link(source, target)
+        except FileExistsError:
+            if not os.path.samestat(system.lstat(source), system.lstat(target)):
+                raise
+        except OSError as problem:
+            if problem.errno not in _NO_HARD_LINKS:
+                raise
+            _rename_into_nothing(source, target, system)
+            sync_directory(target_directory, system)
+            if source_directory != target_directory:
+                sync_directory(source_directory, system)
+            return
+        # The new name must be durable before the old one goes, or a power cut could take both.
+        sync_directory(target_directory, system)
+        system.unlink(source)
+        sync_directory(source_directory, system)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError as problem:
+        raise problem_with(
+            f"publish {source} as {target}", problem, "the file is there under one of the names or both"
+        ) from problem
+
+
+def _write_beside(path: str, data: bytes | Iterable[bytes], system: System) -> str:
+    name = os.fsdecode(os.fsencode(os.path.basename(path))[:_LONGEST_NAME])
+    # Hidden, and not ending like a session, so that no listing takes it for one.
+    temporary = os.path.join(os.path.dirname(path), f".{name}.{random_name()}.tmp")
+    descriptor = system.open(temporary, _NEW, 0o600)
+    try:
+        try:
+            system.fchmod(descriptor, 0o600)
+            _keep_owner(path, descriptor, system)
+            for piece in (data,) if isinstance(data, bytes) else data:
+                if piece:
+                    write_all(system, descriptor, piece)
+            system.fsync(descriptor)
+        finally:
+            system.close(descriptor)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            system.unlink(temporary)
+        raise
+    return temporary
+
+
+def _keep_owner(path: str, descriptor: int, system: System) -> None:
+    """Keep a file that root rewrites for somebody readable to them."""
+    try:
+        old = system.stat(path)
+    except FileNotFoundError:
+        return
+    new = system.fstat(descriptor)
+    if old.st_uid != new.st_uid:
+        try:
+            system.fchown(descriptor, old.st_uid, old.st_gid)
+        except PermissionError:
+            raise ReadOnly(
+                f"cannot replace {path}: it belongs to another user, who could not read the new file"
+            ) from None
+
+
+def _back_up(path: str, system: System) -> str | None:
+    name = os.fsdecode(os.fsencode(os.path.basename(path))[:_LONGEST_NAME])
+    try:
+        directory = sidecar_directory(path, "backups", system)
+        kept_at = os.path.join(directory, f"{name}.{random_name()}")
+        try:
+            system.link(path, kept_at)
+        except OSError as problem:
+            if problem.errno not in _NO_HARD_LINKS:
+                raise
+            _copy(path, kept_at, system)
+    except FileNotFoundError:
+        return None  # nothing lies at the path, so there is nothing to keep
+    sync_directory(directory, system)
+    return kept_at
+
+
+def _copy(source: str, target: str, system: System) -> None:
+    reader = system.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        writer = system.open(target, _NEW, 0o600)
+        try:
+            system.fchmod(writer, 0o600)
+            offset = 0
+            while block := read_at(system, reader, offset, _COPY_BLOCK):
+                write_all(system, writer, block)
+                offset += len(block)
+            system.fsync(writer)
+        finally:
+            system.close(writer)
+    finally:
+        system.close(reader)
+
+
+def _rename_into_nothing(source: str, target: str, system: System) -> None:
+    # Not one step: without hard links there is no portable way to rename only where nothing lies.
+    with contextlib.suppress(FileNotFoundError):
+        system.lstat(target)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    system.rename(source, target)

@@ -1,0 +1,150 @@
+"""The calls to the operating system that this room makes, all in one thin object.
+
+Nothing in the room writes, syncs, links or locks by another way, so a test that passes its own
+`System` sees every call in order and can make any of them fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import sys
+import time
+
+from branchline.errors import NotSaved, ReadOnly
+
+__all__ = [
+    "SYSTEM",
+    "UNCHANGED",
+    "System",
+    "close_quietly",
+    "explain",
+    "problem_with",
+    "random_name",
+    "read_at",
+    "write_all",
+]
+
+
+class System:
+    """`os` calls by their own names. They are the C functions themselves: a layer without a cost."""
+
+    open = staticmethod(os.open)
+    close = staticmethod(os.close)
+    write = staticmethod(os.write)
+    pwrite = staticmethod(os.pwrite)
+    pread = staticmethod(os.pread)
+    lseek = staticmethod(os.lseek)
+    ftruncate = staticmethod(os.ftruncate)
+    fstat = staticmethod(os.fstat)
+    stat = staticmethod(os.stat)
+    lstat = staticmethod(os.lstat)
+    fchmod = staticmethod(os.fchmod)
+    fchown = staticmethod(os.fchown)
+    chmod = staticmethod(os.chmod)
+    mkdir = staticmethod(os.mkdir)
+    link = staticmethod(os.link)
+    rename = staticmethod(os.rename)
+    unlink = staticmethod(os.unlink)
+    flock = staticmethod(fcntl.flock)
+    sleep = staticmethod(time.sleep)
+    monotonic = staticmethod(time.monotonic)
+    time = staticmethod(time.time)
+
+    if sys.platform == "darwin":
+
+        @staticmethod
+        def fsync(descriptor: int) -> None:
+            """Sync through the drive's own cache, which the call of this name does not reach on macOS."""
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            except OSError as problem:
+                if problem.errno not in (errno.ENOTSUP, errno.EINVAL, errno.ENOTTY):
+                    raise
+                os.fsync(descriptor)
+
+        fdatasync = fsync
+    else:
+        fsync = staticmethod(os.fsync)
+        fdatasync = staticmethod(os.fdatasync)
+
+
+SYSTEM = System()
+
+UNCHANGED = "nothing was saved, the file is as it was"
+"""How a message ends when a failed append has left no trace."""
+
+
+def write_all(system: System, descriptor: int, data: bytes) -> None:
+    """Write every byte: one call as a rule, more of them only after a short or interrupted one."""
+    try:
+        written = system.write(descriptor, data)
+    except InterruptedError:
+        written = 0
+    if written == len(data):
+        return
+    view = memoryview(data)
+    while written < len(data):
+        try:
+            count = system.write(descriptor, view[written:])
+        except InterruptedError:
+            continue
+        if count == 0:
+            raise OSError(errno.EIO, "the write made no progress")
+        written += count
+
+
+def read_at(system: System, descriptor: int, offset: int, size: int) -> bytes:
+    """Read `size` bytes at `offset`; fewer only at the end of the file."""
+    data = system.pread(descriptor, size, offset)
+    if len(data) == size or not data:
+        return data
+    # One call reads at most 2 GiB, and less when a signal comes in.
+    pieces = [data]
+    have = len(data)
+    while have < size:
+        data = system.pread(descriptor, size - have, offset + have)
+        if not data:
+            break
+        pieces.append(data)
+        have += len(data)
+    return b"".join(pieces)
+
+
+def close_quietly(system: System, descriptor: int) -> None:
+    """Close a descriptor that has nothing left to report; it is gone even when close complains."""
+    with contextlib.suppress(OSError):
+        system.close(descriptor)
+
+
+def random_name() -> str:
+    """Sixteen hex digits that nobody can guess beforehand."""
+    return os.urandom(8).hex()
+
+
+_WORDS = {
+    errno.ENOSPC: "disk full",
+    errno.EDQUOT: "disk quota used up",
+    errno.EFBIG: "file larger than allowed",
+    errno.EIO: "input/output error",
+    errno.EACCES: "permission denied",
+    errno.EROFS: "read-only file system",
+}
+
+
+def explain(problem: OSError) -> str:
+    """Say an OSError in words, with the name of its number: «disk full (ENOSPC)»."""
+    if problem.errno is None:
+        return str(problem)
+    words = _WORDS.get(problem.errno) or os.strerror(problem.errno).lower()
+    return f"{words} ({errno.errorcode.get(problem.errno, problem.errno)})"
+
+
+def problem_with(doing: str, problem: OSError, outcome: str) -> NotSaved | ReadOnly:
+    """Return the exception for a write that the system refused: may not, or could not."""
+    if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        where = f" at {os.fsdecode(problem.filename)}" if problem.filename is not None else ""
+        return ReadOnly(f"cannot {doing}: {explain(problem)}{where}; {outcome}")
+    return NotSaved(f"cannot {doing}: {explain(problem)}; {outcome}")

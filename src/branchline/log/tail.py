@@ -1,0 +1,82 @@
+"""The end of a file that does not end in a newline: finished, or torn by a crash?
+
+Bytes after the last newline that parse are a complete line that lacks its newline. Anything else is
+torn: a copy is kept beside the file before the line is closed. This module only looks and copies; the
+newline that closes the line is written together with the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from branchline.log.base import Torn
+from branchline.log.directories import sidecar_directory, sync_directory
+from branchline.log.system import System, random_name, write_all
+
+__all__ = ["is_complete_json", "keep_fragment", "read_tail"]
+
+_FIRST_BLOCK = 1 << 16
+_LARGEST_BLOCK = 1 << 24
+_LONGEST_NAME = 150
+"""Bytes of the session's file name in the name of a fragment; a file name can have 255 in all."""
+
+
+def read_tail(read: Callable[[int, int], bytes], size: int) -> bytes:
+    """Return what stands after the last newline in the first `size` bytes, reading backwards."""
+    pieces: list[bytes] = []
+    block = _FIRST_BLOCK
+    while size > 0:
+        # Most tails are short; a pasted picture of 100 MB must not be read in 64 KiB steps.
+        start = max(0, size - block)
+        data = read(start, size - start)
+        newline = data.rfind(b"\n")
+        if newline >= 0:
+            pieces.append(data[newline + 1 :])
+            break
+        pieces.append(data)
+        size = start
+        block = min(block * 2, _LARGEST_BLOCK)
+    return b"".join(reversed(pieces))
+
+
+def is_complete_json(line: bytes) -> bool:
+    """Say whether these bytes are one whole JSON object."""
+    line = line.strip()
+    if not (line.startswith(b"{") and line.endswith(b"}")):
+        return False
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        # Agents written in JavaScript write lone surrogates and NaN, which the fast parser refuses.
+        try:
+            json.loads(line)
+        except (ValueError, RecursionError):
+            return False
+    return True
+
+
+def keep_fragment(path: str, offset: int, fragment: bytes, system: System) -> Torn:
+    """Copy a torn tail of the session file at `path` into a durable file of its own."""
+    directory = sidecar_directory(path, "torn", system)
+    name = os.fsdecode(os.fsencode(os.path.basename(path))[:_LONGEST_NAME])
+    kept_at = os.path.join(directory, f"{name}.{offset}.{random_name()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = system.open(kept_at, flags, 0o600)
+    try:
+        try:
+            system.fchmod(descriptor, 0o600)
+            write_all(system, descriptor, fragment)
+            system.fsync(descriptor)
+        finally:
+            system.close(descriptor)
+        sync_directory(directory, system)
+    except BaseException:
+        with contextlib.suppress(OSError):  # half a copy is of no use, and the original is still there
+            system.unlink(kept_at)
+        raise
+    return Torn(offset, len(fragment), kept_at)

@@ -1,0 +1,124 @@
+"""Lines for a new file made from the lines of another: forks, exports and upgrades.
+
+What others wrote is copied byte for byte. Only a field that must change is changed: the parent of an entry
+whose parent is left out, and the first kept entry of a compaction that pointed at what is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from branchline.entries import Compaction, skeleton, splice
+from branchline.formats import Transcript
+from branchline.tree import ROOT
+
+__all__ = ["path_lines", "tree_lines", "upgraded_lines"]
+
+_LEFT_OUT = frozenset({"label", "leaf"})  # rebuilt for the copy, or meaningless in it
+_CARRIED = frozenset({"usage", "custom"})  # say something about the entry that they hang from
+
+
+def path_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
+    """The lines of one path, root to leaf, re-chained where labels and leaf moves are left out.
+
+    Usage and custom data that hang from an entry of the path without continuing it come along.
+    """
+    tree = transcript.tree
+    chain = tree.chain(leaf)
+    kept = [
+        position
+        for position in chain
+        if tree.types[position] not in _LEFT_OUT and position not in tree.placeholders
+    ]
+    parents = dict(zip(kept, [ROOT, *kept], strict=False))
+    moved = _next_kept(chain, parents)
+    for position in _dangling(transcript, set(chain)):
+        if tree.parents[position] in parents:
+            parents[position] = tree.parents[position]
+    for position in sorted(parents):
+        first = _first_kept(transcript, position)
+        changes = {} if first is None or first not in moved else {"firstKeptEntryId": tree.keys[moved[first]]}
+        yield _linked(transcript, position, parents[position], changes) + b"\n"
+
+
+def tree_lines(transcript: Transcript) -> Iterator[bytes]:
+    """Everything after the header, unreadable lines included, as it is."""
+    reading = transcript.reading
+    if reading.version < 3:
+        lines = upgraded_lines(transcript)
+        next(lines)
+        yield from lines
+    else:
+        yield from _lines_between(transcript, reading.header_end, None)
+
+
+def upgraded_lines(transcript: Transcript) -> Iterator[bytes]:
+    """A file of version 1 or 2 as version 3: entries changed where they must be, other lines as they are."""
+    reading, tree = transcript.reading, transcript.tree
+    yield splice.set_fields(reading.header_line, {"version": 3}) + b"\n"
+    yield from _lines_between(transcript, 0, reading.header_end - len(reading.header_line))
+    end = reading.header_end
+    for position in range(len(tree)):
+        span = reading.span(position)
+        yield from _lines_between(transcript, end, span.offset)
+        changes: dict[str, Any] = {}
+        if reading.version == 1 and (first := _first_kept(transcript, position)) is not None:
+            changes = {"firstKeptEntryId": tree.keys[first]}
+        if position in tree.placeholders:
+            yield transcript.raw(position) + b"\n"
+        else:
+            yield _linked(transcript, position, tree.parents[position], changes) + b"\n"
+        end = span.offset + span.size
+    yield from _lines_between(transcript, end, None)
+
+
+def _linked(transcript: Transcript, position: int, parent: int, changes: dict[str, Any]) -> bytes:
+    """The bytes of an entry with the id and the parent that it has in the new file."""
+    tree = transcript.tree
+    line = transcript.raw(position).rstrip(b"\r")
+    if transcript.reading.version < 3 and tree.roles[position] == "custom":
+        spot = splice.field_spots(line)["message"]
+        message = splice.set_fields(line[spot.start : spot.end], {"role": "custom"})
+        line = line[: spot.start] + message + line[spot.end :]
+    links = {"id": tree.keys[position], "parentId": None if parent == ROOT else tree.keys[parent]}
+    if skeleton.links(line) != links:
+        changes = {**links, **changes}
+    return splice.set_fields(line, changes) if changes else line
+
+
+def _lines_between(transcript: Transcript, start: int, end: int | None) -> Iterator[bytes]:
+    for line in transcript.bytes_between(start, end).split(b"\n"):
+        if line.strip():
+            yield line + b"\n"
+
+
+def _first_kept(transcript: Transcript, position: int) -> int | None:
+    if transcript.tree.types[position] != "compaction":
+        return None
+    entry = transcript.entry(position)
+    if not isinstance(entry, Compaction) or entry.first_kept is None:
+        return None
+    return transcript.tree.positions.get(entry.first_kept)
+
+
+def _next_kept(chain: list[int], kept: dict[int, int]) -> dict[int, int]:
+    """For each entry that is left out, the next one on the path that is not."""
+    moved: dict[int, int] = {}
+    following: int | None = None
+    for position in reversed(chain):
+        if position in kept:
+            following = position
+        elif following is not None:
+            moved[position] = following
+    return moved
+
+
+def _dangling(transcript: Transcript, on_chain: set[int]) -> list[int]:
+    """Side records beside the path that lead nowhere."""
+    tree = transcript.tree
+    return [
+        position
+        for position, kind in enumerate(tree.types)
+        if kind in _CARRIED and position not in on_chain and not tree.child_positions(position)
+    ]

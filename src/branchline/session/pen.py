@@ -1,0 +1,178 @@
+"""The one way into a session's log: lock, see what others wrote, write, then remember.
+
+A pen owns the log and the transcript of one session. It knows drafts (a session without a reply is kept
+where no listing shows it) and upgrades (a file of version 1 or 2 is rewritten, with a backup, before the
+first append). It does not know what the entries mean.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from branchline.entries import Entry, Header
+from branchline.errors import LogReplaced, LogShrank, ReadOnly
+from branchline.formats import Format, Transcript
+from branchline.log import Durability, FileLog, Log, MemoryLog, Torn, replace_file
+from branchline.session.copying import upgraded_lines
+from branchline.stores import Store
+
+__all__ = ["Pen"]
+
+
+class Pen:
+    """Reads and appends to one session, wherever it is kept.
+
+    ``store`` and ``key`` are given for sessions that do not exist yet; ``log`` for those that do.
+    """
+
+    def __init__(
+        self,
+        format: Format,  # noqa: A002
+        *,
+        log: Log | None = None,
+        header: Header | None = None,
+        store: Store | None = None,
+        key: str = "",
+        draft: bool = False,
+        durability: Durability = "fsync",
+    ) -> None:
+        self.format = format
+        self.key = key
+        self.store = store
+        self.draft = draft
+        self.torn: list[Torn] = []
+        self._durability = durability
+        self._log = log
+        if log is None:
+            assert header is not None
+            self._begin_in_memory(format.encode_header(header))
+        else:
+            self.transcript = Transcript(format, log.read, log.name)
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> Log | None:
+        """The log, once there is one: a new session has none before its first entry."""
+        return self._log
+
+    @property
+    def path(self) -> str | None:
+        """Where the session lies, or will lie once it has a reply; None in memory."""
+        if isinstance(self._log, FileLog) and not self.draft:
+            return self._log.path
+        found = getattr(self.store, "path_of", None)
+        return None if found is None else str(found(self.key))
+
+    def catch_up(self) -> int:
+        """Take in what others wrote; returns how many entries are new."""
+        if self._log is None:
+            return 0
+        reading = self.transcript.reading
+        size = self._log.size()
+        if size < reading.consumed:
+            raise LogShrank(
+                f"cannot go on reading {self._log.name}: the file ends at {size}, "
+                f"expected at least {reading.consumed}; open it again to see what is left"
+            )
+        if isinstance(self._log, FileLog):
+            self._require_same_file(self._log)
+        if size == reading.consumed and not reading.unterminated:
+            return 0
+        return self.transcript.catch_up()
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def append(self, make: Callable[[], list[Entry]]) -> list[Entry]:
+        """Write the entries that ``make`` gives once everything in the log is known; all of them or none."""
+        if self._log is None:
+            entries = make()
+            self.begin(b"".join(map(self.format.encode, entries)))
+            return entries
+        if self.transcript.reading.version < 3:
+            self._upgrade()
+        with self._log.exclusive() as writer:
+            reading = self.transcript.reading
+            if writer.end != reading.consumed or reading.unterminated:
+                if writer.end < reading.consumed:
+                    self.catch_up()  # raises, and says by how much the file shrank
+                self.transcript.catch_up()
+            entries = make()
+            data = b"".join(map(self.format.encode, entries))
+            offset = writer.append(data)
+            if writer.torn is not None:
+                self.torn.append(writer.torn)
+        if offset == self.transcript.reading.consumed and not self.transcript.reading.unterminated:
+            self.transcript.take(data)
+        else:
+            self.transcript.catch_up()
+        return entries
+
+    def publish(self) -> None:
+        """Turn a draft into a session that listings show."""
+        if not self.draft or self._log is None:
+            return
+        assert self.store is not None
+        self._log.close()
+        self._use(self.store.publish(self.key, durability=self._durability))
+        self.draft = False
+
+    def close(self, *, keep_draft: bool) -> None:
+        """Let go of the log; a draft that holds nothing worth keeping is forgotten."""
+        if self._log is not None:
+            self._log.close()
+        if self.draft and self._log is not None and not keep_draft:
+            assert self.store is not None
+            self.store.drop_draft(self.key)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _begin_in_memory(self, header: bytes) -> None:
+        """Before the first entry the header exists in memory alone, so that nothing must be cleaned up."""
+        self._unwritten = header
+        self.transcript = Transcript(self.format, MemoryLog(header).read, self.key)
+
+    def begin(self, data: bytes) -> None:
+        """Write the header and these lines, which must be whole, as the first of a new session."""
+        assert self.store is not None
+        log = self.store.create(
+            self.key, self._unwritten + data, draft=self.draft, durability=self._durability
+        )
+        self._log = log
+        self.transcript.continue_from(log.read, log.name)
+        self.transcript.take(data)
+
+    def _use(self, log: Log) -> None:
+        self._log = log
+        self.transcript.continue_from(log.read, log.name)
+
+    def _upgrade(self) -> None:
+        """Rewrite a file of an older version as version 3: beside the old one, checked, with a backup."""
+        log = self._log
+        if isinstance(log, FileLog):
+            with log.exclusive():
+                self.transcript.catch_up()
+                lines = list(upgraded_lines(self.transcript))
+                wanted = list(self.transcript.tree.keys)
+
+                def complete(path: str) -> None:
+                    with FileLog(path) as copy:
+                        found = Transcript(self.format, copy.read, path).tree.keys
+                    if found != wanted:
+                        raise ReadOnly(f"cannot upgrade {log.path}: the new file would not hold every entry")
+
+                replace_file(log.path, lines, backup=True, check=complete)
+            log.close()
+            self._use(FileLog(log.path, durability=self._durability))
+        elif log is not None:
+            self._use(MemoryLog(b"".join(upgraded_lines(self.transcript)), log.name))
+        self.transcript.read_again()
+
+    def _require_same_file(self, log: FileLog) -> None:
+        try:
+            status = os.stat(log.path)
+        except OSError:
+            return  # renamed or deleted: what we hold is still the session
+        if (status.st_dev, status.st_ino) != log.identity:
+            raise LogReplaced(f"another file lies at {log.path} now; open it again to see it")
