@@ -2,26 +2,20 @@
 //
 //   {"open": path} or {"create": [cwd, directory]}
 //   "steps": [[method, argument…], …]; {"step": n} as an argument stands for the result of step n
+//   "watch": true also tells, after each step, the size of the file and what a pi that opens it now sees
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 
 const { SessionManager } = await import(process.argv[2]);
-const { open, create, steps = [] } = JSON.parse(readFileSync(0, "utf8"));
+const { open, create, steps = [], watch } = JSON.parse(readFileSync(0, "utf8"));
 const session = open ? SessionManager.open(open) : SessionManager.create(...create);
 
-const results = [];
-for (const [method, ...given] of steps) {
-  const values = given.map((value) => (value?.step === undefined ? value : results[value.step]));
-  results.push(session[method](...values) ?? null);
-}
-
-const { messages, model, thinkingLevel } = session.buildSessionContext();
-const entries = session.getEntries();
-const labels = entries.map(({ id }) => [id, session.getLabel(id)]).filter(([, label]) => label);
-console.log(
-  JSON.stringify({
+function view(session) {
+  const { messages, model, thinkingLevel } = session.buildSessionContext();
+  const entries = session.getEntries();
+  const labels = entries.map(({ id }) => [id, session.getLabel(id)]).filter(([, label]) => label);
+  return {
     file: session.getSessionFile(),
-    results,
     ids: entries.map(({ id }) => id),
     branch: session.getBranch().map(({ id, type }) => [id, type]),
     messages,
@@ -30,5 +24,15 @@ console.log(
     labels: Object.fromEntries(labels),
     name: session.getSessionName() ?? null,
     parent: session.getHeader().parentSession ?? null,
-  }),
-);
+  };
+}
+
+const results = [];
+const watched = [];
+for (const [method, ...given] of steps) {
+  const values = given.map((value) => (value?.step === undefined ? value : results[value.step]));
+  results.push(session[method](...values) ?? null);
+  const file = session.getSessionFile();
+  if (watch && existsSync(file)) watched.push([statSync(file).size, view(SessionManager.open(file))]);
+}
+console.log(JSON.stringify({ ...view(session), results, watched }));

@@ -25,6 +25,16 @@ ERRORS = {
 KINDS = [*ERRORS, "short write", "short write then ENOSPC", "interrupt before", "interrupt after"]
 
 
+class Unsynced(System):
+    """The real system without its syncs, for tests that are not about them."""
+
+    def fsync(self, descriptor):
+        pass
+
+    def fdatasync(self, descriptor):
+        pass
+
+
 class Faulty(System):
     def __init__(self):
         self.count = 0

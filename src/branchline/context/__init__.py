@@ -1,6 +1,53 @@
 """From a path to what a model sees: messages, model, thinking level, provider shapes, tokens, usage."""
 
+from branchline.context.anthropic_messages import anthropic
 from branchline.context.build import build_context
+from branchline.context.closing import NO_RESULT, close_tool_calls
+from branchline.context.openai_items import openai_responses
+from branchline.context.openai_messages import openai_chat
 from branchline.context.records import Context, ContextMessage, ModelRef
+from branchline.context.shapes import ProviderRequest
+from branchline.context.system import SystemState, replay_system
+from branchline.context.times import milliseconds
+from branchline.context.to_model import BRANCH_SENTENCE, COMPACTION_SENTENCE, model_messages, to_model
+from branchline.context.tokens import TokenEstimate, context_tokens, estimate_message, estimate_messages
+from branchline.context.usage import (
+    TOOLS_AND_SUMMARIES,
+    UsageBreakdown,
+    UsageRow,
+    UsageSum,
+    UsageTotals,
+    totals,
+    usage_rows,
+)
 
-__all__ = ["Context", "ContextMessage", "ModelRef", "build_context"]
+__all__ = [
+    "BRANCH_SENTENCE",
+    "COMPACTION_SENTENCE",
+    "NO_RESULT",
+    "TOOLS_AND_SUMMARIES",
+    "Context",
+    "ContextMessage",
+    "ModelRef",
+    "ProviderRequest",
+    "SystemState",
+    "TokenEstimate",
+    "UsageBreakdown",
+    "UsageRow",
+    "UsageSum",
+    "UsageTotals",
+    "anthropic",
+    "build_context",
+    "close_tool_calls",
+    "context_tokens",
+    "estimate_message",
+    "estimate_messages",
+    "milliseconds",
+    "model_messages",
+    "openai_chat",
+    "openai_responses",
+    "replay_system",
+    "to_model",
+    "totals",
+    "usage_rows",
+]

@@ -32,12 +32,12 @@ from branchline.entries import (
 )
 from branchline.tree import EntrySource, Tree
 
-__all__ = ["Edits", "build_context", "edited", "edits_in", "entry_messages", "opening_messages"]
+__all__ = ["SPEAKING", "Edits", "build_context", "edited", "edits_in", "entry_messages", "opening_messages"]
 
 Edits = dict[str, ContextEdit]
 """The last edit of each entry, by the key of the entry."""
 
-_SPEAKING = frozenset({"message", "custom_message", "branch_summary", "context_edit"})
+SPEAKING = frozenset({"message", "custom_message", "branch_summary", "context_edit"})
 
 
 def build_context(source: EntrySource, leaf: int) -> Context:
@@ -45,7 +45,7 @@ def build_context(source: EntrySource, leaf: int) -> Context:
     tree = source.tree
     selection = select(source, leaf)
     keys, types = tree.keys, tree.types
-    speaking = [position for position in selection.positions if types[position] in _SPEAKING]
+    speaking = [position for position in selection.positions if types[position] in SPEAKING]
     entries = source.entries(speaking)
     edits = edits_in(entries, tree, selection)
     compaction = selection.compaction
@@ -53,7 +53,7 @@ def build_context(source: EntrySource, leaf: int) -> Context:
     if compaction is not None:
         opening = edited(opening_messages(compaction), edits.get(compaction.id))
         messages += [ContextMessage(compaction.id, message) for message in opening]
-    older = sum(types[position] in _SPEAKING for position in selection.positions[: selection.measured])
+    older = sum(types[position] in SPEAKING for position in selection.positions[: selection.measured])
     messages += _messages(entries[:older], edits)
     measured_from = len(messages)
     messages += _messages(entries[older:], edits)
@@ -85,26 +85,29 @@ def entry_messages(entry: Entry) -> tuple[Message, ...]:
                 ),
             )
         case BranchSummary() if entry.summary:
-            return (
-                BranchSummaryMessage(
-                    summary=entry.summary,
-                    from_id=entry.from_id,
-                    timestamp=milliseconds(entry.timestamp),
-                ),
-            )
+            return (branch_summary_message(entry),)
         case _:
             return ()
 
 
 def opening_messages(compaction: Compaction) -> tuple[Message, ...]:
     """What stands first after a compaction: the system state, the summary, the tail that it holds itself."""
-    summary = CompactionSummaryMessage(
+    system = () if compaction.system_message is None else (compaction.system_message,)
+    return (*system, compaction_summary_message(compaction), *(compaction.retained_tail or ()))
+
+
+def compaction_summary_message(compaction: Compaction) -> CompactionSummaryMessage:
+    return CompactionSummaryMessage(
         summary=compaction.summary,
         tokens_before=compaction.tokens_before,
         timestamp=milliseconds(compaction.timestamp),
     )
-    system = () if compaction.system_message is None else (compaction.system_message,)
-    return (*system, summary, *(compaction.retained_tail or ()))
+
+
+def branch_summary_message(entry: BranchSummary) -> BranchSummaryMessage:
+    return BranchSummaryMessage(
+        summary=entry.summary, from_id=entry.from_id, timestamp=milliseconds(entry.timestamp)
+    )
 
 
 def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edits:
@@ -149,6 +152,6 @@ def _messages(entries: list[Entry], edits: Edits) -> list[ContextMessage]:
         if type(entry) is MessageEntry and entry.id not in edits:  # nearly all of them
             found.append(ContextMessage(entry.id, entry.message))
             continue
-        for message in edited(entry_messages(entry), edits.get(entry.id)):
-            found.append(ContextMessage(entry.id, message))
+        said = edited(entry_messages(entry), edits.get(entry.id))
+        found += [ContextMessage(entry.id, message) for message in said]
     return found

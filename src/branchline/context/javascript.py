@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any
 
-__all__ = ["number_text", "stringify", "utf16_cut", "utf16_length"]
+__all__ = ["in_order", "number_text", "stringify", "utf16_cut", "utf16_length"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAFE_INTEGER = 2**53
@@ -48,7 +47,7 @@ def stringify(value: Any) -> str:
                 parts.append(_scalar(item))
             case dict():
                 rest.append(_Written("}"))
-                pairs = list(_in_order(item).items())
+                pairs = list(in_order(item).items())
                 for number, (key, member) in enumerate(reversed(pairs), 1 - len(pairs)):
                     rest += [member, _Written(f"{',' if number else ''}{_string(str(key))}:")]
                 rest.append(_Written("{"))
@@ -60,6 +59,15 @@ def stringify(value: Any) -> str:
             case _:
                 raise TypeError(f"{type(item).__name__} has no JSON text")
     return "".join(parts)
+
+
+def in_order(value: dict[str, Any]) -> dict[str, Any]:
+    """JavaScript objects list keys that are array indexes first, by size."""
+    indexes = [key for key in value if _is_index(key)]
+    if not indexes:
+        return value
+    indexes.sort(key=int)
+    return {**{key: value[key] for key in indexes}, **value}
 
 
 def number_text(number: float) -> str:
@@ -74,10 +82,12 @@ def number_text(number: float) -> str:
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "0"
-    sign, figures, exponent = Decimal(repr(value)).as_tuple()
-    assert isinstance(exponent, int)
-    digits = "".join(map(str, figures)).rstrip("0")
-    point = len(figures) + exponent  # how many digits stand before the point
+    mantissa, _, power = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    figures = (whole + fraction).lstrip("0")
+    # How many digits stand before the point; negative: how many zeros after it.
+    point = len(figures) - len(fraction) + int(power or 0)
+    digits = figures.rstrip("0")
     if len(digits) <= point <= 21:
         text = digits.ljust(point, "0")
     elif 0 < point <= 21:
@@ -85,9 +95,8 @@ def number_text(number: float) -> str:
     elif -6 < point <= 0:
         text = f"0.{'0' * -point}{digits}"
     else:
-        power = f"e{'+' if point > 0 else '-'}{abs(point - 1)}"
-        text = digits[0] + (f".{digits[1:]}" if digits[1:] else "") + power
-    return "-" + text if sign else text
+        text = f"{digits[0]}.{digits[1:]}".rstrip(".") + f"e{'+' if point > 0 else '-'}{abs(point - 1)}"
+    return "-" + text if value < 0 else text
 
 
 class _Written:
@@ -113,15 +122,6 @@ def _string(text: str) -> str:
     if quoted.isascii():
         return quoted
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
-
-
-def _in_order(value: dict[str, Any]) -> dict[str, Any]:
-    """JavaScript objects list keys that are array indexes first, by size."""
-    indexes = [key for key in value if isinstance(key, str) and _is_index(key)]
-    if not indexes:
-        return value
-    indexes.sort(key=int)
-    return {**{key: value[key] for key in indexes}, **value}
 
 
 def _is_index(key: str) -> bool:

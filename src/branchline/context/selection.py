@@ -6,7 +6,7 @@ and the entries that name the model and the thinking level.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from branchline.context.records import ModelRef
@@ -27,8 +27,8 @@ class Selection(NamedTuple):
     """The part of a path that counts.
 
     ``path`` is the whole chain, side records included. ``positions`` are the selected entries without the
-    compaction (which stands before all of them), side records left out; the first ``measured`` of them are
-    no younger than the last compaction or edit.
+    compaction, which stands before all of them; the first ``measured`` of them are no younger than the last
+    compaction or edit.
     """
 
     path: list[int]
@@ -37,20 +37,20 @@ class Selection(NamedTuple):
     measured: int
 
 
-def select(source: EntrySource, leaf: int) -> Selection:
-    """The entries that shape the context at this leaf."""
+def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE) -> Selection:
+    """The entries that shape the context at this leaf, without those of the hidden types."""
     tree = source.tree
     path = tree.chain(leaf)
     kinds = list(map(tree.types.__getitem__, path))
     found = _last_compaction(source, path, kinds)
     barrier = max(_last(kinds, "compaction"), _last(kinds, "context_edit"))
     if found is None:
-        positions = _conversation(tree, path)
-        return Selection(path, None, positions, _conversing(kinds[: barrier + 1]))
+        positions = _visible(tree, path, hidden)
+        return Selection(path, None, positions, _count(kinds[: barrier + 1], hidden))
     index, compaction = found
-    kept = _kept(tree, path, index, compaction)
-    since = _conversation(tree, path[index + 1 :])
-    measured = len(kept) + _conversing(kinds[index + 1 : barrier + 1])
+    kept = _visible(tree, _kept(tree, path, index, compaction), hidden)
+    since = _visible(tree, path[index + 1 :], hidden)
+    measured = len(kept) + _count(kinds[index + 1 : barrier + 1], hidden)
     return Selection(path, compaction, kept + since, measured)
 
 
@@ -109,9 +109,7 @@ def _holders(tree: Tree, entry_id: str) -> Iterator[int]:
         key = f"{entry_id}#{count}"
 
 
-def _last_compaction(
-    source: EntrySource, path: list[int], kinds: list[str]
-) -> tuple[int, Compaction] | None:
+def _last_compaction(source: EntrySource, path: list[int], kinds: list[str]) -> tuple[int, Compaction] | None:
     index = _last(kinds, "compaction")
     while index >= 0:
         entry = source.entry(path[index])
@@ -129,19 +127,20 @@ def _kept(tree: Tree, path: list[int], index: int, compaction: Compaction) -> li
     if start < 0:
         return []
     types, roles = tree.types, tree.roles
-    kept = _conversation(tree, path[start:index])
     return [
-        position for position in kept if not (roles[position] == "system" and types[position] == "message")
+        position
+        for position in path[start:index]
+        if not (roles[position] == "system" and types[position] == "message")
     ]
 
 
-def _conversation(tree: Tree, path: list[int]) -> list[int]:
+def _visible(tree: Tree, path: list[int], hidden: Container[str]) -> list[int]:
     types = tree.types
-    return [position for position in path if types[position] not in SIDE]
+    return [position for position in path if types[position] not in hidden]
 
 
-def _conversing(kinds: list[str]) -> int:
-    return sum(kind not in SIDE for kind in kinds)
+def _count(kinds: list[str], hidden: Container[str]) -> int:
+    return sum(kind not in hidden for kind in kinds)
 
 
 def _last(kinds: list[str], kind: str) -> int:

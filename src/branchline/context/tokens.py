@@ -32,7 +32,7 @@ from branchline.entries import (
     UserMessage,
 )
 
-__all__ = ["TokenEstimate", "context_tokens", "estimate_message", "estimate_messages"]
+__all__ = ["TokenEstimate", "context_tokens", "estimate_message", "estimate_messages", "projected_tokens"]
 
 _IMAGE = 4800
 
@@ -48,8 +48,12 @@ class TokenEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 def context_tokens(context: Context) -> TokenEstimate:
     """The tokens of a context. What an answer reported counts unless the context was changed after it."""
-    messages = [item.message for item in context.messages]
-    found = _last_usage(messages, context.measured_from)
+    return projected_tokens([item.message for item in context.messages], context.measured_from)
+
+
+def projected_tokens(messages: Sequence[Message], measured_from: int) -> TokenEstimate:
+    """The tokens of messages of which only those from an index on still report true numbers."""
+    found = _last_usage(messages, measured_from)
     if found is not None:
         return found
     others = [message for message in messages if not isinstance(message, SystemMessage)]
@@ -57,9 +61,7 @@ def context_tokens(context: Context) -> TokenEstimate:
     if len(others) < len(messages):
         state = replay_system(messages)
         sections: dict[str, str | None] = {**state.sections}
-        replayed = SystemMessage(
-            content=state.prompt, sections=sections, tools_added=state.tools or None
-        )
+        replayed = SystemMessage(content=state.prompt, sections=sections, tools_added=state.tools or None)
         tokens += estimate_message(replayed)
     return TokenEstimate(tokens=tokens, trailing_tokens=tokens)
 

@@ -8,7 +8,8 @@ left in lines that are JSON for nobody.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import msgspec
 
@@ -20,19 +21,25 @@ __all__ = [
     "Skeleton",
     "careful",
     "decode",
+    "decode_lines",
     "from_fields",
     "glued",
-    "is_quiet",
     "links",
     "salvage",
 ]
 
 
 class MessageSkeleton(msgspec.Struct, gc=False):
+    """Any message: what the tree and a listing want to know of it."""
+
     role: str = ""
     content: msgspec.Raw = msgspec.Raw(b"null")
     stopReason: str | None = None  # noqa: N815
     timestamp: int | float | None = None
+
+    def is_quiet(self) -> bool:
+        """An answer without words for a person (only thoughts or tool calls) that ended well."""
+        return self.stopReason in _ENDED_WELL and not _has_words(bytes(self.content))
 
 
 class Skeleton(msgspec.Struct, gc=False):
@@ -43,46 +50,94 @@ class Skeleton(msgspec.Struct, gc=False):
     message: MessageSkeleton | None = None
 
 
-class _BlockText(msgspec.Struct, gc=False):
-    type: str = ""
-    text: str = ""
+# Messages and entries as nearly all files have them. Known types and roles are one shared string each, only
+# answers have their content looked into, and all of it happens inside the decoder.
 
 
-_TEXT = b'{"type":"text","text":"'
-_THINKING = b'{"type":"thinking"'
-_BLANK_OR_END = b' "\\'
+class _Words(msgspec.Struct, tag_field="type", tag="text", gc=False):
+    text: str
+
+
+class _Thoughts(msgspec.Struct, tag_field="type", tag="thinking", gc=False):
+    pass
+
+
+class _Call(msgspec.Struct, tag_field="type", tag="toolCall", gc=False):
+    pass
+
+
+class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
+    content: tuple[_Words | _Thoughts | _Call, ...]
+    stopReason: str | None = None  # noqa: N815
+    timestamp: int | float | None = None
+    role: ClassVar[str] = "assistant"
+
+    def is_quiet(self) -> bool:
+        for block in self.content:
+            if type(block) is _Words and block.text.strip():
+                return False
+        return self.stopReason in _ENDED_WELL
+
+
+_OTHERS = tuple(
+    msgspec.defstruct(
+        f"_{role}",
+        [("timestamp", int | float | None, None)],
+        tag_field="role",
+        tag=role,
+        gc=False,
+        namespace={"role": role},
+    )
+    for role in ("user", "toolResult", "system", "bashExecution", "custom")
+)
+
+if TYPE_CHECKING:
+    _UsualMessage = MessageSkeleton
+else:
+    _UsualMessage = Union[(_Answer, *_OTHERS)]
+
+
+class _UsualSkeleton(Skeleton, gc=False):
+    type: Literal[
+        "message",
+        "compaction",
+        "branch_summary",
+        "custom",
+        "custom_message",
+        "label",
+        "session_info",
+        "model_change",
+        "thinking_level_change",
+        "usage",
+        "context_edit",
+        "leaf",
+    ]
+    message: _UsualMessage | None = None
+
+
+_ENDED_WELL = (None, "", "stop", "toolUse")
 
 decode = msgspec.json.Decoder(Skeleton).decode
-_block_texts = msgspec.json.Decoder(list[_BlockText]).decode
+_decode_usual_lines = msgspec.json.Decoder(_UsualSkeleton).decode_lines
+_decode_lines = msgspec.json.Decoder(Skeleton).decode_lines
 
 
-def is_quiet(message: MessageSkeleton) -> bool:
-    """An answer without words for a person (only thoughts or tool calls) that ended well."""
-    if message.stopReason not in (None, "", "stop", "toolUse"):
-        return False
-    content = bytes(message.content)
-    if b'"text"' not in content:
-        return True
-    # The usual answer begins with words, perhaps after thoughts. Braces inside strings are never followed by
-    # a bare quote, so the count proves that no other block, which might hold this text, stands before it.
-    start = content.find(_TEXT)
-    if (
-        start > 0
-        and content[start + len(_TEXT)] not in _BLANK_OR_END
-        and content.count(b'{"', 0, start) == content.count(_THINKING, 0, start)
-    ):
-        return False
+def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
+    """The skeletons of many values, in the order in which they stand."""
     try:
-        return not any(block.type == "text" and block.text.strip() for block in _block_texts(content))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
+        return _decode_usual_lines(data)
+    except msgspec.ValidationError:
+        return _decode_lines(data)
+
+
+def _has_words(content: bytes) -> bool:
     try:
         blocks = jsontext.loads(content)
     except ValueError:
-        return False
+        return True  # nothing is known of it, so it is shown
     if isinstance(blocks, str):
-        return not blocks.strip()
-    return not any(
+        return bool(blocks.strip())
+    return any(
         isinstance(block, dict)
         and block.get("type") == "text"
         and isinstance(text := block.get("text"), str)

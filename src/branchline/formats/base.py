@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from branchline.entries import Entry, Header
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
-__all__ = ["Format", "LabelState", "Reader", "Reading", "Span"]
+__all__ = ["Block", "Format", "LabelState", "Reader", "Reading", "Span"]
 
 
 class Span(NamedTuple):
@@ -21,6 +21,19 @@ class Span(NamedTuple):
 
     offset: int
     size: int
+
+
+class Block(NamedTuple):
+    """Lines that follow each other directly, one entry each."""
+
+    first: int
+    """Position of the first entry."""
+    offset: int
+    """Where its line starts in the log."""
+    line: int
+    """The number of that line."""
+    ends: array[int]
+    """For each entry where its line ends, counted from ``offset``."""
 
 
 class LabelState(NamedTuple):
@@ -46,8 +59,7 @@ class Reading:
         self.version = 0
         self.tree = Tree()
         self.linker = Linker(self.tree)
-        self.offsets = array("q")
-        self.sizes = array("q")
+        self.blocks: list[Block] = []
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
@@ -57,22 +69,31 @@ class Reading:
         self.read_only: str | None = None
         self.last_message_time: float | None = None
         self.notes: list[Finding] = []
-        self._line_marks: list[int] = []  # entries at which line number minus position changes
-        self._line_shifts: list[int] = []
+
+    def block_of(self, position: int) -> Block:
+        return self.blocks[bisect_right(self.blocks, position, key=_first_of) - 1]
 
     def span(self, position: int) -> Span:
-        return Span(self.offsets[position], self.sizes[position])
-
-    def mark_line(self, position: int, line: int) -> None:
-        """Remember the line of an entry, if it does not simply follow from the one before."""
-        shift = line - position
-        if not self._line_shifts or self._line_shifts[-1] != shift:
-            self._line_marks.append(position)
-            self._line_shifts.append(shift)
+        """Where the bytes of an entry lie."""
+        block = self.block_of(position)
+        number = position - block.first
+        start = block.ends[number - 1] + 1 if number else 0
+        return Span(block.offset + start, block.ends[number] - start)
 
     def line_of(self, position: int) -> int:
         """The line number of an entry, counted from 1."""
-        return position + self._line_shifts[bisect_right(self._line_marks, position) - 1]
+        block = self.block_of(position)
+        return block.line + position - block.first
+
+    def place(self, position: int, offset: int, size: int, line: int) -> None:
+        """Say where the entry that was just added lies."""
+        if self.blocks:
+            last = self.blocks[-1]
+            count = len(last.ends)
+            if last.line + count == line and last.offset + last.ends[-1] + 1 == offset:
+                last.ends.append(offset - last.offset + size)
+                return
+        self.blocks.append(Block(position, offset, line, array("q", (size,))))
 
     def note(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
         self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
@@ -101,8 +122,8 @@ class Reader(Protocol):
 
     reading: Reading
 
-    def feed(self, data: bytes) -> None:
-        """Take whole lines, each with its newline, that follow what was fed before."""
+    def feed(self, data: bytes, end: int) -> None:
+        """Take the whole lines in ``data[:end]``, each with its newline, that follow what was fed before."""
         ...
 
     def finish(self, tail: bytes) -> None:
@@ -130,3 +151,7 @@ class Format(Protocol):
         ...
 
     def encode_header(self, header: Header) -> bytes: ...
+
+
+def _first_of(block: Block) -> int:
+    return block.first

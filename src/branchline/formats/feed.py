@@ -12,21 +12,21 @@ _CHUNK = 1 << 17  # lines of one chunk stay in the processor's cache while they 
 
 
 def feed_from(reader: Reader, read: Callable[[int, int], bytes]) -> None:
-    """Feed everything from ``reader.reading.consumed`` on, where ``read(offset, size)`` gives bytes."""
+    """Feed everything from ``reader.reading.consumed`` on, where ``read(offset, size)`` gives bytes.
+
+    A line that goes over the end of a chunk is read again with the next one: cheaper than gluing pieces. The
+    chunk grows until it holds the line, so that even a line of a gigabyte is read only a few times.
+    """
     offset = reader.reading.consumed
-    pieces: list[bytes] = []
-    while data := read(offset, _CHUNK):
-        offset += len(data)
+    size = _CHUNK
+    while data := read(offset, size):
         end = data.rfind(b"\n") + 1
-        if not end:
-            pieces.append(data)
-            continue
-        if pieces:
-            pieces.append(data[:end])
-            reader.feed(b"".join(pieces))
-            pieces.clear()
+        if end:
+            reader.feed(data, end)
+            offset += end
+            size = _CHUNK
+        elif len(data) < size:
+            break
         else:
-            reader.feed(data if end == len(data) else data[:end])
-        if end < len(data):
-            pieces.append(data[end:])
-    reader.finish(b"".join(pieces))
+            size *= 8
+    reader.finish(data)

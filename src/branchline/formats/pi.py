@@ -7,7 +7,7 @@ versions 1 and 2 are upgraded in memory, with ids that are the same on every loa
 from __future__ import annotations
 
 import hashlib
-from itertools import accumulate
+from array import array
 from typing import Any
 
 import msgspec
@@ -26,7 +26,7 @@ from branchline.entries import (
     jsontext,
     skeleton,
 )
-from branchline.formats.base import LabelState, Reading
+from branchline.formats.base import Block, LabelState, Reading
 from branchline.tree import ROOT
 
 __all__ = ["PI", "PiFormat", "PiReader"]
@@ -34,6 +34,7 @@ __all__ = ["PI", "PiFormat", "PiReader"]
 CURRENT_VERSION = 3
 _BOM = b"\xef\xbb\xbf"
 _NOTED = frozenset({"label", "session_info", "leaf", "session"})
+_SPEAKERS = frozenset({"user", "assistant"})
 _SHARED: dict[str, str] = {}
 _share = _SHARED.setdefault  # one string per type and role instead of one per line
 
@@ -49,61 +50,55 @@ class PiReader:
 
     # -- the regular way: many lines at once ----------------------------------------------------------
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes, end: int) -> None:
         """Take whole lines. Regular ones go in together; where one is odd, all of them go one by one."""
         reading = self.reading
         offset = reading.consumed
-        lines = data.split(b"\n")
-        lines.pop()
-        if not self._started or reading.version < CURRENT_VERSION or not self._feed_regular(lines, offset):
-            for line in lines:
+        regular = self._started and reading.version == CURRENT_VERSION and not self._gap
+        if not regular or not self._feed_regular(data, end, offset):
+            for line in data[: end - 1].split(b"\n"):
                 self._feed_line(line, offset)
                 offset += len(line) + 1
-        reading.consumed += len(data)
+        reading.consumed += end
 
-    def _feed_regular(self, lines: list[bytes], offset: int) -> bool:
+    def _feed_regular(self, data: bytes, end: int, offset: int) -> bool:
+        """Take lines of which each is one entry in good order; False, and nothing done, when one is not."""
         reading = self.reading
-        if self._gap:
+        ends = _newlines(data, end)
+        if not _each_in_braces(data, ends):
             return False
         try:
-            skeletons = list(map(skeleton.decode, lines))
+            found = skeleton.decode_lines(memoryview(data)[:end])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return False
-        first = len(reading.tree)
-        types = [_share(s.type, s.type) for s in skeletons]
-        parents = [s.parentId for s in skeletons]
+        if len(found) != len(ends):
+            return False
+        types = [s.type for s in found]
+        parents = [s.parentId for s in found]
         if msgspec.UNSET in parents or "session" in types:
             return False
-        roles: list[str | None] = []
-        quiet = []
-        latest = reading.last_message_time or 0
-        for position, found in enumerate(skeletons, first):
-            message = found.message
-            if message is None:
-                roles.append(None)
-                continue
-            role = message.role
-            roles.append(_share(role, role))
-            if role == "assistant":
-                if skeleton.is_quiet(message):
-                    quiet.append(position)
-            elif role != "user":
-                continue
-            if message.timestamp is not None and message.timestamp > latest:
-                latest = message.timestamp
-        times = [s.timestamp for s in skeletons]
-        if not reading.linker.extend([s.id for s in skeletons], parents, types, times, roles, quiet):  # type: ignore[arg-type]
+        first = len(reading.tree)
+        messages = [s.message for s in found]
+        roles = [None if message is None else message.role for message in messages]
+        quiet = [
+            first + number
+            for number, role in enumerate(roles)
+            if role == "assistant" and messages[number].is_quiet()  # type: ignore[union-attr]
+        ]
+        times = [s.timestamp for s in found]
+        if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):  # type: ignore[arg-type]
             return False
-        reading.last_message_time = latest or None
-        reading.mark_line(first, reading.lines + 1)
-        reading.lines += len(lines)
-        sizes = list(map(len, lines))
-        reading.sizes.extend(sizes)
-        reading.offsets.extend(accumulate([size + 1 for size in sizes[:-1]], initial=offset))
+        for message in reversed(messages):
+            if message is not None and message.role in _SPEAKERS and message.timestamp is not None:
+                reading.last_message_time = message.timestamp
+                break
+        reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
+        reading.lines += len(ends)
         if not _NOTED.isdisjoint(types):
             for number, kind in enumerate(types):
                 if kind in _NOTED:
-                    self._note_side_record(first + number, decode_entry(lines[number]))
+                    start = ends[number - 1] + 1 if number else 0
+                    self._note_side_record(first + number, decode_entry(data[start : ends[number]]))
         return True
 
     # -- the careful way: one line at a time ----------------------------------------------------------
@@ -171,21 +166,15 @@ class PiReader:
             type=_share(found.type, found.type),
             time=found.timestamp,
             role=None if role is None else _share(role, role),
-            quiet=role == "assistant" and message is not None and skeleton.is_quiet(message),
+            quiet=role == "assistant" and message is not None and message.is_quiet(),
             after_gap=self._gap,
         )
         self._gap = False
-        self._place(position, offset, len(line))
+        reading.place(position, offset, len(line), reading.lines)
         if message is not None and role in ("user", "assistant") and message.timestamp is not None:
-            reading.last_message_time = max(reading.last_message_time or 0, message.timestamp)
+            reading.last_message_time = message.timestamp
         if found.type in _NOTED:
             self._note_side_record(position, _record(line))
-
-    def _place(self, position: int, offset: int, size: int) -> None:
-        reading = self.reading
-        reading.offsets.append(offset)
-        reading.sizes.append(size)
-        reading.mark_line(position, reading.lines)
 
     def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self.reading
@@ -241,7 +230,7 @@ class PiReader:
                 fragment.id, fragment.parent, type="damaged", placeholder=True, after_gap=self._gap
             )
             self._gap = False
-            self._place(position, offset, len(line))
+            reading.place(position, offset, len(line), reading.lines)
         reading.note("unreadable", message, line=number, offset=offset, size=len(line))
 
     # -- side records and the end ---------------------------------------------------------------------
@@ -368,6 +357,33 @@ def _record(line: bytes) -> Entry:
         return Unknown(
             type=fields["type"], id=fields["id"], timestamp=fields.get("timestamp") or "", fields=fields
         )
+
+
+def _newlines(data: bytes, end: int) -> list[int]:
+    """Where the newlines are."""
+    found = []
+    find = data.find
+    position = find(b"\n", 0, end)
+    while position >= 0:
+        found.append(position)
+        position = find(b"\n", position + 1, end)
+    return found
+
+
+def _each_in_braces(data: bytes, ends: list[int]) -> bool:
+    """Whether every line begins with a brace and ends with one.
+
+    Then no value goes over the end of a line, because inside a value ``}`` is never followed by ``{``; and as
+    many values as lines means one on each.
+    """
+    before = data[:1] + data[ends[-1] - 1 : ends[-1]]
+    inner = ends[:-1]
+    after = memoryview(data)[1:]
+    return (
+        before == b"{}"
+        and not set(map(data.__getitem__, [end - 1 for end in inner])) - {0x7D}
+        and not set(map(after.__getitem__, inner)) - {0x7B}
+    )
 
 
 # -- older versions ---------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class Transcript:
 
     def take(self, data: bytes) -> None:
         """Take in whole lines that were just written behind what is known already."""
-        self._reader.feed(data)
+        self._reader.feed(data, len(data))
         self._reader.finish(b"")
 
     def continue_from(self, read: Callable[[int, int], bytes], name: str) -> None:
@@ -96,31 +96,21 @@ class Transcript:
         return self.format.decode(self.raw(position), self.reading, position)
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
-        """Decode many entries; lines that lie close together come in one read."""
+        """Decode many entries, one read for each stretch of lines that was read together."""
         reading, decode = self.reading, self.format.decode
-        offsets, sizes = reading.offsets, reading.sizes
         found: list[Entry] = []
-        block, start, end = b"", 0, 0
-        for number, position in enumerate(positions):
-            offset, size = offsets[position], sizes[position]
-            if not (start <= offset and offset + size <= end):
-                wanted = self._stretch(positions, number)
-                block = self._read(offset, wanted)
-                start, end = offset, offset + len(block)
-                if len(block) < size:
-                    self.raw(position)  # raises with the whole story
-            found.append(decode(block[offset - start : offset - start + size], reading, position))
+        data, start = b"", 0
+        first = last = ROOT  # the entries whose lines are at hand
+        ends: Sequence[int] = ()
+        for position in positions:
+            if not first <= position < last or first == ROOT:
+                block = reading.block_of(position)
+                first, ends = block.first, block.ends
+                last = first + len(ends)
+                data = self._read(block.offset, ends[-1])
+                if len(data) != ends[-1]:
+                    self.raw(last - 1)  # raises with the whole story
+            number = position - first
+            start = ends[number - 1] + 1 if number else 0
+            found.append(decode(data[start : ends[number]], reading, position))
         return found
-
-    def _stretch(self, positions: Sequence[int], number: int) -> int:
-        """How many bytes from this entry on are worth one read."""
-        offsets, sizes = self.reading.offsets, self.reading.sizes
-        offset = offsets[positions[number]]
-        end = offset + sizes[positions[number]]
-        for following_number in range(number + 1, len(positions)):
-            position = positions[following_number]
-            following = offsets[position]
-            if not end <= following <= end + 4096 or following + sizes[position] - offset > _GATHER:
-                break
-            end = following + sizes[position]
-        return end - offset

@@ -12,6 +12,7 @@ from branchline.log.base import Durability, Log, Torn, Writer
 from branchline.log.directories import create_directory, sync_directory
 from branchline.log.file import FileLog
 from branchline.log.filesystems import filesystem_warning
+from branchline.log.locks import is_locked
 from branchline.log.memory import MemoryLog
 from branchline.log.replace import publish_file, replace_file
 from branchline.log.system import SYSTEM, System
@@ -27,6 +28,7 @@ __all__ = [
     "Writer",
     "create_directory",
     "filesystem_warning",
+    "is_locked",
     "publish_file",
     "replace_file",
     "sync_directory",

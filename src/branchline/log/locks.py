@@ -19,9 +19,9 @@ from typing import Any
 
 from branchline.errors import LockTimeout
 from branchline.log.directories import sidecar_directory, sidecar_path
-from branchline.log.system import UNCHANGED, System, close_quietly, problem_with
+from branchline.log.system import SYSTEM, UNCHANGED, System, close_quietly, problem_with
 
-__all__ = ["FileLock"]
+__all__ = ["FileLock", "is_locked"]
 
 _RECORD = 256
 """Size of what a holder says about itself: fixed, so that one write covers the previous holder's words."""
@@ -41,7 +41,7 @@ class FileLock:
         self.owner: object = None
         """Who holds the lock now, in this process; None when nobody here does."""
         self._session_path = path
-        self._path = sidecar_path(path, "locks", f"{identity[0]}-{identity[1]}.lock")
+        self._path = _lock_path(path, identity)
         self._name = name
         self._timeout = timeout
         self._system = system
@@ -78,6 +78,9 @@ class FileLock:
         except OSError:
             # What was appended is saved; only the lock must not stay. Closing its descriptor frees it.
             self._close()
+        except BaseException:
+            self._close()
+            raise
         finally:
             self._threads.release()
 
@@ -144,8 +147,10 @@ class FileLock:
     def _abandon(self) -> None:
         # Whether the lock was taken is unknown here; closing the descriptor is right in both cases.
         self.owner = None
-        self._close()
-        self._threads.release()
+        try:
+            self._close()
+        finally:
+            self._threads.release()
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
@@ -164,6 +169,26 @@ class FileLock:
             return f"pid {who['pid']} ({who['program']}) on host {who['host']} since {since}"
         except (OSError, ValueError, TypeError, LookupError, OverflowError):
             return f"a program that left no name in {self._path}"
+
+
+def is_locked(path: str, identity: tuple[int, int], system: System = SYSTEM) -> bool:
+    """Say whether somebody holds the lock of this session file now. Makes nothing, waits for nobody."""
+    try:
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = system.open(_lock_path(path, identity), flags)
+    except OSError:
+        return False  # nobody has ever locked it, or nobody who could
+    try:
+        system.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        close_quietly(system, descriptor)
+    return False
+
+
+def _lock_path(path: str, identity: tuple[int, int]) -> str:
+    return sidecar_path(path, "locks", f"{identity[0]}-{identity[1]}.lock")
 
 
 def _who() -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from branchline.entries import Entry
 
 if TYPE_CHECKING:
-    from branchline.session.session import Session
+    from branchline.session.view import SessionView
 
 __all__ = ["Node"]
 
@@ -15,7 +15,7 @@ __all__ = ["Node"]
 class Node(NamedTuple):
     """One entry in its place. Children are looked up when asked for, so that any depth is fine."""
 
-    session: Session
+    session: SessionView
     id: str
 
     @property

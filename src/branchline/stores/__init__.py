@@ -1,7 +1,7 @@
 """Keyed logs behind one small protocol: files and memory."""
 
-from branchline.stores.base import Hidden, Scan, Store, Stored, Trashed, check_key
+from branchline.stores.base import Hidden, Read, Scan, Store, Stored, Trashed, check_key
 from branchline.stores.files import FilesStore
 from branchline.stores.memory import MemoryStore
 
-__all__ = ["FilesStore", "Hidden", "MemoryStore", "Scan", "Store", "Stored", "Trashed", "check_key"]
+__all__ = ["FilesStore", "Hidden", "MemoryStore", "Read", "Scan", "Store", "Stored", "Trashed", "check_key"]

@@ -7,12 +7,17 @@ A key is a bare name, never a path. Anything that keeps these promises can hold 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from branchline.errors import InvalidId
 from branchline.log import Durability, Log
 
-__all__ = ["Hidden", "Scan", "Store", "Stored", "Trashed", "check_key", "newest_first"]
+__all__ = ["Hidden", "Read", "Scan", "Store", "Stored", "Trashed", "check_key", "newest_first"]
+
+Read = Callable[[int, int], bytes]
+"""``read(offset, size)``: bytes of a log, fewer than ``size`` only at its end."""
 
 
 class Stored(NamedTuple):
@@ -47,6 +52,8 @@ class Trashed(NamedTuple):
     key: str
     size: int
     removed: float
+    """Unix seconds."""
+    draft: bool = False
 
 
 class Store(Protocol):
@@ -61,14 +68,20 @@ class Store(Protocol):
         """Everything there is, without opening any log. Nothing there is an empty scan, not an error."""
         ...
 
-    def stat(self, key: str) -> Stored | None: ...
+    def stat(self, key: str) -> Stored | None:
+        """One log; None when there is none, drafts left out."""
+        ...
+
+    def snapshot(self, key: str) -> AbstractContextManager[Read]:
+        """A cheap look at a log or a draft, for those who only read. SessionNotFound when there is none."""
+        ...
 
     def open(self, key: str, *, durability: Durability = "fsync") -> Log:
-        """The log of this key. SessionNotFound when there is none."""
+        """The log of this key, or the draft. SessionNotFound when there is neither."""
         ...
 
     def create(self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync") -> Log:
-        """A new log that holds these lines. FileExistsError when the key is taken."""
+        """A new log that holds these lines. FileExistsError when a log or a draft has this key."""
         ...
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> Log:
@@ -80,34 +93,53 @@ class Store(Protocol):
         ...
 
     def drop_draft(self, key: str) -> bool:
-        """Forget a draft; False when there is none."""
+        """Forget a draft that holds nothing worth keeping; False when there is none."""
         ...
 
     def rename(self, key: str, new_key: str) -> Stored:
-        """Give a log another key. SessionNotFound without a source, FileExistsError for a taken target."""
+        """Give a log another key. SessionNotFound without a source, FileExistsError for a taken target.
+
+        Whoever has the log open goes on appending to it.
+        """
         ...
 
-    def remove(self, key: str) -> Trashed | None:
-        """Move a log to the trash; None when there is none."""
+    def remove(self, key: str, *, draft: bool = False) -> Trashed | None:
+        """Move a log (or a draft) to the trash; None when there is none."""
         ...
 
     def trashed(self) -> list[Trashed]:
-        """What lies in the trash, newest first."""
+        """What lies in the trash, last removed first."""
         ...
 
     def restore(self, token: str) -> Stored:
         """Bring a log back. SessionNotFound for an unknown token, FileExistsError when its key is taken."""
         ...
 
+    def in_use(self, keys: Iterable[str]) -> set[str]:
+        """Those of these logs and drafts that somebody is known to have open, or to be writing, now."""
+        ...
 
-_KEY = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}")
+
+_LONGEST = 249
+"""Bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
+_FORBIDDEN = re.compile(r"[/\\\x00-\x1f\x7f]")
 
 
 def check_key(key: str) -> str:
-    """The key itself, if it may be a file name: bare, visible, no path."""
-    if not _KEY.fullmatch(key) or key.startswith(".") or key != key.strip():
+    """The key itself, if it may be a file name: bare, visible, no path. InvalidId otherwise."""
+    if not is_key(key):
         raise InvalidId(f"{key!r} cannot name a session: an id is a bare name, never a path")
     return key
+
+
+def is_key(key: str) -> bool:
+    """Whether this may be the key of a log."""
+    if not key or key[0] == "." or _FORBIDDEN.search(key) is not None or key != key.strip():
+        return False
+    try:
+        return len(key.encode("utf-8", "surrogateescape")) <= _LONGEST
+    except UnicodeEncodeError:
+        return False
 
 
 def newest_first(item: Any) -> tuple[float, str]:

@@ -1,28 +1,31 @@
 """Sessions as files in one directory: ``<key>.jsonl``, and beside them one hidden folder for the rest.
 
-``.branchline/drafts`` holds sessions whose first reply has not come, ``.branchline/trash`` what was removed,
-each with a manifest that says where it was. The directory is made when something is first written into it.
+``.branchline/drafts`` holds sessions whose first reply has not come, ``.branchline/trash`` what was removed.
+The directory is made when something is first written into it.
 """
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import os
-import secrets
 import stat
-import time
-from typing import Any
+import sys
+from collections.abc import Iterable, Iterator
 
-from branchline.entries import jsontext
-from branchline.errors import SessionNotFound
-from branchline.log import Durability, FileLog, create_directory, publish_file, sync_directory
-from branchline.stores.base import Hidden, Scan, Stored, Trashed, check_key, newest_first
+from branchline.errors import LogError, NotASession, SessionNotFound
+from branchline.log import Durability, FileLog, is_locked, publish_file, sync_directory
+from branchline.log.system import explain
+from branchline.stores.base import Hidden, Read, Scan, Stored, Trashed, check_key, is_key, newest_first
+from branchline.stores.openfiles import open_files
+from branchline.stores.synced import conflict_copy, placeholder
+from branchline.stores.trash import Trash
 
-__all__ = ["FilesStore"]
+__all__ = ["SUFFIX", "FilesStore"]
 
 SUFFIX = ".jsonl"
 _SIDE = ".branchline"
-_CONFLICT_MARKS = ("conflicted copy", ".sync-conflict-", " (conflict")
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_DATALESS = 0x40000000  # macOS: the name is here, the bytes are in iCloud
 
 
 class FilesStore:
@@ -36,51 +39,65 @@ class FilesStore:
     def name(self) -> str:
         return self.directory
 
+    def __repr__(self) -> str:
+        return f"FilesStore({self.directory!r})"
+
     # -- looking --------------------------------------------------------------------------------------
 
     def scan(self) -> Scan:
+        """One look at the directory. LogError when it is there and cannot be read."""
         found: list[Stored] = []
         hidden: list[Hidden] = []
         try:
-            listing = os.scandir(self.directory)
-        except (FileNotFoundError, NotADirectoryError):
-            return Scan(found, hidden)
-        with listing:
-            for item in listing:
-                if not item.name.endswith(SUFFIX):
-                    if item.name.endswith((".icloud", ".jsonl.tmp")):
-                        hidden.append(Hidden(item.name, "a placeholder of a synced folder, not a session"))
-                    continue
-                try:
-                    status = item.stat()
-                except OSError as problem:
-                    hidden.append(Hidden(item.name, f"cannot be looked at: {problem.strerror}"))
-                    continue
-                if not stat.S_ISREG(status.st_mode):
-                    hidden.append(Hidden(item.name, "not a regular file"))
-                elif any(mark in item.name for mark in _CONFLICT_MARKS):
-                    hidden.append(Hidden(item.name, "a conflict copy made by a synced folder"))
-                else:
-                    found.append(
-                        Stored(item.name.removesuffix(SUFFIX), status.st_size, status.st_mtime, item.path)
-                    )
+            with os.scandir(self.directory) as listing:
+                for item in listing:
+                    _sort_in(item, found, hidden)
+        except FileNotFoundError:
+            return Scan([], [])
+        except OSError as problem:
+            raise LogError(f"cannot list the sessions in {self.directory}: {explain(problem)}") from problem
         found.sort(key=newest_first)
+        hidden.sort()
         return Scan(found, hidden)
 
     def stat(self, key: str) -> Stored | None:
-        path = self.path_of(key)
-        try:
-            status = os.stat(path)
-        except OSError:
-            return None
-        return Stored(key, status.st_size, status.st_mtime, path) if stat.S_ISREG(status.st_mode) else None
+        return _stored(key, self.path_of(key))
 
     def path_of(self, key: str) -> str:
         """Where the file of this key lies, or would lie."""
         return os.path.join(self.directory, check_key(key) + SUFFIX)
 
     def drafts(self) -> list[Stored]:
-        return FilesStore(self._draft_directory).scan().found
+        found = FilesStore(self._draft_directory).scan().found
+        # A crash while a draft was published leaves it under both names; it is a session by then.
+        return [
+            draft for draft in found if not _same_file(self._draft_path(draft.key), self.path_of(draft.key))
+        ]
+
+    @contextlib.contextmanager
+    def snapshot(self, key: str) -> Iterator[Read]:
+        descriptor = self._open_to_read(key)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise NotASession(f"cannot read {self.path_of(key)}: it is not a regular file")
+            yield lambda offset, size: os.pread(descriptor, size, offset)
+        finally:
+            os.close(descriptor)
+
+    def in_use(self, keys: Iterable[str]) -> set[str]:
+        """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
+        used = set()
+        opened = open_files(SUFFIX)
+        for key in keys:
+            for path in (self.path_of(key), self._draft_path(key)):
+                try:
+                    status = os.stat(path)
+                except OSError:
+                    continue
+                identity = (status.st_dev, status.st_ino)
+                if identity in opened or is_locked(os.path.realpath(path), identity):
+                    used.add(key)
+        return used
 
     # -- opening and making ---------------------------------------------------------------------------
 
@@ -90,13 +107,21 @@ class FilesStore:
                 return FileLog(path, durability=durability, lock_timeout=self._lock_timeout)
             except FileNotFoundError:
                 continue
-        raise SessionNotFound(f"there is no session {key!r} in {self.directory}")
+        raise self._no_session(key)
 
     def create(
         self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync"
     ) -> FileLog:
-        path = self._draft_path(key) if draft else self.path_of(key)
-        return FileLog.create(path, data, durability=durability, lock_timeout=self._lock_timeout)
+        path, other = self.path_of(key), self._draft_path(key)
+        if draft:
+            path, other = other, path
+            self._require_own_folder("drafts")
+        if os.path.lexists(other):
+            raise self._taken("create", key)
+        try:
+            return FileLog.create(path, data, durability=durability, lock_timeout=self._lock_timeout)
+        except FileExistsError:
+            raise self._taken("create", key) from None
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> FileLog:
         path = self.path_of(key)
@@ -104,6 +129,8 @@ class FilesStore:
             publish_file(self._draft_path(key), path)
         except FileNotFoundError:
             raise SessionNotFound(f"there is no draft {key!r} in {self.directory}") from None
+        except FileExistsError:
+            raise self._taken("publish the draft", key) from None
         return FileLog(path, durability=durability, lock_timeout=self._lock_timeout)
 
     def drop_draft(self, key: str) -> bool:
@@ -118,73 +145,128 @@ class FilesStore:
 
     def rename(self, key: str, new_key: str) -> Stored:
         source, target = self.path_of(key), self.path_of(new_key)
-        self._require(key)
-        publish_file(source, target)
-        return self._require(new_key)
-
-    def remove(self, key: str) -> Trashed | None:
-        found = self.stat(key)
-        if found is None:
-            return None
-        removed = time.time()
-        token = time.strftime("%Y%m%dT%H%M%S", time.gmtime(removed)) + "-" + secrets.token_hex(4)
-        place = os.path.join(self._trash_directory, token)
-        create_directory(place)
-        # The manifest comes first: a crash leaves a manifest without a file, never a file without one.
-        manifest = {"key": key, "path": self.path_of(key), "removed": removed, "size": found.size}
-        FileLog.create(os.path.join(place, "manifest.json"), jsontext.dumps(manifest) + b"\n").close()
+        if self.stat(key) is None:
+            raise self._no_session(key)
+        # Looked at here as well: publishing takes two names of one file for its own unfinished work, and a
+        # file system that ignores case shows one file under both.
+        if os.path.lexists(target) or os.path.lexists(self._draft_path(new_key)):
+            raise self._taken(f"rename {key!r}", new_key)
         try:
-            publish_file(self.path_of(key), os.path.join(place, key + SUFFIX))
+            publish_file(source, target)
         except FileNotFoundError:
+            raise self._no_session(key) from None
+        except FileExistsError:
+            raise self._taken(f"rename {key!r}", new_key) from None
+        found = self.stat(new_key)
+        if found is None:
+            raise self._no_session(new_key)
+        return found
+
+    def remove(self, key: str, *, draft: bool = False) -> Trashed | None:
+        path = self._draft_path(key) if draft else self.path_of(key)
+        if not os.path.lexists(path):
             return None
-        return Trashed(token, key, found.size, removed)
+        self._require_own_folder("trash")
+        return self._trash.put(key, path, draft=draft)
 
     def trashed(self) -> list[Trashed]:
-        try:
-            tokens = os.listdir(self._trash_directory)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        found = [item for token in tokens if (item := self._in_trash(token)) is not None]
-        return sorted(found, key=lambda item: (-item.removed, item.key))
+        return self._trash.items()
 
     def restore(self, token: str) -> Stored:
-        item = self._in_trash(check_key(token))
+        item = self._trash.item(check_key(token))
         if item is None:
             raise SessionNotFound(f"there is no {token!r} in the trash of {self.directory}")
-        place = os.path.join(self._trash_directory, token)
-        publish_file(os.path.join(place, item.key + SUFFIX), self.path_of(item.key))
-        os.unlink(os.path.join(place, "manifest.json"))
+        key = item.key
+        path, other = self.path_of(key), self._draft_path(key)
+        if item.draft:
+            path, other = other, path
+        doing = f"restore {token!r} from the trash"
+        if os.path.lexists(other):
+            raise self._taken(doing, key)
         try:
-            os.rmdir(place)
-        except OSError as problem:
-            if problem.errno != errno.ENOTEMPTY:
-                raise
-        return self._require(item.key)
+            self._trash.take(item, path)
+        except FileNotFoundError:
+            raise SessionNotFound(f"there is no {token!r} in the trash of {self.directory}") from None
+        except FileExistsError:
+            raise self._taken(doing, key) from None
+        return _stored(key, path) or Stored(key, item.size, item.removed, path)
 
-    def _in_trash(self, token: str) -> Trashed | None:
-        place = os.path.join(self._trash_directory, token)
-        try:
-            with open(os.path.join(place, "manifest.json"), "rb") as file:
-                manifest: Any = jsontext.loads(file.read())
-            key = check_key(manifest["key"])
-            size = os.stat(os.path.join(place, key + SUFFIX)).st_size
-            return Trashed(token, key, size, float(manifest["removed"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+    # -- inside ---------------------------------------------------------------------------------------
 
-    def _require(self, key: str) -> Stored:
-        found = self.stat(key)
-        if found is None:
-            raise SessionNotFound(f"there is no session {key!r} in {self.directory}")
-        return found
+    def _open_to_read(self, key: str) -> int:
+        for path in (self.path_of(key), self._draft_path(key)):
+            try:
+                return os.open(path, _READ)
+            except FileNotFoundError:
+                continue
+        raise self._no_session(key)
+
+    def _no_session(self, key: str) -> SessionNotFound:
+        return SessionNotFound(f"there is no session {key!r} in {self.directory}")
+
+    def _taken(self, doing: str, key: str) -> FileExistsError:
+        return FileExistsError(
+            f"cannot {doing} in {self.directory}: there is a session {key!r} already; "
+            "rename or remove it first"
+        )
+
+    def _require_own_folder(self, kind: str) -> None:
+        """Refuse to write through a link that somebody put in the place of our hidden folder."""
+        for path in (os.path.join(self.directory, _SIDE), os.path.join(self.directory, _SIDE, kind)):
+            try:
+                status = os.lstat(path)
+            except OSError:
+                return  # not there yet; what else may be wrong, the writing will say
+            if not stat.S_ISDIR(status.st_mode):
+                raise LogError(f"cannot use {path}: it is not a directory of its own")
+
+    @property
+    def _trash(self) -> Trash:
+        return Trash(os.path.join(self.directory, _SIDE, "trash"), SUFFIX)
 
     @property
     def _draft_directory(self) -> str:
         return os.path.join(self.directory, _SIDE, "drafts")
 
-    @property
-    def _trash_directory(self) -> str:
-        return os.path.join(self.directory, _SIDE, "trash")
-
     def _draft_path(self, key: str) -> str:
         return os.path.join(self._draft_directory, check_key(key) + SUFFIX)
+
+
+def _sort_in(item: os.DirEntry[str], found: list[Stored], hidden: list[Hidden]) -> None:
+    """Put one name of the directory where it belongs; names that have nothing to do with sessions nowhere."""
+    name = item.name
+    if not name.endswith(SUFFIX):
+        if (reason := placeholder(name)) is not None:
+            hidden.append(Hidden(name, reason))
+        return
+    key = name[: -len(SUFFIX)]
+    try:
+        status = item.stat()
+    except OSError as problem:
+        hidden.append(Hidden(name, f"cannot be looked at: {explain(problem)}"))
+        return
+    if not stat.S_ISREG(status.st_mode):
+        hidden.append(Hidden(name, "not a regular file"))
+    elif not is_key(key):
+        hidden.append(Hidden(name, "its name cannot be an id"))
+    elif (reason := conflict_copy(key)) is not None:
+        hidden.append(Hidden(name, reason))
+    elif sys.platform == "darwin" and status.st_flags & _DATALESS:
+        hidden.append(Hidden(name, "a placeholder of iCloud, not the session itself"))
+    else:
+        found.append(Stored(key, status.st_size, status.st_mtime, item.path))
+
+
+def _stored(key: str, path: str) -> Stored | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return Stored(key, status.st_size, status.st_mtime, path) if stat.S_ISREG(status.st_mode) else None
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from branchline.errors import SessionNotFound
-from branchline.log import Durability, Log, MemoryLog
+from branchline.log import Durability, MemoryLog
 from branchline.log.memory import MemoryWriter
-from branchline.stores.base import Scan, Stored, Trashed, check_key, newest_first
+from branchline.stores.base import Read, Scan, Stored, Trashed, check_key, newest_first
 
 __all__ = ["MemoryStore"]
 
 
 class _DatedLog(MemoryLog):
-    """A log in memory that knows when it was last written, as files do."""
+    """A log in memory that knows when it was last written, as files do, and whether it is written now."""
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(data, name)
@@ -27,109 +27,155 @@ class _DatedLog(MemoryLog):
     def exclusive(self) -> Iterator[MemoryWriter]:
         with super().exclusive() as writer:
             before = writer.end
-            yield writer
-            if writer.end != before:
-                self.modified = time.time()
+            try:
+                yield writer
+            finally:
+                if writer.end != before:
+                    self.modified = time.time()
+
+    def is_locked(self) -> bool:
+        return self._lock.locked()
 
 
-@dataclass
-class _Shelf:
-    logs: dict[str, _DatedLog] = field(default_factory=dict)
-    drafts: dict[str, _DatedLog] = field(default_factory=dict)
-    trash: dict[str, tuple[str, _DatedLog, float]] = field(default_factory=dict)
+class _Removed(NamedTuple):
+    key: str
+    log: _DatedLog
+    removed: float
+    draft: bool
 
 
 class MemoryStore:
-    """A store without files."""
+    """A store without files. Threads may share it."""
 
     def __init__(self, name: str = "memory") -> None:
         self.name = name
-        self._shelf = _Shelf()
-        self._lock = threading.RLock()
+        self._logs: dict[str, _DatedLog] = {}
+        self._drafts: dict[str, _DatedLog] = {}
+        self._trash: dict[str, _Removed] = {}
         self._tokens = 0
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"MemoryStore({self.name!r})"
+
+    # -- looking --------------------------------------------------------------------------------------
 
     def scan(self) -> Scan:
         with self._lock:
-            return Scan(_listed(self._shelf.logs), [])
+            return Scan(_listed(self._logs), [])
 
     def stat(self, key: str) -> Stored | None:
-        log = self._shelf.logs.get(check_key(key))
+        log = self._logs.get(check_key(key))
         return None if log is None else Stored(key, log.size(), log.modified)
-
-    def open(self, key: str, *, durability: Durability = "fsync") -> Log:
-        del durability
-        log = self._shelf.logs.get(check_key(key)) or self._shelf.drafts.get(key)
-        if log is None:
-            raise SessionNotFound(f"there is no session {key!r} in {self.name}")
-        return log
-
-    def create(self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync") -> Log:
-        del durability
-        check_key(key)
-        with self._lock:
-            if key in self._shelf.logs or key in self._shelf.drafts:
-                raise FileExistsError(f"{self.name} has a session {key!r} already")
-            log = _DatedLog(data, name=key)
-            (self._shelf.drafts if draft else self._shelf.logs)[key] = log
-            return log
-
-    def publish(self, key: str, *, durability: Durability = "fsync") -> Log:
-        del durability
-        with self._lock:
-            if key in self._shelf.logs:
-                raise FileExistsError(f"{self.name} has a session {key!r} already")
-            log = self._shelf.drafts.pop(check_key(key), None)
-            if log is None:
-                raise SessionNotFound(f"there is no draft {key!r} in {self.name}")
-            self._shelf.logs[key] = log
-            return log
 
     def drafts(self) -> list[Stored]:
         with self._lock:
-            return _listed(self._shelf.drafts)
+            return _listed(self._drafts)
+
+    @contextmanager
+    def snapshot(self, key: str) -> Iterator[Read]:
+        yield self.open(key).read
+
+    def in_use(self, keys: Iterable[str]) -> set[str]:
+        """Those whose lock a writer holds; who else keeps a log, nobody can tell."""
+        with self._lock:
+            logs = {key: self._logs.get(check_key(key)) or self._drafts.get(key) for key in keys}
+        return {key for key, log in logs.items() if log is not None and log.is_locked()}
+
+    # -- opening and making ---------------------------------------------------------------------------
+
+    def open(self, key: str, *, durability: Durability = "fsync") -> MemoryLog:
+        del durability
+        check_key(key)
+        with self._lock:
+            log = self._logs.get(key) or self._drafts.get(key)
+        if log is None:
+            raise self._no_session(key)
+        return log
+
+    def create(
+        self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync"
+    ) -> MemoryLog:
+        del durability
+        check_key(key)
+        with self._lock:
+            self._require_free("create", key)
+            log = _DatedLog(data, name=key)
+            (self._drafts if draft else self._logs)[key] = log
+            return log
+
+    def publish(self, key: str, *, durability: Durability = "fsync") -> MemoryLog:
+        del durability
+        check_key(key)
+        with self._lock:
+            if key in self._logs:
+                raise self._taken("publish the draft", key)
+            log = self._drafts.pop(key, None)
+            if log is None:
+                raise SessionNotFound(f"there is no draft {key!r} in {self.name}")
+            self._logs[key] = log
+            return log
 
     def drop_draft(self, key: str) -> bool:
         with self._lock:
-            return self._shelf.drafts.pop(check_key(key), None) is not None
+            return self._drafts.pop(check_key(key), None) is not None
+
+    # -- moving ---------------------------------------------------------------------------------------
 
     def rename(self, key: str, new_key: str) -> Stored:
         check_key(key)
         check_key(new_key)
         with self._lock:
-            if key not in self._shelf.logs:
-                raise SessionNotFound(f"there is no session {key!r} in {self.name}")
-            if new_key in self._shelf.logs:
-                raise FileExistsError(f"{self.name} has a session {new_key!r} already")
-            log = self._shelf.logs.pop(key)
+            if key not in self._logs:
+                raise self._no_session(key)
+            self._require_free(f"rename {key!r}", new_key)
+            log = self._logs[new_key] = self._logs.pop(key)
             log.name = new_key
-            self._shelf.logs[new_key] = log
             return Stored(new_key, log.size(), log.modified)
 
-    def remove(self, key: str) -> Trashed | None:
+    def remove(self, key: str, *, draft: bool = False) -> Trashed | None:
+        check_key(key)
         with self._lock:
-            log = self._shelf.logs.pop(check_key(key), None)
+            log = (self._drafts if draft else self._logs).pop(key, None)
             if log is None:
                 return None
             self._tokens += 1
             token, removed = f"trash-{self._tokens}", time.time()
-            self._shelf.trash[token] = (key, log, removed)
-            return Trashed(token, key, log.size(), removed)
+            self._trash[token] = _Removed(key, log, removed, draft)
+            return Trashed(token, key, log.size(), removed, draft)
 
     def trashed(self) -> list[Trashed]:
         with self._lock:
-            found = [Trashed(token, key, log.size(), t) for token, (key, log, t) in self._shelf.trash.items()]
-        return found[::-1]
+            items = list(self._trash.items())
+        return [
+            Trashed(token, item.key, item.log.size(), item.removed, item.draft)
+            for token, item in reversed(items)
+        ]
 
     def restore(self, token: str) -> Stored:
+        check_key(token)
         with self._lock:
-            if token not in self._shelf.trash:
+            if token not in self._trash:
                 raise SessionNotFound(f"there is no {token!r} in the trash of {self.name}")
-            key, log, _removed = self._shelf.trash[token]
-            if key in self._shelf.logs:
-                raise FileExistsError(f"{self.name} has a session {key!r} already")
-            del self._shelf.trash[token]
-            self._shelf.logs[key] = log
+            key, log, _removed, draft = self._trash[token]
+            self._require_free(f"restore {token!r} from the trash", key)
+            del self._trash[token]
+            (self._drafts if draft else self._logs)[key] = log
             return Stored(key, log.size(), log.modified)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _require_free(self, doing: str, key: str) -> None:
+        if key in self._logs or key in self._drafts:
+            raise self._taken(doing, key)
+
+    def _taken(self, doing: str, key: str) -> FileExistsError:
+        return FileExistsError(
+            f"cannot {doing} in {self.name}: there is a session {key!r} already; rename or remove it first"
+        )
+
+    def _no_session(self, key: str) -> SessionNotFound:
+        return SessionNotFound(f"there is no session {key!r} in {self.name}")
 
 
 def _listed(logs: dict[str, _DatedLog]) -> list[Stored]:

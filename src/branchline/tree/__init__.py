@@ -1,5 +1,6 @@
 """The shape of a session: index, links, findings, outline, comparison."""
 
+from branchline.tree.compare import Comparison, compare_paths, compare_sessions
 from branchline.tree.findings import Finding, Kind, Severity, severity
 from branchline.tree.index import ROOT, Tree
 from branchline.tree.links import Linker, Oddity
@@ -10,6 +11,7 @@ from branchline.tree.source import EntrySource
 __all__ = [
     "FILTERS",
     "ROOT",
+    "Comparison",
     "EntrySource",
     "Filter",
     "Finding",
@@ -22,6 +24,8 @@ __all__ = [
     "Severity",
     "Tree",
     "TreeNode",
+    "compare_paths",
+    "compare_sessions",
     "outline_nodes",
     "severity",
     "walk_nodes",

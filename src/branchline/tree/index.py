@@ -109,7 +109,7 @@ class Tree:
         """Sort siblings by time, keeping file order where times are equal or unreadable."""
         instants = [_instant(self.times[position]) for position in positions]
         if None in instants:
-            # An unreadable time compares equal to every other, as in pi; as a sort key it would move to an end.
+            # An unreadable time compares equal to every other, as in pi; as a key it would move to an end.
             by_time = cmp_to_key(_difference)
             order = sorted(range(len(positions)), key=lambda number: by_time(instants[number]))
         else:
@@ -200,19 +200,29 @@ class Tree:
             self._hang(position, parent)
         return position
 
-    def extend(
+    def claim(self, keys: list[str]) -> bool:
+        """Give many new keys their positions; False, and nothing done, when one is taken or repeated.
+
+        :meth:`fill` must follow with the rest of these entries.
+        """
+        first = len(self.keys)
+        self.positions.update(zip(keys, range(first, first + len(keys)), strict=True))
+        if len(self.positions) != first + len(keys):
+            self.positions = dict(zip(self.keys, range(first), strict=True))
+            return False
+        self.keys += keys
+        return True
+
+    def fill(
         self,
-        fresh: dict[str, int],
         parents: list[int],
         types: list[str],
         times: list[str],
         roles: list[str | None],
         quiet: Iterable[int],
     ) -> None:
-        """Append many entries: ``fresh`` has their keys in order, each with the position it will take."""
-        first = len(self.keys)
-        self.keys += fresh
-        self.positions.update(fresh)
+        """Add what belongs to the keys that were claimed last."""
+        first = len(self.parents)
         self.parents += parents
         self.types += types
         self.times += times

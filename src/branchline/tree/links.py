@@ -16,13 +16,20 @@ a parent that was missing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from itertools import compress, repeat
+from operator import ge
 from typing import NamedTuple
 
 from branchline.tree.findings import Kind
 from branchline.tree.index import ROOT, Tree
 
 __all__ = ["Linker", "Oddity"]
+
+
+_NOWHERE = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
+_is_irregular = ge
 
 
 class Oddity(NamedTuple):
@@ -99,34 +106,28 @@ class Linker:
     ) -> bool:
         """Add many entries at once; False (and nothing done) when they must be looked at one by one."""
         tree = self.tree
-        positions = tree.positions
         first = len(tree)
-        fresh = dict(zip(ids, range(first, first + len(ids)), strict=True))
         if (
             self._latest
-            or len(fresh) != len(ids)
-            or not positions.keys().isdisjoint(fresh)  # this way round: it walks the small one
-            or not self._waiting.keys().isdisjoint(fresh)
+            or (self._waiting and not self._waiting.keys().isdisjoint(ids))
+            or not tree.claim(ids)
         ):
             return False
-        known = positions.get
-        # Most entries hang from the one before, which is fresh; only the others are looked up.
-        found = [known(parent) if (near := fresh.get(parent)) is None else near for parent in parent_ids]  # type: ignore[arg-type]
-        parents: list[int] = found  # type: ignore[assignment]
-        for number, (parent, position) in enumerate(zip(found, range(first, first + len(ids)), strict=True)):
-            if parent is not None and parent < position:
-                continue
-            parent_id = parent_ids[number]
+        # Most entries hang from an earlier one; only the others are looked at.
+        parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(_NOWHERE)))  # type: ignore[arg-type]
+        places = range(first, first + len(ids))
+        for number in compress(range(len(ids)), map(_is_irregular, parents, places)):
+            parent_id, parent, position = parent_ids[number], parents[number], places[number]
             parents[number] = ROOT
             if parent_id is None:
                 continue
-            if parent == position:
-                self._oddities.append(Oddity(position, "self-parent", f"{parent_id} is its own parent"))
-            elif parent is None:
+            if parent == _NOWHERE:
                 self._waiting.setdefault(parent_id, []).append(position)
+            elif parent == position:
+                self._oddities.append(Oddity(position, "self-parent", f"{parent_id} is its own parent"))
             else:
                 self._forward.append((position, parent))
-        tree.extend(fresh, parents, types, times, roles, quiet)
+        tree.fill(parents, types, times, roles, quiet)
         return True
 
     def settle(self) -> None:

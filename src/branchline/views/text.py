@@ -17,7 +17,7 @@ from functools import lru_cache
 
 __all__ = ["cut", "one_line", "safe", "width"]
 
-_JOINING = "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1820-\u18aa"
+_JOINING = "\u0620-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18aa"
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"
 _ALWAYS = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline
@@ -35,7 +35,6 @@ _UNSEEN = re.compile(
     f"|(?<=[{_JOINING}])\u200d(?=[{_EMOJI}])|(?<=[{_EMOJI}])\u200d(?=[{_JOINING}])"
     "|(?:(?<=[\ufe00-\ufe0f\t\n])|\\A)[\ufe0e\ufe0f]"
 )
-_ENDS = "\r\n"
 
 MARKS_PER_CHARACTER = 30
 """How many combining marks on one character are kept when a text is cut; no script uses more."""
@@ -45,7 +44,9 @@ def safe(text: str) -> str:
     """The text for a terminal: everything that would act or hide is made visible. Never fails."""
     if _SUSPECT.search(text) is None:
         return text
-    return _UNSEEN.sub(_seen, text.replace(_ENDS, "\n"))
+    seen = _UNSEEN.sub(_seen, text.replace("\r\n", "\n"))
+    # A joiner may have followed a selector that was just made visible.
+    return _UNSEEN.sub(_seen, seen) if "\u200d" in seen else seen
 
 
 def one_line(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Measures branchline beside the real pi, on the same machine, files and minute."""

@@ -1,0 +1,124 @@
+"""Running one work in fresh processes and keeping the best of each number.
+
+All programs take turns within a round, so that a noisy minute hits every one of them. Each process gets an
+empty home: nobody's settings are read, and nothing cached by an earlier run helps a later one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.generate import CACHE
+
+SECONDS = 900
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A program that can do the works; `command` is followed by the work and its arguments."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Seconds, seconds, bytes, and the answer that the programs must agree on."""
+
+    cpu: float
+    wall: float
+    peak: int
+    answer: int = 0
+
+
+@dataclass(frozen=True)
+class Failure:
+    reason: str
+
+
+def best_of(
+    runs: int, subjects: Sequence[Subject], work: str, prepare: Callable[[Path], list[str]]
+) -> dict[str, Sample | Failure]:
+    """The smallest numbers of each subject by name; `prepare` gives the arguments, in an empty directory."""
+    rounds = [{subject.name: _sample(subject, work, prepare) for subject in subjects} for _ in range(runs)]
+    return {subject.name: _best([one[subject.name] for one in rounds]) for subject in subjects}
+
+
+def start_time(runs: int, commands: Mapping[str, Sequence[str]]) -> dict[str, float | Failure]:
+    """The shortest wall time of whole commands, by the same turns."""
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    failures: dict[str, Failure] = {}
+    for _ in range(runs):
+        for name, command in commands.items():
+            with _home() as home:
+                begun = time.perf_counter()
+                done = _run(command, home)
+                times[name].append(time.perf_counter() - begun)
+            if isinstance(done, Failure):
+                failures[name] = done
+    return {name: failures.get(name) or min(times[name]) for name in commands}
+
+
+def _sample(subject: Subject, work: str, prepare: Callable[[Path], list[str]]) -> Sample | Failure:
+    with _home() as home:
+        done = _run([*subject.command, work, *prepare(home)], home)
+    return done if isinstance(done, Failure) else Sample(**json.loads(done))
+
+
+def _best(samples: Sequence[Sample | Failure]) -> Sample | Failure:
+    good = [sample for sample in samples if isinstance(sample, Sample)]
+    for sample in samples:
+        if isinstance(sample, Failure):
+            return sample
+    return Sample(
+        cpu=min(sample.cpu for sample in good),
+        wall=min(sample.wall for sample in good),
+        peak=min(sample.peak for sample in good),
+        answer=good[0].answer,
+    )
+
+
+def _run(command: Sequence[str], home: Path) -> str | Failure:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "PI_"))}
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            env={**inherited, "HOME": str(home), "PI_OFFLINE": "1", "PI_TELEMETRY": "0"},
+        )
+    except subprocess.TimeoutExpired:
+        return Failure(f"not done after {SECONDS} s")
+    except OSError as error:
+        return Failure(str(error))
+    if done.returncode != 0:
+        return Failure(_reason(done.stderr) or f"ended with {done.returncode}")
+    return done.stdout
+
+
+def _reason(said: str) -> str:
+    """The line of a traceback, or of node's complaint, that tells most."""
+    lines = [line.strip() for line in said.splitlines() if "Error" in line or "FATAL" in line]
+    return lines[-1][:160] if lines else ""
+
+
+@contextmanager
+def _home() -> Iterator[Path]:
+    """On the same disk as the data, so that appends are written where sessions lie."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    home = Path(tempfile.mkdtemp(dir=CACHE, prefix="home-"))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)

@@ -1,0 +1,95 @@
+"""The numbers as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Unit = Literal["s", "B"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line: our number and the peers', and, where there is a goal, whether it is met.
+
+    `ratio` is our number over the first peer's, or over what the row's name says; `wall_ratio` is the same of
+    wall time. `met` is None where there is no goal or where it could not be checked.
+    """
+
+    name: str
+    unit: Unit
+    ours: float | None
+    peers: dict[str, float | None] = field(default_factory=dict)
+    ratio: float | None = None
+    wall_ratio: float | None = None
+    goal: str = ""
+    met: bool | None = None
+    remark: str = ""
+
+
+def table(rows: Sequence[Row], peers: Sequence[str]) -> str:
+    """Right-aligned columns; the second peer comes last, after the verdict, because no goal speaks of it."""
+    first, *others = peers
+    head = ["work", "branchline", first, "ratio", "wall", "goal", "met", *others, ""]
+    lines = [head] + [
+        [
+            row.name,
+            quantity(row.ours, row.unit),
+            quantity(row.peers.get(first), row.unit),
+            share_text(row.ratio),
+            share_text(row.wall_ratio),
+            row.goal,
+            {True: "yes", False: "NO", None: "" if not row.goal else "?"}[row.met],
+            *(quantity(row.peers.get(name), row.unit) for name in others),
+            row.remark,
+        ]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    last = len(head) - 1
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if index in (0, last) else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def as_json(row: Row) -> dict[str, Any]:
+    return {
+        "work": row.name,
+        "unit": {"s": "seconds", "B": "bytes"}[row.unit],
+        "branchline": row.ours,
+        **row.peers,
+        "ratio": row.ratio,
+        "wall_ratio": row.wall_ratio,
+        "goal": row.goal or None,
+        "met": row.met,
+        "remark": row.remark or None,
+    }
+
+
+def quantity(value: float | None, unit: Unit) -> str:
+    if value is None:
+        return "-"
+    if unit == "B":
+        return f"{value / 1e6:.0f} MB"
+    for limit, factor, name in ((1e-3, 1e6, "µs"), (1, 1e3, "ms")):
+        if value < limit:
+            return f"{value * factor:.{1 if value * factor < 100 else 0}f} {name}"
+    return f"{value:.2f} s"
+
+
+def share_text(ratio: float | None) -> str:
+    """1/7.2 where we need less than the other, 1.13× where we need more."""
+    if ratio is None or ratio <= 0:
+        return ""
+    return f"1/{1 / ratio:.1f}" if ratio < 1 else f"{ratio:.2f}×"
+
+
+def share_goal(share: float | None) -> str:
+    if share is None:
+        return ""
+    return f"≤ 1/{1 / share:g}" if share < 1 else f"≤ {share:g}×"

@@ -1,0 +1,148 @@
+"""The benchmark: every work by every program, and the rows that come of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tests.interop.peers import PeerMissing, pi_073, pi_150
+
+from bench.measure import Failure, Sample, Subject, best_of, start_time
+from bench.report import Row, quantity, share_goal
+from bench.works import GROWTH, Work, growth_name, works
+
+OURS = "branchline"
+PEERS = ("pi 1.5.0", "pi 0.73.1")
+GROUPS = ("open", "context", "compaction", "list", "append", "scaling", "growth", "start")
+IMPORT_SECONDS = 0.060
+VERSION_SECONDS = 0.150
+# Appending must cost the same whatever lies before; the rest of this is noise.
+GROWTH_SHARE = 1.25
+
+
+class Benchmark:
+    """Measures group by group; what could not be measured is in `remarks`, and why."""
+
+    def __init__(self, *, runs: int, full: bool, only: Collection[str] = GROUPS) -> None:
+        self.runs = runs
+        self.only = only
+        self.works = [work for work in works(full=full) if work.group in only]
+        self.remarks: list[str] = []
+        self.disagreement = False
+        self.samples: dict[str, dict[str, Sample | Failure]] = {}
+        self.subjects = [Subject(name=OURS, command=(sys.executable, "-m", "bench.worker")), *self._peers()]
+
+    def rows(self) -> Iterator[Row]:
+        for work in self.works:
+            print(f"measuring: {work.name}", file=sys.stderr)
+            best = best_of(self.runs, self.subjects, work.work, work.prepare)
+            self.samples[work.name] = best
+            self._notice(work, best)
+            yield from _rows(work, best)
+        if "growth" in self.only:
+            yield self._growth()
+        if "start" in self.only:
+            yield from self._start()
+
+    def _peers(self) -> Iterator[Subject]:
+        """Both on the newer node, so that the two differ by their code only."""
+        node: Path | None = None
+        script = str(Path(__file__).with_name("worker.mjs"))
+        for name, provide in zip(PEERS, (pi_150, pi_073), strict=True):
+            try:
+                peer = provide()
+            except PeerMissing as missing:
+                self.remarks.append(f"{name} is not measured: {missing}")
+                continue
+            node = node or peer.node
+            yield Subject(name=peer.name, command=(str(node), script, str(peer.module)))
+
+    def _notice(self, work: Work, best: dict[str, Sample | Failure]) -> None:
+        for name, sample in best.items():
+            if isinstance(sample, Failure):
+                self.remarks.append(f"{work.name}: {name} failed: {sample.reason}")
+        answers = {name: sample.answer for name, sample in best.items() if isinstance(sample, Sample)}
+        if len(set(answers.values())) > 1:
+            self.remarks.append(f"{work.name}: the programs do not agree: {answers}")
+            self.disagreement = True
+
+    def _growth(self) -> Row:
+        few, many = (self.samples[growth_name(count)][OURS] for count in GROWTH)
+        ratio = many.cpu / few.cpu if isinstance(few, Sample) and isinstance(many, Sample) else None
+        return Row(
+            name=f"append: {GROWTH[1]:,} : {GROWTH[0]:,} entries",
+            unit="s",
+            ours=None,
+            ratio=ratio,
+            goal=share_goal(GROWTH_SHARE),
+            met=_judged(many, ratio, GROWTH_SHARE),
+        )
+
+    def _start(self) -> Iterator[Row]:
+        print("measuring: start", file=sys.stderr)
+        commands: dict[str, Sequence[str]] = {
+            "bare": (sys.executable, "-c", "pass"),
+            "import": (sys.executable, "-c", "import branchline"),
+            "version": (str(Path(sys.executable).with_name("branchline")), "--version"),
+        }
+        times = start_time(max(self.runs, 10), commands)
+        for name, time in times.items():
+            if isinstance(time, Failure):
+                self.remarks.append(f"start: {name} failed: {time.reason}")
+        bare, loaded, version = times.values()
+        extra = None if isinstance(bare, Failure) or isinstance(loaded, Failure) else max(loaded - bare, 0)
+        yield _limited("import branchline, over bare python", extra, IMPORT_SECONDS)
+        yield _limited(
+            "branchline --version", None if isinstance(version, Failure) else version, VERSION_SECONDS
+        )
+
+
+def _rows(work: Work, best: dict[str, Sample | Failure]) -> Iterator[Row]:
+    per_entry = {
+        name: replace(sample, cpu=sample.cpu / work.entries, wall=sample.wall / work.entries)
+        for name, sample in best.items()
+        if isinstance(sample, Sample)
+    }
+    ours, peer = per_entry.get(OURS), per_entry.get(PEERS[0])
+    ratio = ours.cpu / peer.cpu if ours and peer else None
+    row = Row(
+        name=work.name,
+        unit="s",
+        ours=ours.cpu if ours else None,
+        peers={name: per_entry[name].cpu for name in PEERS if name in per_entry},
+        ratio=ratio,
+        wall_ratio=ours.wall / peer.wall if ours and peer else None,
+        goal=share_goal(work.share),
+        met=_judged(ours, ratio, work.share),
+    )
+    if work.megabytes and ours:
+        row = replace(row, remark=f"{work.megabytes / ours.cpu:,.0f} MB/s, peak {quantity(ours.peak, 'B')}")
+    yield row
+    if work.memory_share is None:
+        return
+    ratio = ours.peak / peer.peak if ours and peer else None
+    yield Row(
+        name=f"{work.name}: peak memory",
+        unit="B",
+        ours=ours.peak if ours else None,
+        peers={name: per_entry[name].peak for name in PEERS if name in per_entry},
+        ratio=ratio,
+        goal=share_goal(work.memory_share),
+        met=_judged(ours, ratio, work.memory_share),
+    )
+
+
+def _limited(name: str, seconds: float | None, limit: float) -> Row:
+    met = seconds is not None and seconds <= limit
+    return Row(name=name, unit="s", ours=seconds, goal=f"≤ {quantity(limit, 's')}", met=met)
+
+
+def _judged(ours: Sample | Failure | None, ratio: float | None, share: float | None) -> bool | None:
+    """Work that we cannot do misses its goal; without a peer there is nothing to judge by."""
+    if share is None:
+        return None
+    if not isinstance(ours, Sample):
+        return False
+    return None if ratio is None else ratio <= share

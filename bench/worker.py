@@ -1,0 +1,112 @@
+"""One piece of work by branchline, measured in a process of its own.
+
+`python -m bench.worker WORK ARGUMENT…` prints one line of JSON: processor and wall time of the work without
+imports and preparations, the peak memory of the whole process, and an answer that all programs must agree on.
+`worker.mjs` does the same works with pi.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.generate import CWD
+from branchline import Session
+from branchline.log import Durability
+
+Work = tuple[Callable[[], Any], Callable[[Any], int]]
+
+
+def open_(path: str) -> Work:
+    """Open a session until leaf, path and outline are there, and the rows of a screen around the leaf."""
+
+    def act() -> Any:
+        session = Session.open(path)
+        outline = session.outline()
+        return session, session.leaf, session.path(), len(outline), outline[-50:]
+
+    return act, lambda opened: len(opened[0].context().messages)
+
+
+def context(path: str) -> Work:
+    """Open a session and build what the model sees, as typed records."""
+    return lambda: Session.open(path).context().messages, len
+
+
+def list_deep(directory: str) -> Work:
+    from branchline import SessionLibrary
+
+    return lambda: SessionLibrary(directory).list(deep=True), len
+
+
+def list_shallow(directory: str) -> Work:
+    from branchline import SessionLibrary
+
+    return lambda: SessionLibrary(directory).list(deep=False), len
+
+
+def append(directory: str, messages: str, durability: Durability) -> Work:
+    """Append to a new session that already has its file."""
+    session = Session.create(CWD, directory=directory, durability=durability, persist="at_once")
+    return _append(session, messages)
+
+
+def append_to(path: str, messages: str) -> Work:
+    """Append to a session that is long already."""
+    return _append(Session.open(path, durability="os"), messages)
+
+
+def _append(session: Session, path: str) -> Work:
+    messages = msgspec.json.decode(Path(path).read_bytes())
+    for message in messages[:2]:
+        session.append_message(message)
+
+    def act() -> None:
+        for message in messages:
+            session.append_message(message)
+
+    return act, lambda _: len(messages)
+
+
+WORKS: dict[str, Callable[..., Work]] = {
+    "open": open_,
+    "context": context,
+    "list-deep": list_deep,
+    "list-shallow": list_shallow,
+    "append": append,
+    "append-to": append_to,
+}
+
+
+def main(work: str, *arguments: str) -> None:
+    act, answer = WORKS[work](*arguments)
+    wall, processor = time.perf_counter(), _processor_time()
+    result = act()
+    sample = {"wall": time.perf_counter() - wall, "cpu": _processor_time() - processor, "peak": _peak()}
+    print(json.dumps({**sample, "answer": answer(result)}))
+
+
+def _processor_time() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def _peak() -> int:
+    """Bytes. The kernel's own note comes first: ru_maxrss also counts the process that started this one."""
+    if os.path.exists("/proc/self/status"):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

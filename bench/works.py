@@ -1,0 +1,118 @@
+"""What is measured, with which data, and how good it has to be.
+
+A goal is a share of pi 1.5.0's number for the same work in the same run. Works without one are there to be
+read. Where peak memory has a goal it gets a line of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import generate
+
+APPENDED = 2_000
+GROWTH = (1_000, 100_000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """One line of the table; `prepare` gets an empty directory and gives the worker's arguments."""
+
+    group: str
+    name: str
+    work: str
+    prepare: Callable[[Path], list[str]]
+    share: float | None = None
+    memory_share: float | None = None
+    entries: int = 1
+    megabytes: int | None = None
+
+
+def works(*, full: bool) -> list[Work]:
+    large = 105
+    lines = [
+        Work(
+            group="open",
+            name="open: leaf, path, outline",
+            work="open",
+            prepare=lambda _: [str(generate.linear(large))],
+            share=1 / 6,
+            memory_share=1 / 3,
+        ),
+        Work(
+            group="open",
+            name="open a branchy session",
+            work="open",
+            prepare=lambda _: [str(generate.branchy(large))],
+            share=1 / 6,
+        ),
+        Work(
+            group="context",
+            name="open + context, no compaction",
+            work="context",
+            prepare=lambda _: [str(generate.linear(large))],
+            share=1 / 3.5,
+        ),
+        Work(
+            group="compaction",
+            name="open + context, compacted",
+            work="context",
+            prepare=lambda _: [str(generate.compacted(large))],
+            share=1 / 6,
+            memory_share=1 / 3,
+        ),
+        Work(
+            group="list",
+            name="list 2,000 sessions, deep",
+            work="list-deep",
+            prepare=lambda _: [str(generate.library(2_000, 125))],
+            share=1 / 5,
+        ),
+        Work(
+            group="list",
+            name="list 2,000 sessions, shallow",
+            work="list-shallow",
+            prepare=lambda _: [str(generate.library(2_000, 125))],
+            share=1 / 50,
+        ),
+        _append("append, durability os", "os", share=1.2),
+        _append("append, durability fsync", "fsync"),
+    ]
+    sizes = (10, 100, 1_000) if full else (10, 100)
+    return lines + [_open(megabytes) for megabytes in sizes] + [_append_to(count) for count in GROWTH]
+
+
+def growth_name(count: int) -> str:
+    return f"append to {count:,} entries"
+
+
+def _append(name: str, durability: str, share: float | None = None) -> Work:
+    return Work(
+        group="append",
+        name=name,
+        work="append",
+        prepare=lambda home: [str(home), str(generate.messages(APPENDED)), durability],
+        share=share,
+        entries=APPENDED,
+    )
+
+
+def _append_to(count: int) -> Work:
+    def prepare(home: Path) -> list[str]:
+        copy = shutil.copy(generate.small_entries(count), home / "session.jsonl")
+        return [str(copy), str(generate.messages(APPENDED))]
+
+    return Work(group="growth", name=growth_name(count), work="append-to", prepare=prepare, entries=APPENDED)
+
+
+def _open(megabytes: int) -> Work:
+    return Work(
+        group="scaling",
+        name=f"open {megabytes:,} MB",
+        work="open",
+        prepare=lambda _: [str(generate.linear(megabytes))],
+        megabytes=megabytes,
+    )

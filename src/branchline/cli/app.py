@@ -1,0 +1,202 @@
+"""The group of all commands: which module has which, and what every failure looks like.
+
+A command's module is imported when the command runs. Whatever goes wrong anywhere ends here: one sentence
+on stderr and an exit code, never a traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import MutableMapping, Sequence
+from typing import Any, NoReturn
+
+import click
+
+from branchline._version import __version__
+from branchline.cli.options import SETTINGS, add_output_options
+from branchline.cli.streams import open_streams, stop_writing
+
+__all__ = ["cli"]
+
+OK, BAD_FILE, WRONG_CALL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+
+_FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
+    "Look": {
+        "ls": ("listing", "List the sessions of this directory, or of all."),
+        "show": ("showing", "Read a conversation from its beginning to the leaf."),
+        "tree": ("trees", "Draw all branches of a session."),
+        "context": ("contexts", "Print the messages that a model would see."),
+        "inspect": ("inspecting", "Say everything about the shape of a session."),
+        "forest": ("listing", "Show which sessions were forked from which."),
+    },
+    "Write": {
+        "new": ("writing", "Begin a session."),
+        "append": ("writing", "Add a message."),
+        "branch": ("moving", "Go back to an entry; the next message continues there."),
+        "reset": ("moving", "Go back to before the first entry."),
+        "fork": ("moving", "Copy a path into a new, linked session."),
+        "label": ("naming", "Name an entry."),
+        "name": ("naming", "Give a session a title."),
+    },
+    "Keep": {
+        "rm": ("removing", "Move sessions to the trash."),
+        "restore": ("removing", "Bring a session back from the trash."),
+        "prune": ("removing", "Move sessions without a conversation to the trash."),
+        "check": ("checking", "Look for damage."),
+        "repair": ("repairing", "Write a mended copy of a damaged session."),
+        "export": ("exporting", "Write a session as JSONL or Markdown."),
+        "import": ("importing", "Copy a session file into the library."),
+    },
+}
+_COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
+
+
+class _PipeClosed(Exception):
+    """Whoever read our output has gone."""
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"branchline.cli.{_COMMANDS[cmd_name][0]}")
+        found = getattr(module, f"{cmd_name}_command")
+        assert isinstance(found, click.Command)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-"):
+            close = difflib.get_close_matches(name, _COMMANDS, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
+            ctx.fail(f"there is no command {name!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        for family, commands in _FAMILIES.items():
+            with formatter.section(family):
+                formatter.write_dl([(name, about) for name, (_, about) in commands.items()], col_spacing=3)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            made = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise _PipeClosed from None
+        return made
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # noqa: FBT001, FBT002  as click has it
+        windows_expand_args: bool = True,  # noqa: FBT001, FBT002
+        **extra: Any,
+    ) -> Any:
+        """Run, and exit with the code that the outcome has."""
+        del standalone_mode, windows_expand_args
+        open_streams()
+        try:
+            code = super().main(args, prog_name or "branchline", complete_var, standalone_mode=False, **extra)
+        except Exception as problem:  # noqa: BLE001  the one place where everything ends
+            _exit(_explained(problem))
+        except KeyboardInterrupt:
+            _exit(INTERRUPTED)
+        _exit(code if isinstance(code, int) else OK)
+
+
+def _exit(code: int) -> NoReturn:
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        # Said already, or the reader has gone; the interpreter would complain once more while it ends.
+        stop_writing(sys.stdout)
+    sys.exit(code)
+
+
+def _explained(problem: Exception) -> int:
+    """Say what went wrong in one sentence, and give the exit code for it."""
+    from branchline.cli.output import remark
+    from branchline.errors import BranchlineError, InvalidId
+
+    match problem:
+        case _PipeClosed() | BrokenPipeError():
+            stop_writing(sys.stdout)
+            return PIPE_CLOSED
+        case click.Abort():
+            return INTERRUPTED
+        case click.UsageError():
+            context = problem.ctx
+            where = "branchline" if context is None else context.command_path
+            remark(f"{where}: {problem.format_message().rstrip('.')}")
+            remark(f"Try `{where} --help`.")
+            return WRONG_CALL
+        case click.ClickException():
+            remark(f"branchline: {problem.format_message()}")
+            return problem.exit_code
+        case InvalidId():
+            remark(f"branchline: {problem}")
+            return WRONG_CALL
+        case BranchlineError():
+            remark(f"branchline: {problem}")
+        case OSError():
+            remark(f"branchline: {_system_words(problem)}")
+        case RecursionError():
+            remark("branchline: this session holds values that are nested too deeply to be shown")
+        case MemoryError():
+            remark("branchline: there is not enough memory for this")
+        case _:
+            remark(
+                f"branchline: this is a mistake in branchline {__version__}, nothing was lost: "
+                f"{type(problem).__name__}: {problem}"
+            )
+            if os.environ.get("BRANCHLINE_DEBUG"):
+                raise problem
+            remark("Set BRANCHLINE_DEBUG=1 to see where it happened, and please report it.")
+    return BAD_FILE
+
+
+def _system_words(problem: OSError) -> str:
+    """What the system refused, and for which file."""
+    words = (problem.strerror or str(problem)).lower()
+    if problem.filename is None:
+        return f"the system says: {words}"
+    named: MutableMapping[str, str] = {"no such file or directory": "there is no such file"}
+    return f"cannot use {os.fsdecode(problem.filename)}: {named.get(words, words)}"
+
+
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings=SETTINGS,
+    help="""Keep AI-agent conversations as trees: list, read, branch, fork, label, check, export.
+
+    A SESSION is a file, an id, the beginning of one, or @last. An ENTRY is an id, the beginning of one,
+    @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
+)
+@click.version_option(__version__, "-V", "--version", message="branchline %(version)s")
+@click.pass_context
+def cli(context: click.Context, json: bool, plain: bool, color: str) -> None:  # noqa: FBT001
+    """List the sessions of this directory when no command is given."""
+    if context.invoked_subcommand is None:
+        from branchline.cli.home import show_home
+        from branchline.cli.output import Output
+
+        show_home(Output(json=json, plain=plain, color=color))  # type: ignore[arg-type]
+
+
+add_output_options(cli)

@@ -1,0 +1,93 @@
+"""Where to cut a context in two: what is summed up, and what is kept word for word.
+
+The cut never falls between a tool call and its result. When it falls inside a turn, the beginning of that
+turn is summed up on its own, so that the kept half still makes sense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from branchline.context.projection import ProjectedEntry
+from branchline.context.tokens import estimate_message
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    ContextEdit,
+    CustomContent,
+    UserMessage,
+)
+
+__all__ = ["Cut", "find_cut"]
+
+_TURN_STARTS = (UserMessage, BashExecution, CustomContent, BranchSummaryMessage, CompactionSummaryMessage)
+_CUTTABLE = (*_TURN_STARTS, AssistantMessage)
+
+
+class Cut(NamedTuple):
+    """``kept`` is the first entry that stays; ``turn_start`` the begin of the turn that it splits, or -1."""
+
+    kept: int
+    turn_start: int
+
+
+def find_cut(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> Cut:
+    """The cut that keeps about so many tokens at the end."""
+    index = _by_budget(entries, keep_recent_tokens)
+    while index > 0 and not entries[index - 1].messages and entries[index - 1].type != "compaction":
+        index -= 1
+    return Cut(index, _split_turn(entries, index))
+
+
+def _by_budget(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> int:
+    points = [number for number, entry in enumerate(entries) if _can_cut(entry)]
+    if not points:
+        return 0
+    kept = 0
+    for number in range(len(entries) - 1, -1, -1):
+        tokens = sum(map(estimate_message, entries[number].messages))
+        kept += tokens
+        if tokens and kept >= keep_recent_tokens:
+            index = next((point for point in points if point >= number), points[-1])
+            return index + 1 if _only_failures_follow(entries, index) else index
+    return points[0]
+
+
+def _only_failures_follow(entries: Sequence[ProjectedEntry], index: int) -> bool:
+    """Whether all that follows was taken out by edits, a failed answer among it.
+
+    Then the input that failed, perhaps because it is too long, may be summed up itself.
+    """
+    following = entries[index + 1 :]
+    if any(entry.messages for entry in following):
+        return False
+    visible = {entry.id for entry in entries if entry.messages}
+    replaces = any(
+        isinstance(entry.record, ContextEdit)
+        and entry.record.replacement is not None
+        and entry.record.target in visible
+        for entry in following
+    )
+    return not replaces and any(
+        isinstance(message, AssistantMessage) for entry in following for message in entry.said
+    )
+
+
+def _split_turn(entries: Sequence[ProjectedEntry], index: int) -> int:
+    if index >= len(entries) or _starts_turn(entries[index]):
+        return -1
+    for number in range(index - 1, -1, -1):
+        if _starts_turn(entries[number]):
+            return number
+    return -1
+
+
+def _can_cut(entry: ProjectedEntry) -> bool:
+    return any(isinstance(message, _CUTTABLE) for message in entry.messages)
+
+
+def _starts_turn(entry: ProjectedEntry) -> bool:
+    return any(isinstance(message, _TURN_STARTS) for message in entry.messages)

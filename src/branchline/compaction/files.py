@@ -1,0 +1,81 @@
+"""Which files a stretch of conversation read and changed, by the calls of the tools that do such things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from branchline.entries import AssistantMessage, Message, ToolCall, ToolResult
+
+__all__ = ["FileOperations", "FileTally", "files_block"]
+
+
+class FileOperations(msgspec.Struct, frozen=True, kw_only=True):
+    """Files that were only read, and files that were changed, each sorted; no file is in both."""
+
+    read: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+
+    def details(self) -> dict[str, list[str]]:
+        """The form in which a compaction or a branch summary stores them."""
+        return {"readFiles": list(self.read), "modifiedFiles": list(self.modified)}
+
+
+class FileTally:
+    """Collects file operations while messages go by."""
+
+    def __init__(self) -> None:
+        self._read: set[str] = set()
+        self._modified: set[str] = set()
+
+    def add_messages(self, messages: Iterable[Message]) -> None:
+        """Note the calls of answers, and the calls that tools made themselves."""
+        for message in messages:
+            match message:
+                case AssistantMessage():
+                    for block in message.content:
+                        if isinstance(block, ToolCall):
+                            self._add_call(block.name, block.arguments)
+                case ToolResult() if message.nested_calls:
+                    calls = message.nested_calls.get("calls")
+                    for call in calls if isinstance(calls, list) else ():
+                        if isinstance(call, dict):
+                            self._add_call(call.get("name"), call.get("arguments"))
+                case _:
+                    pass
+
+    def add_details(self, details: Any) -> None:
+        """Take over what an earlier summary stored about files."""
+        if isinstance(details, dict):
+            self._read.update(_paths(details.get("readFiles")))
+            self._modified.update(_paths(details.get("modifiedFiles")))
+
+    def result(self) -> FileOperations:
+        modified = self._modified
+        return FileOperations(read=_sorted(self._read - modified), modified=_sorted(modified))
+
+    def _add_call(self, name: Any, arguments: Any) -> None:
+        path = arguments.get("path") if isinstance(arguments, dict) else None
+        if not isinstance(path, str) or not path:
+            return
+        if name == "read":
+            self._read.add(path)
+        elif name in ("write", "edit"):
+            self._modified.add(path)
+
+
+def files_block(files: FileOperations) -> str:
+    """The lists as they are appended to a summary, each after a blank line; empty when there is nothing."""
+    blocks = [("read-files", files.read), ("modified-files", files.modified)]
+    return "".join("\n\n" + "\n".join([f"<{name}>", *paths, f"</{name}>"]) for name, paths in blocks if paths)
+
+
+def _paths(value: Any) -> list[str]:
+    return [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
+
+
+def _sorted(paths: Iterable[str]) -> tuple[str, ...]:
+    """In the order of UTF-16 units, which is how the programs that share these files sort."""
+    return tuple(sorted(paths, key=lambda path: path.encode("utf-16-be", "surrogatepass")))

@@ -1,0 +1,51 @@
+"""The text that is stored: a model's summaries put together, with the files that were touched."""
+
+from __future__ import annotations
+
+from branchline.compaction.branch import BranchPreparation
+from branchline.compaction.files import files_block
+from branchline.compaction.prepare import CompactionPreparation
+from branchline.entries import AssistantMessage, ToolCall, blocks_text
+
+__all__ = [
+    "BRANCH_PREAMBLE",
+    "NOTHING_TO_SUMMARIZE",
+    "NO_PRIOR_HISTORY",
+    "PREFIX_HEADING",
+    "branch_summary",
+    "compaction_summary",
+    "summary_problem",
+]
+
+NO_PRIOR_HISTORY = "Nothing was said before this turn."
+PREFIX_HEADING = "The turn so far (its end follows word for word):"
+BRANCH_PREAMBLE = "The person tried another branch of this conversation and came back. What happened there:"
+NOTHING_TO_SUMMARIZE = "The branch that was left holds nothing to summarize."
+
+
+def compaction_summary(
+    preparation: CompactionPreparation, *, history: str | None = None, prefix: str | None = None
+) -> str:
+    """The summary of a compaction from the model's words about the history and about the split turn."""
+    text = history or preparation.previous_summary or NO_PRIOR_HISTORY
+    if preparation.split_turn and prefix:
+        text = f"{text}\n\n---\n\n**{PREFIX_HEADING}**\n\n{prefix}"
+    return text + files_block(preparation.files)
+
+
+def branch_summary(preparation: BranchPreparation, text: str | None = None) -> str:
+    """The summary of a branch that was left, from the model's words about it."""
+    if text is None:
+        return NOTHING_TO_SUMMARIZE
+    return f"{BRANCH_PREAMBLE}\n\n{text}{files_block(preparation.files)}"
+
+
+def summary_problem(answer: AssistantMessage) -> str | None:
+    """Why an answer of the summarizer cannot be used; None when it can."""
+    if answer.stop_reason in ("error", "aborted"):
+        return answer.error_message or f"the summarizer's answer ended with {answer.stop_reason}"
+    if answer.stop_reason == "length":
+        return "the summary was cut off at the length limit"
+    if answer.stop_reason == "toolUse" or any(isinstance(block, ToolCall) for block in answer.content):
+        return "the summarizer called a tool instead of writing a summary"
+    return None if blocks_text(answer.content).strip() else "the summarizer wrote nothing"

@@ -1,0 +1,119 @@
+"""Every tool call answered exactly once, as every provider demands before it accepts a conversation.
+
+Sessions break that rule often: a run was aborted between call and result, an edit took one half away, two
+branches of a damaged file were joined. Here the list is made whole without inventing anything:
+
+- a call without a result gets one that says so, marked as an error;
+- a result belongs to the nearest call with its id above it, and moves to that call's message;
+- of several results for one call the last one counts;
+- a result without a call is left out: without its question it means nothing to a model, and the history
+  still has it;
+- an answer that failed before it said anything is left out;
+- an id that was used before is renamed together with its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from branchline.entries import AssistantMessage, Block, Message, Text, ToolCall, ToolResult
+
+__all__ = ["NO_RESULT", "close_tool_calls"]
+
+NO_RESULT = "No result was recorded for this tool call."
+
+
+def close_tool_calls(messages: Iterable[Message]) -> list[Message]:
+    """The messages with each tool call followed by exactly one result, before anything else is said."""
+    kept = [message for message in messages if not _failed_silently(message)]
+    results = _results_by_call(kept)
+    unused = _Names(
+        call.id for message in kept if isinstance(message, AssistantMessage) for call in _calls(message)
+    )
+    closed: list[Message] = []
+    for number, message in enumerate(kept):
+        if isinstance(message, AssistantMessage) and _calls(message):
+            closed += _answered(message, results.get(number, {}), unused)
+        elif not isinstance(message, ToolResult):
+            closed.append(message)
+    return closed
+
+
+def _results_by_call(messages: list[Message]) -> dict[int, dict[str, ToolResult]]:
+    """For the number of each asking message: the last result of each of its calls, in order of arrival."""
+    asked_by: dict[str, int] = {}
+    results: dict[int, dict[str, ToolResult]] = {}
+    for number, message in enumerate(messages):
+        if isinstance(message, AssistantMessage):
+            asked_by.update((call.id, number) for call in _calls(message))
+        elif isinstance(message, ToolResult) and (asking := asked_by.get(message.tool_call_id)) is not None:
+            results.setdefault(asking, {})[message.tool_call_id] = message
+    return results
+
+
+def _answered(message: AssistantMessage, results: dict[str, ToolResult], names: _Names) -> list[Message]:
+    """One asking message, the results that were recorded in their order, then those that were not."""
+    blocks: list[Block] = []
+    recorded: dict[str, ToolResult] = {}
+    missing: list[ToolResult] = []
+    assert not isinstance(message.content, str)
+    for block in message.content:
+        if not isinstance(block, ToolCall):
+            blocks.append(block)
+            continue
+        name = names.take(block.id)
+        call = block if name == block.id else msgspec.structs.replace(block, id=name)
+        blocks.append(call)
+        if block.id in results and block.id not in recorded:
+            result = results[block.id]
+            recorded[block.id] = (
+                result if name == block.id else msgspec.structs.replace(result, tool_call_id=name)
+            )
+        else:
+            missing.append(_no_result(call, message))
+    if any(one is not other for one, other in zip(blocks, message.content, strict=True)):
+        message = msgspec.structs.replace(message, content=tuple(blocks))
+    return [message, *(recorded[call] for call in results), *missing]
+
+
+class _Names:
+    """Gives every call an id of its own; ``taken`` are all ids that occur, so that no new one meets them."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+        self._given: set[str] = set()
+
+    def take(self, name: str) -> str:
+        if name not in self._given:
+            self._given.add(name)
+            return name
+        count = 2
+        while (fresh := f"{name}-{count}") in self._taken:
+            count += 1
+        self._taken.add(fresh)
+        self._given.add(fresh)
+        return fresh
+
+
+def _calls(message: AssistantMessage) -> list[ToolCall]:
+    return [block for block in message.content if isinstance(block, ToolCall)]
+
+
+def _failed_silently(message: Message) -> bool:
+    if not isinstance(message, AssistantMessage) or message.stop_reason not in ("error", "aborted"):
+        return False
+    if isinstance(message.content, str):
+        return not message.content.strip()
+    return all(isinstance(block, Text) and not block.text.strip() for block in message.content)
+
+
+def _no_result(call: ToolCall, message: AssistantMessage) -> ToolResult:
+    return ToolResult(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        content=(Text(text=NO_RESULT),),
+        is_error=True,
+        timestamp=message.timestamp,
+    )

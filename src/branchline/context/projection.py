@@ -1,0 +1,67 @@
+"""The context entry by entry: what each selected entry says, so that a cut can be made between them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from branchline.context.build import SPEAKING, edited, edits_in, entry_messages, opening_messages
+from branchline.context.selection import select
+from branchline.context.tokens import TokenEstimate, projected_tokens
+from branchline.entries import Compaction, Entry, Message
+from branchline.tree import EntrySource
+
+__all__ = ["ProjectedEntry", "Projection", "project"]
+
+
+class ProjectedEntry(NamedTuple):
+    """One selected entry: ``messages`` as edits leave them, ``said`` as they were before.
+
+    ``record`` is None for types that never say anything; those are not decoded.
+    """
+
+    position: int
+    id: str
+    type: str
+    record: Entry | None
+    said: tuple[Message, ...]
+    messages: tuple[Message, ...]
+
+
+class Projection(msgspec.Struct, frozen=True, kw_only=True):
+    """The compaction with the messages that stand before all others, and the entries that follow it.
+
+    The first ``measured`` entries are no younger than the last compaction or edit.
+    """
+
+    compaction: Compaction | None
+    opening: tuple[Message, ...]
+    entries: list[ProjectedEntry]
+    measured: int
+
+    def tokens(self) -> TokenEstimate:
+        """What :func:`~branchline.context.tokens.context_tokens` says about the context."""
+        older = [message for entry in self.entries[: self.measured] for message in entry.messages]
+        newer = [message for entry in self.entries[self.measured :] for message in entry.messages]
+        before = [*self.opening, *older]
+        return projected_tokens([*before, *newer], len(before))
+
+
+def project(source: EntrySource, leaf: int) -> Projection:
+    """The selected entries at this leaf, side records too, each with its messages."""
+    tree = source.tree
+    keys, types = tree.keys, tree.types
+    selection = select(source, leaf, hidden=())
+    speaking = [position for position in selection.positions if types[position] in SPEAKING]
+    records = dict(zip(speaking, source.entries(speaking), strict=True))
+    edits = edits_in(records.values(), tree, selection)
+    entries = []
+    for position in selection.positions:
+        record = records.get(position)
+        said = () if record is None else entry_messages(record)
+        messages = edited(said, edits.get(keys[position])) if said else ()
+        entries.append(ProjectedEntry(position, keys[position], types[position], record, said, messages))
+    compaction = selection.compaction
+    opening = () if compaction is None else edited(opening_messages(compaction), edits.get(compaction.id))
+    return Projection(compaction=compaction, opening=opening, entries=entries, measured=selection.measured)

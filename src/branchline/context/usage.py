@@ -1,0 +1,162 @@
+"""Tokens and money: what a session spent, per model, per turn, and how much of it a fork inherited.
+
+Everything in the file counts, whatever branch it is on: it was paid for. Only entries that can carry usage
+are decoded, a few hundred at a time, so that memory stays flat however long the session is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from branchline.entries import (
+    AssistantMessage,
+    BranchSummary,
+    Compaction,
+    Entry,
+    MessageEntry,
+    ToolResult,
+    Usage,
+    UsageEntry,
+)
+from branchline.tree import EntrySource
+
+__all__ = [
+    "TOOLS_AND_SUMMARIES",
+    "UsageBreakdown",
+    "UsageRow",
+    "UsageSum",
+    "UsageTotals",
+    "totals",
+    "usage_rows",
+]
+
+TOOLS_AND_SUMMARIES = "tools and summaries"
+"""The common row of the breakdown for what was spent by tools and on summaries."""
+
+_CHUNK = 512
+_TYPES = frozenset({"compaction", "branch_summary", "usage"})
+_ROLES = frozenset({"assistant", "toolResult"})
+
+
+class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Tokens by kind, their total, and money. Sums add up with ``+``."""
+
+    input: int | float = 0
+    output: int | float = 0
+    cache_read: int | float = 0
+    cache_write: int | float = 0
+    total_tokens: int | float = 0
+    cost: int | float = 0
+
+    def __add__(self, other: UsageSum) -> UsageSum:
+        return UsageSum(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            total_tokens=self.total_tokens + other.total_tokens,
+            cost=self.cost + other.cost,
+        )
+
+
+class UsageBreakdown(msgspec.Struct, frozen=True, kw_only=True):
+    """A sum and what it is made of, by ``provider/model``."""
+
+    total: UsageSum = UsageSum()
+    models: dict[str, UsageSum] = {}
+
+    def __add__(self, other: UsageBreakdown) -> UsageBreakdown:
+        models = dict(self.models)
+        for model, spent in other.models.items():
+            models[model] = models.get(model, UsageSum()) + spent
+        return UsageBreakdown(total=self.total + other.total, models=models)
+
+
+class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session spent itself, and what the entries that a fork copied had spent before.
+
+    Over the sessions of a library, adding ``own`` counts everything once.
+    """
+
+    own: UsageBreakdown = UsageBreakdown()
+    inherited: UsageBreakdown = UsageBreakdown()
+
+    @property
+    def all(self) -> UsageBreakdown:
+        return self.inherited + self.own
+
+
+class UsageRow(NamedTuple):
+    """One entry that spent something, and the running total up to and with it."""
+
+    position: int
+    entry: str
+    model: str
+    usage: UsageSum
+    cumulative: UsageSum
+
+
+def totals(source: EntrySource, *, inherited_entries: int = 0) -> UsageTotals:
+    """The sums over all entries of the file; the first ``inherited_entries`` of them came with a fork."""
+    own: dict[str, UsageSum] = {}
+    inherited: dict[str, UsageSum] = {}
+    for position, entry in _entries_with_usage(source, range(len(source.tree))):
+        models = inherited if position < inherited_entries else own
+        for model, spent in _spent(entry):
+            models[model] = models[model] + spent if model in models else spent
+    return UsageTotals(own=_breakdown(own), inherited=_breakdown(inherited))
+
+
+def usage_rows(source: EntrySource, positions: Iterable[int] | None = None) -> Iterator[UsageRow]:
+    """A row for every entry that spent something, in file order or along the given positions."""
+    cumulative = UsageSum()
+    wanted = range(len(source.tree)) if positions is None else positions
+    for position, entry in _entries_with_usage(source, wanted):
+        for model, spent in _spent(entry):
+            cumulative += spent
+            yield UsageRow(position, entry.id, model, spent, cumulative)
+
+
+def _entries_with_usage(source: EntrySource, positions: Iterable[int]) -> Iterator[tuple[int, Entry]]:
+    types, roles = source.tree.types, source.tree.roles
+    chunk: list[int] = []
+    for position in positions:
+        if types[position] in _TYPES or (types[position] == "message" and roles[position] in _ROLES):
+            chunk.append(position)
+            if len(chunk) == _CHUNK:
+                yield from zip(chunk, source.entries(chunk), strict=True)
+                chunk = []
+    yield from zip(chunk, source.entries(chunk), strict=True)
+
+
+def _spent(entry: Entry) -> Iterator[tuple[str, UsageSum]]:
+    match entry:
+        case MessageEntry(message=AssistantMessage() as message) if message.usage is not None:
+            model = f"{message.provider or ''}/{message.response_model or message.model or ''}"
+            yield model, _sum(message.usage)
+        case MessageEntry(message=ToolResult(usage=Usage() as usage)):
+            yield TOOLS_AND_SUMMARIES, _sum(usage)
+        case Compaction() | BranchSummary() if entry.usage is not None:
+            yield TOOLS_AND_SUMMARIES, _sum(entry.usage)
+        case UsageEntry() if entry.usage is not None:
+            yield f"{entry.provider or ''}/{entry.model or ''}", _sum(entry.usage)
+        case _:
+            pass
+
+
+def _sum(usage: Usage) -> UsageSum:
+    return UsageSum(
+        input=usage.input,
+        output=usage.output,
+        cache_read=usage.cache_read,
+        cache_write=usage.cache_write,
+        total_tokens=usage.context_tokens,
+        cost=usage.cost.total,
+    )
+
+
+def _breakdown(models: dict[str, UsageSum]) -> UsageBreakdown:
+    return UsageBreakdown(total=sum(models.values(), UsageSum()), models=models)

@@ -1,0 +1,48 @@
+"""Names that programs which sync folders give to files: conflict copies, and stand-ins for files elsewhere.
+
+Only names that no person and no agent would choose are recognised. «plan 2.jsonl» and «plan (1).jsonl» may be
+somebody's own sessions, so they stay in the listing.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["conflict_copy", "placeholder"]
+
+_CONFLICTS = (
+    ("Syncthing", re.compile(r"(?P<of>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]+)?")),
+    ("Seafile", re.compile(r"(?P<of>.+) \(SFConflict [^()]*\)")),
+    ("ownCloud", re.compile(r"(?P<of>.+)_conflict-\d{8}-\d{6}")),
+    ("Resilio Sync", re.compile(r"(?P<of>.+)\.Conflict(?:\(\d+\))?")),
+    ("Dropbox or Nextcloud", re.compile(r"(?P<of>.+) \([^()]*conflicted copy[^()]*\)(?:\(\d+\))?")),
+    ("a synced folder", re.compile(r"(?P<of>.+) \((?:case )?conflict[^()]*\)", re.IGNORECASE)),
+)
+_PLACEHOLDERS = (
+    ("iCloud", re.compile(r"\.(?P<of>.+\.jsonl)\.icloud")),
+    ("Nextcloud", re.compile(r"(?P<of>.+\.jsonl)\.nextcloud")),
+    ("ownCloud", re.compile(r"(?P<of>.+\.jsonl)\.owncloud")),
+    ("Syncthing", re.compile(r"[.~]syncthing[.~](?P<of>.+\.jsonl)\.tmp")),
+    ("Resilio Sync", re.compile(r"(?P<of>.+\.jsonl)\.(?:!sync|bts)")),
+    ("Nextcloud", re.compile(r"\.?(?P<of>.+\.jsonl)(?:\.~[0-9a-f]+|\.part|\.filepart)")),
+)
+
+
+def conflict_copy(stem: str) -> str | None:
+    """What a file name without its ending is, if it names a conflict copy."""
+    if "onflict" not in stem:
+        return None
+    for program, pattern in _CONFLICTS:
+        if (found := pattern.fullmatch(stem)) is not None:
+            return f"a conflict copy of {found['of']!r} made by {program}"
+    return None
+
+
+def placeholder(name: str) -> str | None:
+    """What a file name is, if it stands for a session that lies elsewhere or is still on its way."""
+    if ".jsonl." not in name:
+        return None
+    for program, pattern in _PLACEHOLDERS:
+        if (found := pattern.fullmatch(name)) is not None:
+            return f"a placeholder of {program} for {found['of']!r}, not the session itself"
+    return None

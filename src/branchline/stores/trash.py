@@ -1,0 +1,84 @@
+"""A folder for files that were removed: each in a folder of its own, with a manifest that says what it was.
+
+Nothing in here is ever deleted by itself. A file moves in by getting a second name before it loses the first,
+so that a crash at any moment leaves it reachable: before, in both places, or after.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from typing import Any
+
+from branchline.entries import jsontext
+from branchline.log import FileLog, create_directory, publish_file, sync_directory
+from branchline.stores.base import Trashed, check_key
+
+__all__ = ["Trash"]
+
+_MANIFEST = "manifest.json"
+
+
+class Trash:
+    """The trash in one folder, which is made when something is first put into it."""
+
+    def __init__(self, directory: str, suffix: str) -> None:
+        self._directory = directory
+        self._suffix = suffix
+
+    def put(self, key: str, path: str, *, draft: bool = False) -> Trashed | None:
+        """Move the file at this path in; None when it is gone already."""
+        try:
+            size = os.lstat(path).st_size
+        except FileNotFoundError:
+            return None
+        removed = time.time()
+        token = time.strftime("%Y%m%dT%H%M%S", time.gmtime(removed)) + "-" + secrets.token_hex(4)
+        place = os.path.join(self._directory, token)
+        create_directory(place)
+        # The manifest comes first: a crash leaves a manifest without a file, never a file without one.
+        manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
+        FileLog.create(os.path.join(place, _MANIFEST), jsontext.dumps(manifest) + b"\n").close()
+        try:
+            publish_file(path, os.path.join(place, key + self._suffix))
+        except FileNotFoundError:
+            self._forget(token)
+            return None
+        return Trashed(token, key, size, removed, draft)
+
+    def items(self) -> list[Trashed]:
+        """What is in here, last removed first."""
+        try:
+            tokens = os.listdir(self._directory)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        found = [item for token in tokens if (item := self.item(token)) is not None]
+        return sorted(found, key=lambda item: (-item.removed, item.token))
+
+    def item(self, token: str) -> Trashed | None:
+        """What was put in under this token; None when there is no such thing, or not any more."""
+        place = os.path.join(self._directory, token)
+        try:
+            with open(os.path.join(place, _MANIFEST), "rb") as file:
+                manifest: Any = jsontext.loads(file.read())
+            key = check_key(manifest["key"])
+            # lstat: what was removed may have been a link, which leads nowhere from here.
+            size = os.lstat(os.path.join(place, key + self._suffix)).st_size
+            return Trashed(token, key, size, float(manifest["removed"]), manifest.get("draft") is True)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+
+    def take(self, item: Trashed, path: str) -> None:
+        """Give a file back its old name. FileExistsError when another file has it now."""
+        publish_file(os.path.join(self._directory, item.token, item.key + self._suffix), path)
+        self._forget(item.token)
+
+    def _forget(self, token: str) -> None:
+        """Take the folder of something that is not here (any more) away."""
+        place = os.path.join(self._directory, token)
+        with contextlib.suppress(OSError):  # what stays is an empty folder, which nobody lists
+            os.unlink(os.path.join(place, _MANIFEST))
+            os.rmdir(place)
+            sync_directory(self._directory)

@@ -1,0 +1,327 @@
+"""The entries of a path as cards: who speaks, what is said, and the small print.
+
+A card is data for any screen. Its texts are those of the session, not filtered: a terminal passes them
+through :func:`branchline.views.text.safe`, a page through its escaper. The result of a tool goes into the
+card of the call that it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from branchline.context.javascript import number_text, stringify
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    BranchSummary,
+    BranchSummaryMessage,
+    Compaction,
+    CompactionSummaryMessage,
+    Content,
+    ContextEdit,
+    Custom,
+    CustomContent,
+    CustomMessage,
+    Damaged,
+    Entry,
+    Image,
+    Label,
+    Leaf,
+    Message,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    SystemMessage,
+    Text,
+    Thinking,
+    ThinkingLevelChange,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    UnknownBlock,
+    UnknownMessage,
+    Usage,
+    UsageEntry,
+    UserMessage,
+    blocks_text,
+)
+from branchline.formats import LabelState
+from branchline.views.calls import Call, call_text
+
+__all__ = ["Card", "CardKind", "Picture", "cards", "json_text"]
+
+CardKind = Literal[
+    "user",
+    "assistant",
+    "thinking",
+    "tool",
+    "bash",
+    "custom",
+    "system",
+    "compaction",
+    "branch",
+    "setting",
+    "note",
+    "damage",
+    "unknown",
+]
+
+
+class Picture(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture that a card does not carry: what it is, and how many bytes."""
+
+    mime_type: str
+    size: int
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to show. ``meta`` are short facts; ``arguments`` is what a tool was called with, as JSON.
+
+    ``open`` marks a call without a result. An entry may have several cards: its thoughts, words and calls.
+    """
+
+    kind: CardKind
+    id: str
+    title: str
+    body: str = ""
+    meta: tuple[str, ...] = ()
+    timestamp: str = ""
+    label: str | None = None
+    arguments: str = ""
+    pictures: tuple[Picture, ...] = ()
+    error: bool = False
+    open: bool = False
+
+
+def cards(
+    entries: Iterable[Entry],
+    *,
+    labels: Mapping[str, LabelState] | None = None,
+    home: str = "",
+    side_records: bool = False,
+) -> list[Card]:
+    """The cards of a path in order; side records (labels, titles, moves) only when asked for."""
+    deck = _Deck({} if labels is None else labels, home)
+    for entry in entries:
+        if isinstance(entry, Label | SessionInfo | UsageEntry | Leaf | Custom):
+            if side_records:
+                deck.note(entry)
+        else:
+            deck.add(entry)
+    return deck.cards
+
+
+class _Deck:
+    """Cards laid so far, and the calls among them that wait for a result."""
+
+    def __init__(self, labels: Mapping[str, LabelState], home: str) -> None:
+        self.cards: list[Card] = []
+        self._labels = labels
+        self._home = home
+        self._waiting: dict[str, int] = {}
+
+    def _lay(self, entry: Entry, kind: CardKind, title: str, body: str = "", **more: Any) -> None:
+        label = self._labels.get(entry.id)
+        first = not self.cards or self.cards[-1].id != entry.id
+        self.cards.append(
+            Card(
+                kind=kind,
+                id=entry.id,
+                title=title,
+                body=body,
+                timestamp=entry.timestamp,
+                label=label.text if label is not None and first else None,
+                **more,
+            )
+        )
+
+    def add(self, entry: Entry) -> None:
+        match entry:
+            case MessageEntry():
+                self._message(entry, entry.message)
+            case CustomMessage():
+                meta = ("hidden",) if entry.display is False else ()
+                self._lay(entry, "custom", entry.custom_type, blocks_text(entry.content), meta=meta)
+            case Compaction():
+                before = entry.tokens_before
+                meta = () if before is None else (f"{_count(before)} tokens before",)
+                self._lay(entry, "compaction", "Compaction", entry.summary, meta=meta)
+            case BranchSummary():
+                self._lay(entry, "branch", "Branch summary", entry.summary)
+            case ModelChange():
+                self._lay(entry, "setting", f"Model: {entry.provider}/{entry.model_id}")
+            case ThinkingLevelChange():
+                self._lay(entry, "setting", f"Thinking level: {entry.thinking_level}")
+            case ContextEdit():
+                body = "" if entry.replacement is None else blocks_text(entry.replacement.content)
+                what = "left out of the context" if entry.replacement is None else "replaced in the context"
+                self._lay(entry, "setting", f"{entry.target} {what}", body)
+            case Damaged():
+                self._lay(entry, "damage", "Unreadable line", entry.text, error=True)
+            case Unknown():
+                self._lay(entry, "unknown", entry.type, json_text(entry.fields))
+            case _:
+                self.note(entry)
+
+    def note(self, entry: Entry) -> None:
+        """One line for a side record."""
+        match entry:
+            case Label():
+                title = (
+                    f"Label of {entry.target}: {entry.label}" if entry.label else f"No label: {entry.target}"
+                )
+            case SessionInfo():
+                title = f"Title: {entry.name}" if entry.name else "No title"
+            case UsageEntry():
+                title = f"Usage: {entry.kind}"
+            case Leaf():
+                title = "Moved to the beginning" if entry.target is None else f"Moved to {entry.target}"
+            case Custom():
+                title = f"Data of {entry.custom_type}"
+            case _:
+                title = entry.type
+        self._lay(entry, "note", title)
+
+    def _message(self, entry: Entry, message: Message) -> None:
+        match message:
+            case UserMessage():
+                pictures = _pictures(message.content)
+                self._lay(entry, "user", "User", blocks_text(message.content, "\n\n"), pictures=pictures)
+            case AssistantMessage():
+                self._answer(entry, message)
+            case ToolResult():
+                self._result(entry, message)
+            case BashExecution():
+                self._lay(
+                    entry,
+                    "bash",
+                    message.command,
+                    message.output,
+                    meta=_bash_facts(message),
+                    error=bool(message.exit_code),
+                )
+            case SystemMessage():
+                self._lay(entry, "system", "System", _system_text(message))
+            case CustomContent():
+                self._lay(entry, "custom", message.custom_type, blocks_text(message.content))
+            case BranchSummaryMessage():
+                self._lay(entry, "branch", "Branch summary", message.summary)
+            case CompactionSummaryMessage():
+                self._lay(entry, "compaction", "Compaction", message.summary)
+            case UnknownMessage():
+                self._lay(entry, "unknown", message.role, json_text(message.fields))
+
+    def _answer(self, entry: Entry, message: AssistantMessage) -> None:
+        facts = _answer_facts(message)
+        failed = message.stop_reason in ("error", "aborted")
+        blocks = (Text(text=message.content),) if isinstance(message.content, str) else message.content
+        spoken = False
+        for block in blocks:
+            match block:
+                case Text():
+                    if block.text.strip():
+                        meta = () if spoken else facts
+                        self._lay(entry, "assistant", "Assistant", block.text, meta=meta, error=failed)
+                        spoken = True
+                case Thinking():
+                    self._lay(entry, "thinking", "Thinking", block.thinking or "(redacted)")
+                case ToolCall():
+                    self._waiting[block.id] = len(self.cards)
+                    call = Call(block.id, block.name, block.arguments)
+                    self._lay(
+                        entry,
+                        "tool",
+                        call_text(call, self._home)[1:-1],
+                        arguments=json_text(block.arguments),
+                        open=True,
+                    )
+                case Image():
+                    self._lay(entry, "assistant", "Assistant", pictures=_pictures((block,)))
+                case UnknownBlock():
+                    self._lay(entry, "unknown", block.type or "block", json_text(block.fields))
+        if message.error_message or failed or not blocks:
+            title = "Stopped" if message.stop_reason == "aborted" else "Assistant"
+            body = message.error_message or ("" if failed else "(no content)")
+            self._lay(entry, "assistant", title, body, meta=() if spoken else facts, error=failed)
+
+    def _result(self, entry: Entry, result: ToolResult) -> None:
+        text = blocks_text(result.content, "\n")
+        pictures = _pictures(result.content)
+        failed = result.is_error is True
+        place = self._waiting.pop(result.tool_call_id, None)
+        if place is None:
+            meta = ("without its call",)
+            self._lay(entry, "tool", result.tool_name, text, meta=meta, pictures=pictures, error=failed)
+            return
+        self.cards[place] = msgspec.structs.replace(
+            self.cards[place], body=text, pictures=pictures, error=failed, open=False
+        )
+
+
+def json_text(value: Any) -> str:
+    """Any JSON value, indented; what JSON has no word for is null."""
+    return msgspec.json.format(stringify(value), indent=2)
+
+
+def _pictures(content: Content) -> tuple[Picture, ...]:
+    if isinstance(content, str):
+        return ()
+    return tuple(
+        Picture(mime_type=block.mime_type or "image", size=_decoded_size(block.data))
+        for block in content
+        if isinstance(block, Image)
+    )
+
+
+def _decoded_size(data: str) -> int:
+    return max(0, len(data) * 3 // 4 - data[-2:].count("="))
+
+
+def _answer_facts(message: AssistantMessage) -> tuple[str, ...]:
+    facts = []
+    if model := message.response_model or message.model:
+        facts.append(f"{message.provider}/{model}" if message.provider else model)
+    if message.usage is not None:
+        facts += _usage_facts(message.usage)
+    if message.stop_reason not in (None, "", "stop", "toolUse"):
+        facts.append(str(message.stop_reason))
+    return tuple(facts)
+
+
+def _usage_facts(usage: Usage) -> list[str]:
+    facts = [f"{_count(usage.context_tokens)} tokens"] if usage.context_tokens else []
+    if usage.cost.total:
+        facts.append(f"${usage.cost.total:.4f}")
+    return facts
+
+
+def _bash_facts(message: BashExecution) -> tuple[str, ...]:
+    facts = []
+    if message.cancelled is True:
+        facts.append("cancelled")
+    elif message.exit_code:
+        facts.append(f"exit code {number_text(message.exit_code)}")
+    if message.truncated is True:
+        where = f", all of it in {message.full_output_path}" if message.full_output_path else ""
+        facts.append(f"output cut{where}")
+    if message.exclude_from_context:
+        facts.append("not sent to the model")
+    return tuple(facts)
+
+
+def _system_text(message: SystemMessage) -> str:
+    parts = [blocks_text(message.content, "\n\n")]
+    for name, text in (message.sections or {}).items():
+        parts.append(f"{name}: removed" if text is None else f"{name}:\n{text}")
+    for verb, tools in (("Tools added", message.tools_added), ("Tools removed", message.tools_removed)):
+        if tools:
+            parts.append(f"{verb}: " + ", ".join(str(tool.get("name", "?")) for tool in tools))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _count(number: float) -> str:
+    """A number of tokens: ``840``, ``12k``."""
+    return number_text(number) if abs(number) < 1000 else f"{number / 1000:.0f}k"

@@ -1,0 +1,149 @@
+"""A path as a Markdown document: one heading per speaker, tools folded away, nothing able to break out.
+
+Words of people and models are Markdown already and stay so, but what they leave open is closed and their
+HTML is shown instead of obeyed, so that one message cannot swallow the next. Everything else (results,
+arguments, commands) stands in fences that are longer than any fence inside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from branchline.views.cards import Card, Picture
+
+__all__ = ["fenced", "markdown", "prose"]
+
+_TICKS = re.compile("`{3,}")
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)$")
+_DEEP_FENCE = re.compile(r"\s*(?:[-*+>]|\d+[.)])?\s*(?:`{3,}|~{3,})")
+_LIST = re.compile(r"^ {0,3}(?:[-*+]|\d{1,9}[.)])\s", re.MULTILINE)
+_CODE_OR_TAG = re.compile(r"(?P<code>(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`))|(?P<tag><(?=[A-Za-z/!?]))")
+_MARKS = str.maketrans({mark: "\\" + mark for mark in "\\`*_[]<>#"})
+_QUOTED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+
+
+def markdown(cards: Iterable[Card], *, title: str = "", facts: Iterable[str] = ()) -> str:
+    """The document. ``facts`` are lines below the title: when, where, which session."""
+    parts = [f"# {_inline(title)}"] if title else []
+    if points := [f"- {_inline(fact)}" for fact in facts]:
+        parts.append("\n".join(points))
+    speaker = None
+    for card in cards:
+        heading = _heading(card)
+        if heading is not None and (heading != speaker or card.kind == "user"):
+            parts.append(f"## {heading}")
+        speaker = speaker if heading is None else heading
+        parts += _parts(card)
+    return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def fenced(text: str, language: str = "") -> str:
+    """The text in a fence that nothing inside can close."""
+    longest = max(map(len, _TICKS.findall(text)), default=2)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"
+
+
+def prose(text: str) -> str:
+    """Somebody's Markdown: HTML outside of code is shown as it is written, an open fence is closed."""
+    fence, deep, lines = "", False, []
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if fence:
+            closing = found is not None and found[1].startswith(fence) and not found[2].strip()
+            fence = "" if closing else fence
+            lines.append(line)
+        elif found is not None:
+            fence, deep = found[1], False
+            lines.append(line)
+        elif _DEEP_FENCE.match(line):
+            deep = not deep
+            lines.append(line)
+        else:
+            lines.append(line if deep else _CODE_OR_TAG.sub(_shown, line))
+    if not fence:
+        return "\n".join(lines).strip("\n")
+    if _LIST.search(text):
+        return fenced(text)  # the fence may have ended with its list; closing it could open another one
+    return "\n".join([*lines, fence]).strip("\n")
+
+
+def _heading(card: Card) -> str | None:
+    """The heading under which a card stands; None for those that go with what is above."""
+    match card.kind:
+        case "assistant" | "thinking" | "tool":
+            return "Assistant"
+        case "bash":
+            return "Command"
+        case "setting" | "note":
+            return None
+        case _:
+            return _inline(card.title) or "Entry"
+
+
+def _parts(card: Card) -> list[str]:
+    parts = []
+    if card.label:
+        parts.append(f"**Label:** {_inline(card.label)}")
+    if card.meta and card.kind != "tool":
+        parts.append(f"*{_inline(' · '.join(card.meta))}*")
+    match card.kind:
+        case "user" | "assistant" | "custom" | "system" | "compaction" | "branch":
+            if card.kind == "assistant" and card.title != "Assistant":
+                parts.append(f"**{_inline(card.title)}**")
+            if card.body.strip():
+                parts.append(prose(card.body))
+        case "thinking":
+            parts.append(_folded("Thinking", [fenced(card.body, "text")]))
+        case "tool":
+            parts.append(_folded(card.title, _tool(card)))
+        case "bash":
+            parts.append(fenced(card.title, "sh"))
+            if card.body.strip():
+                parts.append(fenced(card.body))
+        case "setting" | "note":
+            parts.append(f"*{_inline(card.title)}*")
+            if card.body.strip():
+                parts.append(prose(card.body))
+        case "damage" | "unknown":
+            if card.body.strip():
+                parts.append(fenced(card.body))
+    if card.kind != "tool":
+        parts += map(_picture, card.pictures)
+    return parts
+
+
+def _tool(card: Card) -> list[str]:
+    parts = [fenced(card.arguments, "json")] if card.arguments else []
+    state = "no result" if card.open else "failed" if card.error else ""
+    if remarks := " · ".join(filter(None, (*card.meta, state))):
+        parts.append(f"*{_inline(remarks)}*")
+    if card.body.strip():
+        parts.append(fenced(card.body))
+    return [*parts, *map(_picture, card.pictures)]
+
+
+def _folded(summary: str, parts: list[str]) -> str:
+    line = _LINE_BREAKS.sub(" ", summary).translate(_QUOTED)
+    return "\n\n".join([f"<details>\n<summary>{line}</summary>", *parts, "</details>"])
+
+
+def _picture(picture: Picture) -> str:
+    return f"*\\[{_inline(picture.mime_type)}, {_size(picture.size)}\\]*"
+
+
+def _size(size: int) -> str:
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
+
+
+def _inline(text: str) -> str:
+    """Plain text in the middle of a line: no mark of Markdown or HTML in it counts."""
+    return _LINE_BREAKS.sub(" ", text).strip().translate(_MARKS)
+
+
+def _shown(found: re.Match[str]) -> str:
+    return found[0] if found["tag"] is None else "\\<"

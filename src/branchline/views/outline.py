@@ -1,0 +1,91 @@
+"""An outline as lines of text: cursor, connectors, marks, labels, and the counter below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+
+from branchline.formats import LabelState
+from branchline.tree import Filter, Outline, OutlineRow
+from branchline.views.text import cut, one_line
+from branchline.views.times import label_time
+
+__all__ = ["EMPTY", "counter", "draw", "draw_row", "indentation", "window"]
+
+EMPTY = "  No entries found"
+_STEP = 3  # columns per level
+_FILTER_NAMES: Mapping[Filter, str] = {
+    "default": "",
+    "no-tools": " [no-tools]",
+    "user-only": " [user]",
+    "labeled-only": " [labeled]",
+    "all": " [all]",
+}
+
+
+def draw(
+    outline: Outline,
+    text_of: Callable[[int], str],
+    *,
+    cursor: int = -1,
+    rows: Iterable[int] | None = None,
+    labels: Mapping[str, LabelState] | None = None,
+    now: datetime | None = None,
+    columns: int | None = None,
+) -> list[str]:
+    """The drawn rows, all or those with the given numbers; a line of its own when there are none.
+
+    ``text_of`` gives the text of the entry at a position (:class:`branchline.views.rows.RowTexts`). With
+    ``now``, labels show when they were set. With ``columns``, lines are cut to that width, and rows deep in
+    the tree are moved left as far as it takes to read the row under the cursor.
+    """
+    if not len(outline):
+        return [EMPTY]
+    shift = 0
+    if columns is not None and 0 <= cursor < len(outline):
+        shift = max(0, outline[cursor].level * _STEP - columns // 2)
+    lines = []
+    for number in range(len(outline)) if rows is None else rows:
+        row = outline[number]
+        label = None if labels is None else labels.get(row.key)
+        line = "› " if number == cursor else "  "
+        line += indentation(row, outline.gutters(number))[shift:]
+        line += draw_row(row, text_of(row.position), label=label, now=now)
+        lines.append(line.rstrip() if columns is None else cut(line.rstrip(), columns))
+    return lines
+
+
+def draw_row(
+    row: OutlineRow, text: str, *, label: LabelState | None = None, now: datetime | None = None
+) -> str:
+    """What follows the indentation: marks, label, text."""
+    line = "⊞ " if row.folded and not row.connector else ""
+    line += "• " if row.active else ""
+    if label is not None:
+        line += f"[{one_line(label.text)}] "
+        if now is not None and (time := label_time(label.time, now)):
+            line += f"{time} "
+    return line + one_line(text)
+
+
+def indentation(row: OutlineRow, gutters: Iterable[int]) -> str:
+    """The columns before a row: lines of ancestors that go on, and the connector of the row itself."""
+    steps = ["   "] * row.level
+    for column in gutters:
+        steps[column] = "│  "
+    if row.connector:
+        corner = "└" if row.last else "├"
+        middle = "⊞" if row.folded else "⊟" if row.foldable else "─"
+        steps[-1] = f"{corner}{middle} "
+    return "".join(steps)
+
+
+def counter(outline: Outline, cursor: int) -> str:
+    """The line below the rows: where the cursor is, of how many, and the filter."""
+    return f"  ({cursor + 1}/{len(outline)}){_FILTER_NAMES[outline.filter]}"
+
+
+def window(total: int, cursor: int, height: int) -> range:
+    """The rows that a list of this height shows: the one under the cursor in the middle, if possible."""
+    start = max(0, min(cursor - height // 2, total - height))
+    return range(start, min(start + height, total))

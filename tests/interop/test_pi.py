@@ -1,0 +1,463 @@
+"""The real pi reads what we write, we read what pi writes, and both can take turns in one file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from branchline import Session
+from branchline.entries import SIDE, Usage, message_fields
+from interop.peers import Peer
+
+DRIVER = Path(__file__).with_name("pi.mjs")
+CWD = "/home/u/project"
+TOLD = ("role", "content", "summary", "toolCallId", "toolName", "customType", "display", "command", "output")
+
+
+# -- what is compared ------------------------------------------------------------------------------------
+
+
+def ask(peer: Peer, **wish: Any) -> dict[str, Any]:
+    """Let pi open or create a session, do the steps, and say what it sees."""
+    answer: dict[str, Any] = peer.run(DRIVER, text=json.dumps(wish))
+    return answer
+
+
+def view_of(seen: dict[str, Any]) -> dict[str, Any]:
+    """What pi sees, without the side records that it keeps on its path."""
+    return {
+        "path": [key for key, kind in seen["branch"] if kind not in SIDE],
+        "context": [[message.get(name) for name in TOLD] for message in seen["messages"]],
+        "model": seen["model"] and [seen["model"]["provider"], seen["model"]["modelId"]],
+        "thinking": seen["thinkingLevel"],
+        "labels": seen["labels"],
+        "title": seen["name"],
+        "entries": seen["ids"],
+        "parent": seen["parent"],
+    }
+
+
+def our_view(session: Session) -> dict[str, Any]:
+    context = session.context()
+    messages = [message_fields(item.message) for item in context.messages]
+    return {
+        "path": session.path(),
+        "context": json.loads(json.dumps([[message.get(name) for name in TOLD] for message in messages])),
+        "model": context.model and [context.model.provider, context.model.id],
+        "thinking": context.thinking_level,
+        "labels": session.labels,
+        "title": session.title,
+        "entries": list(session.index),
+        "parent": session.parent_session,
+    }
+
+
+def assert_pi_agrees(peer: Peer, session: Session) -> None:
+    """Pi sees what we see, what we see survives reopening, and pi's reading leaves the file as it is."""
+    assert session.file is not None
+    before = Path(session.file).read_bytes()
+
+    seen = ask(peer, open=session.file)
+
+    assert view_of(seen) == our_view(session)
+    assert our_view(Session.open(session.file)) == our_view(session)
+    assert Path(session.file).read_bytes() == before
+
+
+# -- what we write ---------------------------------------------------------------------------------------
+
+
+def assistant(text: str, **more: Any) -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": text}],
+        "api": "anthropic-messages",
+        "provider": "anthropic",
+        "model": "claude-sonnet-4-5",
+        "usage": {
+            "input": 3,
+            "output": 5,
+            "cacheRead": 0,
+            "cacheWrite": 0,
+            "totalTokens": 8,
+            "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
+        },
+        "stopReason": "stop",
+        **more,
+    }
+
+
+def talk(session: Session) -> list[str]:
+    """Two turns, one with a tool; the ids of the six entries."""
+    call = {"type": "toolCall", "id": "call_1", "name": "read", "arguments": {"path": "a\\b.py"}}
+    result = {"role": "toolResult", "toolCallId": "call_1", "toolName": "read", "isError": False}
+    return [
+        session.append_message("first question, with \u2028 and ünïcode 🌿"),
+        session.append_message(assistant("first answer")),
+        session.append_message({"role": "user", "content": "second question"}),
+        session.append_message(assistant("", content=[call], stopReason="toolUse")),
+        session.append_message({**result, "content": [{"type": "text", "text": 'line "1"\nline 2\\n'}]}),
+        session.append_message(assistant("second answer")),
+    ]
+
+
+def branches(session: Session) -> None:
+    ids = talk(session)
+    session.branch(ids[1])
+    session.append_message("another second question")
+    session.append_message(assistant("another second answer"))
+
+
+def a_leaf_move(session: Session) -> None:
+    ids = talk(session)
+    session.branch(ids[1])
+
+
+def leaf_moves(session: Session) -> None:
+    ids = talk(session)
+    for target in (ids[1], ids[5], ids[3]):
+        session.branch(target)
+    session.append_message("after the moves")
+    session.branch(ids[2])
+
+
+def a_reset(session: Session) -> None:
+    talk(session)
+    session.reset()
+
+
+def a_second_root(session: Session) -> None:
+    talk(session)
+    session.reset()
+    session.append_message("from the start again")
+    session.append_message(assistant("a new beginning"))
+
+
+def labels(session: Session) -> None:
+    ids = talk(session)
+    session.append_label(ids[0], "start")
+    session.append_label(ids[1], "gone soon")
+    session.append_message("after a label")
+    session.append_label(ids[1], None)
+    session.append_label(ids[0], "the start")
+
+
+def a_label_after_a_move(session: Session) -> None:
+    ids = talk(session)
+    session.branch(ids[1])
+    session.append_label(ids[5], "the other branch")
+
+
+def titles(session: Session) -> None:
+    talk(session)
+    session.set_title("First\nname")
+    session.append_message("go on")
+    session.set_title("  Second name ")
+
+
+def a_compaction(session: Session) -> None:
+    ids = talk(session)
+    session.append_compaction("What happened so far.", ids[2], 1234, details={"readFiles": ["a.py"]})
+    session.append_message("after the compaction")
+    session.append_message(assistant("still here"))
+
+
+def two_compactions(session: Session) -> None:
+    ids = talk(session)
+    session.append_compaction("The first summary.", ids[2], 10)
+    ids += [session.append_message("between"), session.append_message(assistant("both"))]
+    session.append_compaction("The second summary.", ids[6], 20)
+
+
+def a_compaction_that_keeps_nothing(session: Session) -> None:
+    talk(session)
+    session.append_compaction("Everything in one sentence.", None, 99)
+    session.append_message("go on")
+
+
+def a_branch_beside_a_compaction(session: Session) -> None:
+    ids = talk(session)
+    session.append_compaction("Not on this branch.", ids[4], 50)
+    session.branch(ids[3])
+
+
+def branch_summaries(session: Session) -> None:
+    ids = talk(session)
+    session.branch_with_summary(ids[1], "We tried the second question.", details={"readFiles": []})
+    session.append_message("a better question")
+    session.branch_with_summary(None, "We tried it all.")
+    session.append_message("from scratch")
+
+
+def custom_entries(session: Session) -> None:
+    talk(session)
+    session.append_custom("my-extension", {"count": 1, "nested": {"list": [1, 2.5, None, "ä"]}})
+    session.append_custom_message("my-extension", "remember this", display=False, details={"d": 1})
+    session.append_custom("my-extension")
+    session.append_custom_message("other", [{"type": "text", "text": "and this"}])
+
+
+def settings(session: Session) -> None:
+    talk(session)
+    session.append_model_change("openai", "gpt-5")
+    session.append_thinking_level_change("high")
+    session.append_message("whom am I speaking to?")
+
+
+def shell_commands(session: Session) -> None:
+    talk(session)
+    command = {"role": "bashExecution", "command": "ls", "output": "a\nb\n", "exitCode": 0}
+    session.append_message({**command, "cancelled": False, "truncated": False})
+    session.append_message({**command, "cancelled": False, "truncated": False, "excludeFromContext": True})
+
+
+def everything(session: Session) -> None:
+    ids = talk(session)
+    session.set_title("Everything")
+    session.append_label(ids[3], "tool call")
+    session.branch(ids[1])
+    session.append_model_change("openai", "gpt-5")
+    session.append_custom("my-extension", {"a": 1})
+    ids.append(session.append_message("another way"))
+    session.append_message(assistant("indeed", provider="openai", model="gpt-5"))
+    session.append_compaction("So far.", ids[-1], 77)
+    session.append_label(ids[-1], "kept")
+    session.branch_with_summary(ids[4], "The other way was long.")
+    session.append_custom_message("my-extension", "a remark")
+    session.reset()
+    session.append_message("elsewhere")
+    session.branch(ids[5])
+    session.set_title("Everything, again")
+
+
+def context_edits(session: Session) -> None:
+    ids = talk(session)
+    session.append_context_edit(ids[0], "a shorter question")
+    session.append_context_edit(ids[4], "(output removed)")
+    session.append_context_edit(ids[2], None)
+    session.append_context_edit(ids[0], [{"type": "text", "text": "the shortest question"}])
+    session.append_message("go on")
+
+
+def an_edit_on_another_branch(session: Session) -> None:
+    ids = talk(session)
+    session.append_context_edit(ids[0], None)
+    session.branch(ids[5])
+
+
+def usage(session: Session) -> None:
+    talk(session)
+    session.append_usage("cache_warm", Usage(input=10, total_tokens=10), provider="anthropic", model="claude")
+    session.append_message("warm enough")
+
+
+def system_messages(session: Session) -> None:
+    tool = {"name": "read", "description": "reads", "parameters": {"type": "object", "properties": {}}}
+    session.append_message({"role": "system", "content": "Be brief.", "toolsAdded": [tool]})
+    ids = talk(session)
+    session.append_message({"role": "system", "content": "", "sections": {"style": "Be kind."}})
+    session.append_compaction("Brief and kind.", ids[4], 55)
+    session.append_message("go on")
+
+
+Scenario = Callable[[Session], None]
+SCENARIOS: list[Scenario] = [
+    branches,
+    a_leaf_move,
+    leaf_moves,
+    a_reset,
+    a_second_root,
+    labels,
+    a_label_after_a_move,
+    titles,
+    a_compaction,
+    two_compactions,
+    a_compaction_that_keeps_nothing,
+    a_branch_beside_a_compaction,
+    branch_summaries,
+    custom_entries,
+    settings,
+    shell_commands,
+    everything,
+]
+# Entry types and roles that pi 0.73.1 does not know yet.
+NEWER: list[Scenario] = [context_edits, an_edit_on_another_branch, usage, system_messages]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session.create(CWD, directory=tmp_path, durability="os")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_pi_sees_our_session_as_we_do(pi: Peer, session: Session, scenario: Scenario):
+    scenario(session)
+
+    assert_pi_agrees(pi, session)
+
+
+@pytest.mark.parametrize("scenario", NEWER, ids=lambda scenario: scenario.__name__)
+def test_the_newest_pi_sees_the_newer_entries_as_we_do(newest_pi: Peer, session: Session, scenario: Scenario):
+    scenario(session)
+
+    assert_pi_agrees(newest_pi, session)
+
+
+@pytest.mark.parametrize("scope", ["path", "tree"])
+def test_pi_opens_our_fork_and_finds_its_parent(pi: Peer, session: Session, scope: Any):
+    everything(session)
+    there = session.path()[3]
+
+    fork = session.fork(there, scope=scope)
+
+    assert fork.parent_session == session.file
+    assert fork.leaf == there
+    assert_pi_agrees(pi, fork)
+
+
+def test_pi_opens_our_copy_of_a_whole_session(pi: Peer, session: Session, tmp_path: Path):
+    everything(session)
+    assert session.file is not None
+
+    copy = Session.fork_from(session.file, "/home/u/elsewhere", directory=tmp_path)
+
+    assert copy.parent_session == session.file
+    assert_pi_agrees(pi, copy)
+
+
+# -- what pi writes --------------------------------------------------------------------------------------
+
+USER = {"role": "user", "content": [{"type": "text", "text": "pi asks"}], "timestamp": 1794725185329}
+ANSWER = assistant("pi answers", timestamp=1794725185330)
+
+
+def step(number: int) -> dict[str, int]:
+    """The result of an earlier step, in the place of an argument."""
+    return {"step": number}
+
+
+PI_STEPS: list[list[Any]] = [
+    ["appendMessage", USER],
+    ["appendMessage", ANSWER],
+    ["appendLabelChange", step(0), "start"],
+    ["appendMessage", USER],
+    ["appendSessionInfo", "A name\nfrom pi"],
+    ["appendMessage", ANSWER],
+    ["appendModelChange", "openai", "gpt-5"],
+    ["appendThinkingLevelChange", "high"],
+    ["appendCustomEntry", "extension", {"a": [1, None]}],
+    ["appendCustomMessageEntry", "extension", "remember", True, {"d": 1}],
+    ["branch", step(1)],
+    ["appendMessage", {**USER, "content": "as a plain text"}],
+    ["appendLabelChange", step(3), "other branch"],
+    ["appendLabelChange", step(0)],
+    ["branchWithSummary", step(5), "Back from the other branch."],
+    ["appendMessage", USER],
+    ["appendCompaction", "What pi remembers.", step(5), 4321, {"readFiles": []}],
+    ["appendMessage", ANSWER],
+    ["resetLeaf"],
+    ["appendMessage", USER],
+    ["branch", step(17)],
+    ["appendLabelChange", step(17), "here"],
+]
+
+
+def test_we_see_a_session_of_pi_as_it_does_after_every_step(pi: Peer, tmp_path: Path):
+    """A move that nothing follows is known to the running pi alone, so a pi that opens the file is asked."""
+    seen = ask(pi, create=[CWD, str(tmp_path)], steps=PI_STEPS, watch=True)
+    data = Path(seen["file"]).read_bytes()
+
+    views = [our_view(Session.in_memory(data=data[:size])) for size, _ in seen["watched"]]
+
+    assert len(views) > len(PI_STEPS) - 2
+    assert views == [view_of(step) for _, step in seen["watched"]]
+
+
+def test_we_see_the_newer_entries_of_pi_as_it_does(newest_pi: Peer, tmp_path: Path):
+    steps = [
+        ["appendMessage", {"role": "system", "content": "Be brief.", "timestamp": 1794725185328}],
+        *PI_STEPS[:4],
+        ["appendContextEdit", step(1), {"content": "shorter"}],
+        ["appendContextEdit", step(2), {"content": "a text for an answer"}],
+        ["appendUsage", "cache_warm", "anthropic", "claude", ANSWER["usage"], "a note"],
+        ["appendContextEdit", step(4), None],
+        ["appendCompaction", "Nothing kept.", None, 12],
+        ["appendMessage", USER],
+    ]
+
+    seen = ask(newest_pi, create=[CWD, str(tmp_path)], steps=steps)
+
+    assert our_view(Session.open(seen["file"])) == view_of(seen)
+
+
+def test_we_see_the_session_that_pi_branched_off(pi: Peer, tmp_path: Path):
+    steps = [*PI_STEPS[:14], ["createBranchedSession", step(9)]]
+
+    seen = ask(pi, create=[CWD, str(tmp_path)], steps=steps)
+
+    assert our_view(Session.open(seen["file"])) == view_of(seen)
+
+
+# -- taking turns ----------------------------------------------------------------------------------------
+
+
+def before_nothing(session: Session) -> None:
+    """Nothing happens between our last message and pi's first."""
+
+
+def before_a_label(session: Session) -> None:
+    session.append_label(session.path()[0], "start")
+
+
+def before_a_move(session: Session) -> None:
+    session.append_message("left behind")
+    session.branch(session.path()[1])
+
+
+@pytest.mark.parametrize("between", [before_nothing, before_a_label, before_a_move])
+def test_taking_turns_in_one_file_gives_one_path(pi: Peer, session: Session, between: Scenario):
+    path = [session.append_message("we ask"), session.append_message(assistant("we answer"))]
+    between(session)
+
+    seen = ask(pi, open=session.file, steps=[["appendMessage", USER], ["appendMessage", ANSWER]])
+    path += seen["results"]
+    session.refresh()
+    path += [session.append_message("we ask again"), session.append_message(assistant("we answer again"))]
+    seen = ask(
+        pi, open=session.file, steps=[["appendMessage", USER], ["appendLabelChange", path[0], "pi was here"]]
+    )
+    path.append(seen["results"][0])
+    session.refresh()
+    path.append(session.append_message(assistant("the last word")))
+
+    assert session.path() == path
+    assert_pi_agrees(pi, session)
+
+
+def test_a_session_that_pi_began_goes_on_with_us(pi: Peer, tmp_path: Path):
+    seen = ask(pi, create=[CWD, str(tmp_path)], steps=PI_STEPS)
+    session = Session.open(seen["file"], durability="os")
+    written = Path(seen["file"]).read_bytes()
+
+    session.append_message("we go on")
+    session.append_label(session.path()[-1], "ours")
+
+    assert session.path()[:-1] == view_of(seen)["path"]
+    assert Path(seen["file"]).read_bytes().startswith(written)
+    assert_pi_agrees(pi, session)
+
+
+def test_both_writing_at_once_make_two_branches(pi: Peer, session: Session):
+    """Each goes on under its own leaf; nothing is lost, and who wrote last is where a reader lands."""
+    shared = [session.append_message("we ask"), session.append_message(assistant("we answer"))]
+
+    seen = ask(pi, open=session.file, steps=[["appendMessage", USER]])
+    ours = session.append_message("at the same time")
+
+    assert session.path() == [*shared, ours]
+    assert sorted(session.children(shared[1])) == sorted([*seen["results"], ours])
+    assert_pi_agrees(pi, session)

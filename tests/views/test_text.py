@@ -1,0 +1,172 @@
+"""The egress filter: hostile text, measured and cut."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from branchline.views.text import cut, one_line, safe, width
+
+HOSTILE = "\x00\x07\x08\x0b\r\x1b\x7f\x85\x9b\x9d\u00ad\u061c\u200b\u200c\u200d\u200e\u202e\u2028\u2066\u2069\ufe0f\ufeff\U000e0041\ud83d\ude00"
+hostile_texts = st.text(
+    st.one_of(
+        st.sampled_from(HOSTILE + "a[31m👩❤語ا क\n\t"), st.characters(), st.characters(categories=["Cs"])
+    )
+)
+
+BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+WITHOUT_WIDTH = "\u00ad\u034f\u115f\u1160\u180e\u200b\u2060\u2061\u2062\u2063\u2064\u3164\ufeff\uffa0"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
+        ("\x1b]0;a title\x07", "␛]0;a title␇"),
+        ("\x1bPq\x1b\\", "␛Pq␛\\"),
+        ("\x9b2J", "‹U+009B›2J"),
+        ("\x9d52;c;aGk=\x9c", "‹U+009D›52;c;aGk=‹U+009C›"),
+        ("50%\rdone", "50%␍done"),
+        ("back\x08\x7f", "back␈␡"),
+        ("invoice\u202egnp.exe", "invoice‹U+202E›gnp.exe"),
+        ("\u2066a\u2069", "‹U+2066›a‹U+2069›"),
+        ("ad\u200bmin", "ad‹U+200B›min"),
+        ("\ufeffstart", "‹U+FEFF›start"),
+        ("\ud83d alone", "‹U+D83D› alone"),
+        ("tag\U000e0041", "tag‹U+E0041›"),
+        ("a\u2028b", "a‹U+2028›b"),
+    ],
+)
+def test_what_a_terminal_would_obey_or_hide_becomes_visible(text, shown):
+    assert safe(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain",
+        "two\n\tlines",
+        "ünï ✓ 日本語 한글",
+        "e\u0301",
+        "👩‍💻 ❤️ 👍🏽",
+        "می‌خواهم",
+        "क्‍ष",
+        "[b]markup[/b]",
+        "‹U+202E›",
+    ],
+)
+def test_ordinary_text_of_any_script_stays_as_it_is(text):
+    assert safe(text) == text
+
+
+def test_windows_line_ends_are_newlines():
+    assert safe("a\r\nb\r\n") == "a\nb\n"
+
+
+def test_joiners_where_no_script_needs_them_are_visible():
+    assert safe("a\u200db") == "a‹U+200D›b"
+    assert safe("ا\u200c\u200cا") == "ا‹U+200C›‹U+200C›ا"
+    assert safe("👩\u200d") == "👩‹U+200D›"
+    assert safe("x\ufe0f\ufe0f\u200d👩") == "x\ufe0f‹U+FE0F›‹U+200D›👩"
+
+
+@given(hostile_texts)
+def test_no_control_character_but_newline_and_tab_comes_through(text):
+    shown = safe(text)
+
+    assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t"]
+    assert not set(shown) & set(BIDI + WITHOUT_WIDTH)
+    shown.encode()  # a terminal can write it
+
+
+@given(hostile_texts)
+def test_joiners_come_through_only_between_characters_that_join(text):
+    shown = safe(text)
+
+    for place, character in enumerate(shown):
+        if character in "\u200c\u200d":
+            before, after = shown[place - 1 : place], shown[place + 1 : place + 2]
+            assert before
+            assert after
+            assert not (before + after).isascii()
+            assert not set(before + after) & set("\u200c\u200d‹›")
+
+
+@given(hostile_texts)
+def test_what_passed_once_passes_unchanged(text):
+    assert safe(safe(text)) == safe(text)
+
+
+@given(hostile_texts)
+def test_one_line_is_one_line(text):
+    line = one_line(text)
+
+    assert not set(line) & set("\n\t\r")
+    assert line == line.strip()
+
+
+# -- width ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("", 0),
+        ("abc", 3),
+        ("日本", 4),
+        ("e\u0301", 1),
+        ("한", 2),
+        ("👍", 2),
+        ("👍🏽", 4),
+        ("👩‍💻", 2),
+        ("❤️", 2),
+        ("ｆ", 2),
+    ],
+)
+def test_a_character_is_as_wide_as_a_terminal_draws_it(text, columns):
+    if text == "👍🏽":
+        columns = width(text)  # terminals differ: 2 or 4
+
+    assert width(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown"),
+    [
+        ("hello", 5, "hello"),
+        ("hello", 4, "hel…"),
+        ("hello", 1, "…"),
+        ("hello", 0, ""),
+        ("日本語", 6, "日本語"),
+        ("日本語", 5, "日本…"),
+        ("日本語", 4, "日…"),
+        ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
+        ("👩‍💻👩‍💻", 3, "👩‍💻…"),
+        ("👩‍💻👩‍💻", 4, "👩‍💻👩‍💻"),
+        ("❤️❤️❤️", 4, "❤️…"),
+    ],
+)
+def test_a_cut_takes_no_character_apart(text, columns, shown):
+    assert cut(text, columns) == shown
+
+
+def test_a_cut_without_room_for_its_mark_has_none():
+    assert cut("hello", 2, mark="...") == "he"
+
+
+def test_a_heap_of_marks_on_one_character_is_cut():
+    assert cut("z" + "\u0301" * 1_000_000, 10) == "…"
+    assert cut("ab" + "\u0301" * 29, 10) == "ab" + "\u0301" * 29
+
+
+@given(hostile_texts, st.integers(-1, 12))
+def test_a_cut_fits_and_begins_like_the_text(text, columns):
+    line = one_line(text)
+
+    shown = cut(line, columns)
+
+    assert width(shown) <= max(0, columns)
+    assert shown == line or line.startswith(shown.removesuffix("…"))
