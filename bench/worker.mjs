@@ -8,12 +8,17 @@ const { SessionManager } = await import(module);
 const CWD = "/home/dev/branchline-bench";
 
 const works = {
+  // Pi has no smaller way to open, and no other way to list.
   open: (path) => [() => SessionManager.open(path).buildSessionContext().messages, (messages) => messages.length],
-  list: (directory) => [() => SessionManager.list(CWD, directory), (sessions) => sessions.length],
+  context: (path) => works.open(path),
+  "list-deep": (directory) => [
+    () => SessionManager.list(CWD, directory),
+    (sessions) => sessions.reduce((sum, { messageCount }) => sum + messageCount, 0),
+  ],
+  "list-shallow": (directory) => [() => SessionManager.list(CWD, directory), (sessions) => sessions.length],
   append: (directory, messages) => append(SessionManager.create(CWD, directory), messages),
   "append-to": (path, messages) => append(SessionManager.open(path), messages),
 };
-const same = { context: "open", "list-deep": "list", "list-shallow": "list" };
 
 function append(session, path) {
   const messages = JSON.parse(readFileSync(path, "utf8"));
@@ -28,7 +33,7 @@ function peak() {
   return 1024 * (noted ? Number(noted[1]) : process.resourceUsage().maxRSS);
 }
 
-const [act, answer] = works[same[work] ?? work](...words);
+const [act, answer] = works[work](...words);
 const wall = performance.now();
 const before = process.cpuUsage();
 const result = await act();

@@ -44,7 +44,9 @@ def context(path: str) -> Work:
 def list_deep(directory: str) -> Work:
     from branchline import SessionLibrary
 
-    return lambda: SessionLibrary(directory).list(deep=True), len
+    return lambda: SessionLibrary(directory).list(deep=True), lambda rows: sum(
+        row.total_messages for row in rows
+    )
 
 
 def list_shallow(directory: str) -> Work:

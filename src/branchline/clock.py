@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
-__all__ = ["Clock", "FixedClock", "SystemClock", "iso", "milliseconds"]
+__all__ = ["Clock", "FixedClock", "SystemClock", "iso"]
 
 
 class Clock(Protocol):
@@ -64,17 +64,6 @@ def iso(moment: float) -> str:
     """Unix milliseconds as the files write them: UTC with milliseconds and ``Z``."""
     text = datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")
     return text.removesuffix("+00:00") + "Z"
-
-
-def milliseconds(timestamp: str) -> int | None:
-    """Unix milliseconds of a time as the files write it, or None when it cannot be read."""
-    try:
-        moment = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
 
 
 def _uuid7(now: int, random: int) -> str:

@@ -1,13 +1,17 @@
 // Speaks to pi's SessionManager: `node pi.mjs MODULE` reads one JSON object, does its steps, tells what pi then sees.
 //
-//   {"open": path} or {"create": [cwd, directory]}
+//   {"open": path} or {"create": [cwd, directory]}, or {"list": [cwd, directory]} to see a directory as pi does
 //   "steps": [[method, argument…], …]; {"step": n} as an argument stands for the result of step n
 //   "watch": true also tells, after each step, the size of the file and what a pi that opens it now sees
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 
 const { SessionManager } = await import(process.argv[2]);
-const { open, create, steps = [], watch } = JSON.parse(readFileSync(0, "utf8"));
+const { open, create, list, steps = [], watch } = JSON.parse(readFileSync(0, "utf8"));
+if (list) {
+  console.log(JSON.stringify(await SessionManager.list(...list)));
+  process.exit();
+}
 const session = open ? SessionManager.open(open) : SessionManager.create(...create);
 
 function view(session) {

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.entries import SIDE, Usage, message_fields
+from branchline.library import SessionRow
 from interop.peers import Peer
 
 DRIVER = Path(__file__).with_name("pi.mjs")
@@ -53,6 +55,32 @@ def our_view(session: Session) -> dict[str, Any]:
         "title": session.title,
         "entries": list(session.index),
         "parent": session.parent_session,
+    }
+
+
+def facts_of(info: dict[str, Any]) -> dict[str, Any]:
+    """What a list of pi says about a session."""
+    return {
+        "path": info["path"],
+        "cwd": info["cwd"],
+        "title": info.get("name"),
+        "parent": info.get("parentSessionPath"),
+        "created": info["created"],
+        "active": info["modified"],
+        "messages": info["messageCount"],
+    }
+
+
+def our_facts(row: SessionRow) -> dict[str, Any]:
+    active = datetime.fromtimestamp(row.active_ms / 1000, UTC)
+    return {
+        "path": row.path,
+        "cwd": row.cwd,
+        "title": row.title,
+        "parent": row.parent_session,
+        "created": row.created,
+        "active": active.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "messages": row.total_messages,
     }
 
 
@@ -327,6 +355,21 @@ def test_pi_opens_our_copy_of_a_whole_session(pi: Peer, session: Session, tmp_pa
 
     assert copy.parent_session == session.file
     assert_pi_agrees(pi, copy)
+
+
+def test_pi_lists_our_sessions_as_we_do(pi: Peer, tmp_path: Path):
+    for scenario in SCENARIOS:
+        session = Session.create(CWD, directory=tmp_path, durability="os")
+        scenario(session)
+    session.fork(session.path()[3])
+
+    listed = ask(pi, list=[CWD, str(tmp_path)])
+
+    rows = {row.id: row for row in SessionLibrary(tmp_path).list(deep=True)}
+    assert len(rows) == len(SCENARIOS) + 1
+    assert {info["id"]: facts_of(info) for info in listed} == {
+        key: our_facts(row) for key, row in rows.items()
+    }
 
 
 # -- what pi writes --------------------------------------------------------------------------------------

@@ -242,9 +242,18 @@ def _trees(nodes: dict[int, _Pending]) -> Iterator[Tree]:
                 _apply(entries[node], event.changes)
         reached = list(_walk(entries, ROOT, ""))
         contents = {node: _contents(nodes[node]) for _, node in reached if node > ROOT}
-        for each in itertools.product(*contents.values()):
-            content = dict(zip(contents, each, strict=True))
+        for content in _combinations(contents, nodes):
             yield tuple((path, content.get(node)) for path, node in reached)
+
+
+def _combinations(contents: dict[int, set[bytes]], nodes: dict[int, _Pending]) -> Iterator[dict[int, bytes]]:
+    """Contents for all files together: one of them in every state, beside the others with all or nothing."""
+    extremes = {node: {nodes[node].data, _written(nodes[node].data, nodes[node].events)} for node in contents}
+    unsure = [node for node in contents if len(contents[node]) > 1]
+    for one in unsure or [0]:
+        choices = [contents[node] if node == one else extremes[node] for node in contents]
+        for each in itertools.product(*choices):
+            yield dict(zip(contents, each, strict=True))
 
 
 def _subsets(events: list) -> list[tuple]:
@@ -291,11 +300,12 @@ def _without_sectors(whole: bytes, event: Data) -> Iterator[bytes]:
         yield bytes(data)
 
 
-def materialise(tree: Tree, root: Path):
+def materialise(tree: Tree, root: str):
     """Write a state down as real files."""
-    root.mkdir()
+    os.mkdir(root)
     for path, content in tree:
         if content is None:
-            os.mkdir(root / path)
+            os.mkdir(os.path.join(root, path))
         else:
-            (root / path).write_bytes(content)
+            with open(os.path.join(root, path), "wb") as file:
+                file.write(content)

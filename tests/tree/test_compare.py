@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import transcript
 
 from branchline.formats import Transcript
 from branchline.tree import ROOT, Tree, compare_paths, compare_sessions
+from support import transcript
 
 HEADER = '{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}'
 
@@ -70,6 +70,7 @@ def test_paths_of_two_roots_share_nothing():
     assert compare_paths(tree, ROOT, 1).right == ["b"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.data())
 def test_shared_and_own_parts_make_up_both_paths(steps, data):
     tree = Tree()

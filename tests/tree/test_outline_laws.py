@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from branchline.tree import FILTERS, ROOT, Outline, OutlineRow, Tree, outline_nodes
@@ -84,7 +84,15 @@ def passes(case: Case, position: int, kind: str) -> bool:
     type_, role = tree.types[position], tree.roles[position]
     if type_ == "usage" or (position in tree.quiet and position != case.leaf):
         return False
-    background = "label context_edit custom model_change thinking_level_change session_info leaf".split()
+    background = [
+        "label",
+        "context_edit",
+        "custom",
+        "model_change",
+        "thinking_level_change",
+        "session_info",
+        "leaf",
+    ]
     match kind:
         case "default":
             return type_ not in background
@@ -149,6 +157,7 @@ def plain_rows(case: Case, kind: str, folded: set[int]) -> list[tuple[OutlineRow
 # -- laws -------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(cases(), st.sampled_from(FILTERS), st.booleans())
 def test_rows_are_those_of_the_rules(case, kind, with_folds):
     """Order, levels, connectors, gutters, folds and marks, for every filter."""
@@ -159,6 +168,7 @@ def test_rows_are_those_of_the_rules(case, kind, with_folds):
     assert [(row, rows.gutters(number)) for number, row in enumerate(rows)] == plain_rows(case, kind, folded)
 
 
+@settings(deadline=None)
 @given(cases())
 def test_the_filter_all_shows_every_entry_once_but_usage_and_quiet_answers(case):
     rows = Outline(case.tree, case.leaf, filter="all")
@@ -168,6 +178,7 @@ def test_the_filter_all_shows_every_entry_once_but_usage_and_quiet_answers(case)
     assert sorted(rows.positions) == sorted(set(range(len(case.tree))) - hidden)
 
 
+@settings(deadline=None)
 @given(cases(), st.sampled_from(FILTERS))
 def test_parents_come_before_children(case, kind):
     rows = Outline(case.tree, case.leaf, filter=kind, labels=case.labels)
@@ -179,6 +190,7 @@ def test_parents_come_before_children(case, kind):
         assert ancestors & set(rows.positions) <= seen
 
 
+@settings(deadline=None)
 @given(cases(), st.sampled_from(FILTERS))
 def test_a_fold_hides_exactly_what_is_below_it(case, kind):
     rows = Outline(case.tree, case.leaf, filter=kind, labels=case.labels)
@@ -191,6 +203,7 @@ def test_a_fold_hides_exactly_what_is_below_it(case, kind):
         assert [place for place in rows.positions if place not in gone] == list(folded.positions)
 
 
+@settings(deadline=None)
 @given(cases(), st.sampled_from(FILTERS), st.booleans())
 def test_the_nearest_row_is_the_entry_or_its_nearest_shown_ancestor(case, kind, with_folds):
     folded = case.folded if with_folds else set()
@@ -206,6 +219,7 @@ def test_the_nearest_row_is_the_entry_or_its_nearest_shown_ancestor(case, kind, 
         assert rows.index_of(position) == expected
 
 
+@settings(deadline=None)
 @given(cases(), st.sampled_from(FILTERS), st.booleans())
 def test_the_lazy_sequence_equals_its_list(case, kind, with_folds):
     folded = case.folded if with_folds else set()
@@ -218,6 +232,7 @@ def test_the_lazy_sequence_equals_its_list(case, kind, with_folds):
     assert rows[1:-1] == listed[1:-1]
 
 
+@settings(deadline=None)
 @given(cases(), st.sampled_from(FILTERS))
 def test_jumps_follow_the_rules_of_the_branches(case, kind):
     """Back: the nearest ancestor-or-self that is one of several siblings and above the cursor, else the
@@ -246,6 +261,7 @@ def test_jumps_follow_the_rules_of_the_branches(case, kind):
         assert rows.positions[rows.segment_end(number)] == end
 
 
+@settings(deadline=None)
 @given(cases())
 def test_the_flat_tree_holds_every_entry_once_in_the_order_of_the_rules(case):
     nodes = outline_nodes(case.tree, case.leaf, case.labels)
@@ -263,6 +279,7 @@ def test_the_flat_tree_holds_every_entry_once_in_the_order_of_the_rules(case):
         assert node.label == case.labels.get(node.id)
 
 
+@settings(deadline=None)
 @given(cases())
 def test_the_levels_of_the_flat_tree_are_those_of_an_outline_that_shows_everything(case):
     tree = Tree()

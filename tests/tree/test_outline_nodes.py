@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from support import CORPUS, load, transcript
 
 from branchline.tree import ROOT, Tree, outline_nodes, walk_nodes
+from support import CORPUS, load, transcript
 
 GOLDEN = sorted((CORPUS / "pi" / "golden").glob("g*.jsonl"))
 

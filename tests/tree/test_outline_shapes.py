@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import deque
 
 import pytest
 
@@ -14,8 +15,12 @@ MILLION = 1_000_000
 
 def tree_of(parents) -> Tree:
     tree = Tree()
-    for position, parent in enumerate(parents):
-        tree.add(f"{position:x}", parent, type="message", role="user", time="2026-01-01T00:00:00.000Z")
+    tree.parents = list(parents)
+    size = len(tree.parents)
+    tree.keys = [f"{position:x}" for position in range(size)]
+    tree.positions = dict(zip(tree.keys, range(size), strict=True))
+    tree.types, tree.roles = ["message"] * size, ["user"] * size
+    tree.times = ["2026-01-01T00:00:00.000Z"] * size
     return tree
 
 
@@ -63,10 +68,7 @@ def test_the_flat_tree_of_a_chain_of_a_million_entries_can_be_walked_without_mak
     nodes = walk_nodes(tree, MILLION - 1)
 
     assert next(nodes).depth == 0
-    last = None
-    for last in nodes:
-        pass
-    assert last is not None
+    (last,) = deque(nodes, maxlen=1)
     assert (last.depth, last.level, last.is_current) == (MILLION - 1, 0, True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from branchline.views.text import cut, one_line, safe, width
@@ -73,6 +73,7 @@ def test_joiners_where_no_script_needs_them_are_visible():
     assert safe("x\ufe0f\ufe0f\u200d👩") == "x\ufe0f‹U+FE0F›‹U+200D›👩"
 
 
+@settings(deadline=None)
 @given(hostile_texts)
 def test_no_control_character_but_newline_and_tab_comes_through(text):
     shown = safe(text)
@@ -82,6 +83,7 @@ def test_no_control_character_but_newline_and_tab_comes_through(text):
     shown.encode()  # a terminal can write it
 
 
+@settings(deadline=None)
 @given(hostile_texts)
 def test_joiners_come_through_only_between_characters_that_join(text):
     shown = safe(text)
@@ -95,11 +97,13 @@ def test_joiners_come_through_only_between_characters_that_join(text):
             assert not set(before + after) & set("\u200c\u200d‹›")
 
 
+@settings(deadline=None)
 @given(hostile_texts)
 def test_what_passed_once_passes_unchanged(text):
     assert safe(safe(text)) == safe(text)
 
 
+@settings(deadline=None)
 @given(hostile_texts)
 def test_one_line_is_one_line(text):
     line = one_line(text)
@@ -120,16 +124,14 @@ def test_one_line_is_one_line(text):
         ("e\u0301", 1),
         ("한", 2),
         ("👍", 2),
-        ("👍🏽", 4),
+        ("👍🏽", 2),
         ("👩‍💻", 2),
         ("❤️", 2),
         ("ｆ", 2),
+        ("1️⃣", 2),
     ],
 )
 def test_a_character_is_as_wide_as_a_terminal_draws_it(text, columns):
-    if text == "👍🏽":
-        columns = width(text)  # terminals differ: 2 or 4
-
     assert width(text) == columns
 
 
@@ -162,6 +164,7 @@ def test_a_heap_of_marks_on_one_character_is_cut():
     assert cut("ab" + "\u0301" * 29, 10) == "ab" + "\u0301" * 29
 
 
+@settings(deadline=None)
 @given(hostile_texts, st.integers(-1, 12))
 def test_a_cut_fits_and_begins_like_the_text(text, columns):
     line = one_line(text)

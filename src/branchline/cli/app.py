@@ -7,10 +7,11 @@ on stderr and an exit code, never a traceback.
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
@@ -172,11 +173,12 @@ def _explained(problem: Exception) -> int:
 
 def _system_words(problem: OSError) -> str:
     """What the system refused, and for which file."""
-    words = (problem.strerror or str(problem)).lower()
+    if problem.strerror is None:
+        return str(problem)
+    words = "there is no such file" if problem.errno == errno.ENOENT else problem.strerror.lower()
     if problem.filename is None:
         return f"the system says: {words}"
-    named: MutableMapping[str, str] = {"no such file or directory": "there is no such file"}
-    return f"cannot use {os.fsdecode(problem.filename)}: {named.get(words, words)}"
+    return f"cannot use {os.fsdecode(problem.filename)}: {words}"
 
 
 @click.group(

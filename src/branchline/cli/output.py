@@ -73,6 +73,10 @@ class Output:
         text = _encoded({"schema": f"branchline.{command}/{version}", **fields}, pretty=self.interactive)
         sys.stdout.write(text + "\n")
 
+    def plain_json(self, value: Any) -> None:
+        """Write a value that has a shape of its own: the body of a request."""
+        sys.stdout.write(_encoded(value, pretty=self.interactive) + "\n")
+
     def line(self, *pieces: Piece) -> None:
         """Write one line made of pieces, cut to the terminal."""
         room = self.columns

@@ -16,37 +16,60 @@ if TYPE_CHECKING:
     from branchline.library import SessionLibrary, SessionRow
     from branchline.session import Session
 
-__all__ = ["entry_named", "file_named", "libraries", "open_named"]
+__all__ = ["entry_named", "file_named", "here", "open_named"]
 
 _ABOVE = re.compile(r"(?:@leaf)?~(\d*)")
 _SHOWN = 4
 
 
-def libraries(directory: str | None) -> list[SessionLibrary]:
-    """Where to look, nearest first: the given directory alone, or this one's sessions, then all."""
+def here(directory: str | None) -> SessionLibrary:
+    """The sessions of the given directory, or those of this working directory."""
     from branchline.library import SessionLibrary
 
-    if directory is not None:
-        if not os.path.isdir(directory):
-            raise SessionNotFound(f"there is no directory {directory}")
-        return [SessionLibrary(directory)]
-    return [SessionLibrary.for_cwd(os.getcwd()), SessionLibrary.everything()]
+    if directory is None:
+        return SessionLibrary.for_cwd()
+    if not os.path.isdir(directory):
+        raise SessionNotFound(f"there is no directory {directory}")
+    return SessionLibrary(directory)
 
 
 def file_named(name: str, directory: str | None = None) -> str:
     """The file of the session that a person means."""
     if "/" in name or "\\" in name or name.endswith(".jsonl"):
         return os.path.abspath(os.path.expanduser(name))
+    if not name.strip():
+        raise SessionNotFound("which session? Give a file, an id, the beginning of one, or @last")
     if name == "@last":
         return _path(_latest(directory))
-    for library in libraries(directory):
-        try:
-            return _path(library.find(name))
-        except SessionNotFound:
-            continue
+    try:
+        return _path(here(directory).find(name))
+    except SessionNotFound:
+        pass
+    if directory is None and (found := _elsewhere(name)) is not None:
+        return _path(found)
     if os.path.exists(name):
         return os.path.abspath(name)
-    raise SessionNotFound(f"there is no session {name!r}; `branchline ls --all` lists those there are")
+    where = "" if directory is None else f" in {directory}"
+    raise SessionNotFound(f"there is no session {name!r}{where}; `branchline ls --all` lists those there are")
+
+
+def _elsewhere(name: str) -> SessionRow | None:
+    """The session of another working directory that answers to this name."""
+    from branchline.library import SessionLibrary
+
+    found = []
+    for library in SessionLibrary.everything():
+        try:
+            found.append(library.find(name))
+        except SessionNotFound:
+            continue
+    if len(found) > 1:
+        exact = [row for row in found if name in (row.id, row.key)]
+        if len(exact) != 1:
+            some = ", ".join(row.id for row in found[:_SHOWN])
+            raise Ambiguous(f"{name!r} can be {len(found)} sessions: {some}; give more of the id")
+        found = exact
+    return found[0] if found else None
 
 
 def open_named(name: str, directory: str | None = None) -> Session:
@@ -87,8 +110,7 @@ def _steps(name: str) -> int | None:
 
 
 def _latest(directory: str | None) -> SessionRow:
-    library = libraries(directory)[0]
-    row = library.latest()
+    row = here(directory).latest()
     if row is None:
         where = os.getcwd() if directory is None else directory
         raise SessionNotFound(f"there is no session for {where} yet; `branchline new` begins one")

@@ -128,7 +128,7 @@ def prepare_branch_summary(
 
 
 def _decoded(source: EntrySource, collection: BranchCollection, types: Container[str]) -> Iterator[Entry]:
-    """The entries of these types, newest first, decoded some at a time: a walk may end long before the last."""
+    """The entries of these types, newest first, decoded some at a time: a walk may end early."""
     of_type = source.tree.types
     positions = [position for position in collection.positions if of_type[position] in types]
     for end in range(len(positions), 0, -_CHUNK):

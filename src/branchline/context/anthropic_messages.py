@@ -15,6 +15,7 @@ from branchline.context.shapes import (
     PlainIds,
     ProviderRequest,
     clean,
+    clean_arguments,
     parts,
     plain_name,
     tool_schema,
@@ -104,7 +105,7 @@ def _answer(message: AssistantMessage, ids: PlainIds) -> list[Block]:
                         "type": "tool_use",
                         "id": ids[block.id],
                         "name": plain_name(block.name),
-                        "input": block.arguments,
+                        "input": clean_arguments(block.arguments),
                     }
                 )
             case _:

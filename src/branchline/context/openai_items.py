@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from branchline.context.closing import close_tool_calls
-from branchline.context.javascript import stringify
 from branchline.context.records import Context
 from branchline.context.shapes import (
     PlainIds,
     ProviderRequest,
+    arguments_text,
     clean,
     data_url,
     error_text,
@@ -77,7 +77,7 @@ def _answer(message: AssistantMessage, ids: PlainIds) -> list[Item]:
                         "type": "function_call",
                         "call_id": ids[block.id],
                         "name": plain_name(block.name),
-                        "arguments": clean(stringify(block.arguments)),
+                        "arguments": arguments_text(block.arguments),
                     }
                 )
             case _:

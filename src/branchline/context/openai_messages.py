@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from branchline.context.closing import close_tool_calls
-from branchline.context.javascript import stringify
 from branchline.context.records import Context
 from branchline.context.shapes import (
     IMAGES_SENTENCE,
     PlainIds,
     ProviderRequest,
+    arguments_text,
     clean,
     data_url,
     error_text,
@@ -81,7 +81,7 @@ def _answer(message: AssistantMessage, ids: PlainIds) -> Item | None:
         {
             "id": ids[block.id],
             "type": "function",
-            "function": {"name": plain_name(block.name), "arguments": clean(stringify(block.arguments))},
+            "function": {"name": plain_name(block.name), "arguments": arguments_text(block.arguments)},
         }
         for block in message.content
         if isinstance(block, ToolCall)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Literal
 
 import msgspec
 
+from branchline.context.javascript import stringify
 from branchline.entries import Content, Image, Text, ToolResult, blocks_text
 
 __all__ = [
@@ -14,7 +16,9 @@ __all__ = [
     "NO_OUTPUT",
     "PlainIds",
     "ProviderRequest",
+    "arguments_text",
     "clean",
+    "clean_arguments",
     "data_url",
     "error_text",
     "parts",
@@ -25,6 +29,7 @@ __all__ = [
 NO_OUTPUT = "(no output)"
 IMAGES_SENTENCE = "Pictures from the tool results above:"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}")
 _NOT_PLAIN = re.compile("[^A-Za-z0-9_-]")
 
 
@@ -81,6 +86,18 @@ class PlainIds:
 def clean(text: str) -> str:
     """Text that is valid UTF-8: half a character becomes a replacement character."""
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def arguments_text(arguments: dict[str, Any]) -> str:
+    """The arguments of a call as JSON text, with half characters replaced."""
+    text = stringify(arguments)
+    return _ESCAPED_SURROGATE.sub(r"\1\\ufffd", text) if "\\ud" in text else text
+
+
+def clean_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call with half characters replaced."""
+    text = stringify(arguments)
+    return arguments if "\\ud" not in text else json.loads(arguments_text(arguments))
 
 
 def parts(content: Content) -> list[Text | Image]:

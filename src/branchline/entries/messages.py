@@ -51,7 +51,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False, rename="camel", gc=False):
-    """Tokens of one model call; ``reasoning`` is part of ``output``, ``cache_write_1h`` of ``cache_write``."""
+    """Tokens of one call; ``reasoning`` is part of ``output``, ``cache_write_1h`` of ``cache_write``."""
 
     input: Number = 0
     output: Number = 0

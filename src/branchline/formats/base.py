@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from branchline.entries import Entry, Header
@@ -57,6 +58,7 @@ class Reading:
         self.header_line: bytes = b""
         self.header_end = 0
         self.version = 0
+        self.current_version = 0  # what the file is upgraded to before the first append, if it is older
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[Block] = []
@@ -94,6 +96,15 @@ class Reading:
                 last.ends.append(offset - last.offset + size)
                 return
         self.blocks.append(Block(position, offset, line, array("q", (size,))))
+
+    @property
+    def inherited(self) -> int:
+        """How many entries came with the fork: those that are older than the session itself."""
+        header = self.header
+        if header is None or header.parent_session is None or not header.timestamp:
+            return 0
+        times = self.tree.times
+        return next((number for number, time in enumerate(times) if time >= header.timestamp), len(times))
 
     def note(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
         self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
@@ -146,8 +157,11 @@ class Format(Protocol):
         """The record of an entry from the bytes of its line."""
         ...
 
-    def encode(self, entry: Entry) -> bytes:
-        """The line for a new entry, newline included."""
+    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+        """The lines for new entries behind what was read, newlines included.
+
+        NotSupported, before anything is written, for what the format cannot hold.
+        """
         ...
 
     def encode_header(self, header: Header) -> bytes: ...

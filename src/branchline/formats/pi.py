@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -44,6 +45,7 @@ class PiReader:
 
     def __init__(self) -> None:
         self.reading = Reading("pi")
+        self.reading.current_version = CURRENT_VERSION
         self._leaf_targets: dict[int, str | None] = {}
         self._gap = False
         self._started = False
@@ -53,6 +55,11 @@ class PiReader:
     def feed(self, data: bytes, end: int) -> None:
         """Take whole lines. Regular ones go in together; where one is odd, all of them go one by one."""
         reading = self.reading
+        if not self._started and (first := data.find(b"\n") + 1) < end and not reading.lines:
+            # The header goes in alone, so that what follows it in the first chunk is regular work too.
+            self.feed(data[:first], first)
+            data = data[first:end]
+            end -= first
         offset = reading.consumed
         regular = self._started and reading.version == CURRENT_VERSION and not self._gap
         if not regular or not self._feed_regular(data, end, offset):
@@ -88,10 +95,13 @@ class PiReader:
         times = [s.timestamp for s in found]
         if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):  # type: ignore[arg-type]
             return False
-        for message in reversed(messages):
-            if message is not None and message.role in _SPEAKERS and message.timestamp is not None:
-                reading.last_message_time = message.timestamp
-                break
+        spoken = [
+            message.timestamp
+            for message in messages
+            if message is not None and message.role in _SPEAKERS and message.timestamp is not None
+        ]
+        if spoken:
+            reading.last_message_time = max(reading.last_message_time or 0, *spoken)
         reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
         reading.lines += len(ends)
         if not _NOTED.isdisjoint(types):
@@ -338,8 +348,9 @@ class PiFormat:
             entry = msgspec.structs.replace(entry, id=key, parent=parent)
         return entry
 
-    def encode(self, entry: Entry) -> bytes:
-        return codec.encode_entry(entry)
+    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+        del reading
+        return b"".join(map(codec.encode_entry, entries))
 
     def encode_header(self, header: Header) -> bytes:
         return codec.encode_header(header)

@@ -76,14 +76,15 @@ def publish_file(
 ) -> None:
     """Give the file at `source` (a draft) the name `target`, for good.
 
-    Raises `FileExistsError` if another file lies there. A crash in between leaves both names on one
-    file; publishing again finishes the work. Locks lie beside a file, so a log that is open on
-    the draft must be opened anew at the target if that is in another directory.
+    The file is synced first. Raises `FileExistsError` if another file lies there. A crash in between
+    leaves both names on one file; publishing again finishes the work. Locks lie beside a file, so a log
+    that is open on the draft must be opened anew at the target if that is in another directory.
     """
     source = os.path.abspath(os.fspath(source))
     target = os.path.abspath(os.fspath(target))
     source_directory, target_directory = os.path.dirname(source), os.path.dirname(target)
     try:
+        _sync_file(source, system)
         create_directory(target_directory, system)
         try:
             system.link(source, target)
@@ -151,6 +152,8 @@ def _keep_owner(path: str, descriptor: int, system: System) -> None:
 def _back_up(path: str, system: System) -> str | None:
     name = os.fsdecode(os.fsencode(os.path.basename(path))[:_LONGEST_NAME])
     try:
+        # Whoever wrote the old file may not have synced it, and from now on it is only a backup.
+        _sync_file(path, system)
         directory = sidecar_directory(path, "backups", system)
         kept_at = os.path.join(directory, f"{name}.{random_name()}")
         try:
@@ -163,6 +166,14 @@ def _back_up(path: str, system: System) -> str | None:
         return None  # nothing lies at the path, so there is nothing to keep
     sync_directory(directory, system)
     return kept_at
+
+
+def _sync_file(path: str, system: System) -> None:
+    descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        system.fsync(descriptor)
+    finally:
+        system.close(descriptor)
 
 
 def _copy(source: str, target: str, system: System) -> None:

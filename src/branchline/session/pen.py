@@ -84,13 +84,15 @@ class Pen:
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def append(self, make: Callable[[], list[Entry]]) -> list[Entry]:
-        """Write the entries that ``make`` gives once everything in the log is known; all of them or none."""
+    def append(self, make: Callable[[], list[Entry]]) -> list[str]:
+        """Write the entries that ``make`` gives once everything in the log is known; all of them or none.
+
+        Returns their keys in the tree, which a format without ids makes itself.
+        """
         if self._log is None:
-            entries = make()
-            self.begin(b"".join(map(self.format.encode, entries)))
-            return entries
-        if self.transcript.reading.version < 3:
+            self.begin(self.format.encode(make(), self.transcript.reading))
+            return list(self.transcript.tree.keys)
+        if self.transcript.reading.version < self.transcript.reading.current_version:
             self._upgrade()
         with self._log.exclusive() as writer:
             reading = self.transcript.reading
@@ -98,8 +100,7 @@ class Pen:
                 if writer.end < reading.consumed:
                     self.catch_up()  # raises, and says by how much the file shrank
                 self.transcript.catch_up()
-            entries = make()
-            data = b"".join(map(self.format.encode, entries))
+            data = self.format.encode(make(), self.transcript.reading)
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
@@ -107,7 +108,16 @@ class Pen:
             self.transcript.take(data)
         else:
             self.transcript.catch_up()
-        return entries
+        return self._keys_from(offset)
+
+    def _keys_from(self, offset: int) -> list[str]:
+        """The entries whose lines begin at this offset or later."""
+        reading, keys = self.transcript.reading, []
+        position = len(reading.tree) - 1
+        while position >= 0 and reading.span(position).offset >= offset:
+            keys.append(reading.tree.keys[position])
+            position -= 1
+        return keys[::-1]
 
     def publish(self) -> None:
         """Turn a draft into a session that listings show."""

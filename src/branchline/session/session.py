@@ -396,7 +396,7 @@ class Session(SessionView):
         return self._pen.catch_up()
 
     def close(self) -> None:
-        """Let go of the file. A draft without a message is forgotten; one with a prompt is kept for resume."""
+        """Let go of the file. A draft without a message is forgotten; one with a prompt is kept."""
         if not self._closed:
             self._closed = True
             self._pen.close(keep_draft="message" in self.index.types)
@@ -438,7 +438,7 @@ class Session(SessionView):
                     parent = entry_id
             return made
 
-        made = [entry.id for entry in self._pen.append(make_all)]
+        made = self._pen.append(make_all)
         if not side:
             self._leaf = made[-1]
         return made

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from branchline.clock import Clock
-from branchline.context import Context, build_context
+from branchline.context import Context, UsageTotals, build_context, totals
 from branchline.entries import Entry, Header
 from branchline.formats import Transcript
 from branchline.log import Torn
@@ -170,20 +169,14 @@ class SessionView:
         key = self._leaf if leaf is None else leaf
         return build_context(self.transcript, ROOT if key is None else self.index.position(key))
 
-    def usage(self) -> Any:
+    def usage(self) -> UsageTotals:
         """Tokens and cost of everything in the file, own and inherited apart."""
-        from branchline.context import totals
-
         return totals(self.transcript, inherited_entries=self.inherited_entries)
 
     @property
     def inherited_entries(self) -> int:
         """How many entries came with the fork: those that are older than the session itself."""
-        header = self.header
-        if header.parent_session is None or not header.timestamp:
-            return 0
-        times = self.index.times
-        return next((n for n, time in enumerate(times) if time >= header.timestamp), len(times))
+        return self.transcript.reading.inherited
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {len(self.index)} entries at {self._leaf}>"

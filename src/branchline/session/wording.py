@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from branchline.clock import Clock, milliseconds
-from branchline.context import Context
-from branchline.context.system import replay_system
+from branchline.clock import Clock
+from branchline.context import Context, milliseconds, replay_system
 from branchline.entries import Message, SystemMessage, Text, UnknownMessage, UserMessage
 
 __all__ = ["role_of", "stored_message", "system_snapshot"]

@@ -1,6 +1,6 @@
 """Which files does some program of this person have open now? Asked before anything is tidied away.
 
-Linux tells through ``/proc``; on other systems nobody is known to have anything open. Looking changes nothing.
+Linux tells through ``/proc``; elsewhere nobody is known to have anything open. Looking changes nothing.
 """
 
 from __future__ import annotations

@@ -262,8 +262,12 @@ class _Deck:
 
 
 def json_text(value: Any) -> str:
-    """Any JSON value, indented; what JSON has no word for is null."""
-    return msgspec.json.format(stringify(value), indent=2)
+    """Any JSON value, indented where that is possible; what JSON has no word for is null."""
+    text = stringify(value)
+    try:
+        return msgspec.json.format(text, indent=2)
+    except (RecursionError, msgspec.MsgspecError):  # half a surrogate pair is no JSON for it
+        return text
 
 
 def _pictures(content: Content) -> tuple[Picture, ...]:

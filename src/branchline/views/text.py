@@ -99,11 +99,15 @@ def _seen(found: re.Match[str]) -> str:
 
 def _columns(before: str, character: str) -> int:
     """The columns that a character adds to a line in which it follows another one."""
-    if character == "\ufe0f":  # asks for the wide, coloured form of a symbol
-        return 1 if before and _own_columns(before) == 1 and unicodedata.category(before) == "So" else 0
-    if before == "\u200d" and _own_columns(character) == 2:
-        return 0
-    return _own_columns(character)
+    own = _own_columns(character)
+    if not before or character.isascii():
+        return own
+    if character == "\ufe0f":  # asks for the wide, coloured form of a symbol, a digit on a key
+        symbol = before in "0123456789#*" or unicodedata.category(before) == "So"
+        return 1 if symbol and _own_columns(before) == 1 else 0
+    if own == 2 and (before == "\u200d" or "\U0001f3fb" <= character <= "\U0001f3ff"):
+        return 0 if _own_columns(before) != 1 else own  # joined to, or the skin of, the emoji before
+    return own
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,119 @@
+"""``check``: what is strange about session files, line by line. It reads and changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from branchline.cli.findings import FileReport, examine
+from branchline.cli.options import command
+from branchline.cli.output import Output, Style, paint, remark
+from branchline.cli.targets import file_named
+from branchline.cli.words import count
+
+__all__ = ["check_command"]
+
+_SUFFIX = ".jsonl"
+_STYLES: dict[str, Style] = {"damage": "red", "warning": "yellow", "note": "dim"}
+
+
+@command(
+    "check",
+    examples="""
+    branchline check @last
+    branchline check a.jsonl b.jsonl
+    branchline check --dir ~/.pi/agent/sessions
+    """,
+)
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1)
+@click.option("--dir", "directory", metavar="DIR", help="Every session file below this directory.")
+def check_command(out: Output, sessions: tuple[str, ...], directory: str | None) -> None:
+    """Look for damage; without SESSION, in all sessions of this directory.
+
+    Exits with 1 when something is damaged or odd, with 0 when there is nothing but notes.
+    """
+    reports = [examine(path) for path in _files(sessions, directory)]
+    bad = sum(report.status == "damaged" for report in reports)
+    if out.json:
+        out.result("check", {"files": [_fields(report) for report in reports], "damaged": bad})
+    else:
+        for report in reports:
+            _print(out, report)
+        remark(
+            f"{count(len(reports), 'file')} checked, {bad or 'none'} damaged"
+            if reports
+            else "there is nothing to check here; name a file, or a directory with --dir"
+        )
+    if bad:
+        raise click.exceptions.Exit(1)
+
+
+def _files(sessions: tuple[str, ...], directory: str | None) -> Iterator[str]:
+    if directory is not None and not os.path.isdir(directory):
+        raise click.UsageError(f"--dir: there is no directory {directory}")
+    for session in sessions:
+        if os.path.isdir(session) and not session.endswith(_SUFFIX):
+            yield from _below(session)
+        else:
+            yield file_named(session, None)
+    if directory is not None:
+        yield from _below(directory)
+    elif not sessions:
+        from branchline import places
+
+        yield from _below(places.session_directory())
+
+
+def _below(directory: str) -> Iterator[str]:
+    """Every session file in a directory and its folders, but not in hidden ones."""
+    for place, folders, names in os.walk(directory):
+        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+        for name in sorted(names):
+            if name.endswith(_SUFFIX) and not name.startswith("."):
+                yield os.path.abspath(os.path.join(place, name))
+
+
+def _fields(report: FileReport) -> dict[str, Any]:
+    from branchline.tree import severity
+
+    return {
+        "path": report.path,
+        "id": report.id,
+        "format": report.format,
+        "version": report.version,
+        "entries": report.entries,
+        "status": report.status,
+        "problem": report.problem,
+        "findings": [
+            {
+                "line": finding.line,
+                "offset": finding.offset,
+                "size": finding.size,
+                "kind": finding.kind,
+                "severity": severity(finding.kind),
+                "message": finding.message,
+            }
+            for finding in report.findings
+        ],
+    }
+
+
+def _print(out: Output, report: FileReport) -> None:
+    from branchline.tree import severity
+
+    state: Style = "red" if report.status == "damaged" else "green"
+    words = "fine" if report.status != "damaged" else report.problem or "damaged"
+    out.line(report.path, ": ", paint(state, words))
+    places = [f"line {finding.line}, byte {finding.offset}" for finding in report.findings]
+    room = max(map(len, places), default=0)
+    for place, finding in zip(places, report.findings, strict=True):
+        level = severity(finding.kind)
+        where = place if finding.line else "whole file"
+        out.line(
+            f"  {where:<{room}}  ",
+            paint(_STYLES[level], f"{level:<7}  {finding.kind:<16}  "),
+            finding.message,
+        )

@@ -1,0 +1,90 @@
+"""What is strange about a file, also what only reading every byte shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from branchline.errors import BranchlineError
+
+if TYPE_CHECKING:
+    from branchline.formats import Transcript
+    from branchline.tree import Finding
+
+__all__ = ["FileReport", "deep_findings", "examine", "read_anything"]
+
+
+class FileReport(NamedTuple):
+    """What a look at one file gave; ``problem`` says why it could not be read as a session at all."""
+
+    path: str
+    status: Literal["clean", "notes", "damaged"]
+    findings: list[Finding]
+    problem: str | None = None
+    id: str | None = None
+    format: str | None = None
+    version: int | None = None
+    entries: int = 0
+
+
+def examine(path: str) -> FileReport:
+    """Look at one file. Whatever is wrong with it is part of the answer."""
+    from branchline.tree import severity
+
+    try:
+        transcript, findings = read_anything(path)
+    except BranchlineError as problem:
+        return FileReport(path, "damaged", [], str(problem))
+    except OSError as problem:
+        return FileReport(path, "damaged", [], f"cannot be read: {problem.strerror}")
+    reading = transcript.reading
+    header = reading.header
+    if header is None and not len(reading.tree):
+        return FileReport(path, "damaged", findings, f"not a session: {reading.read_only}")
+    bad = any(severity(finding.kind) != "note" for finding in findings)
+    return FileReport(
+        path,
+        "damaged" if bad else "notes" if findings else "clean",
+        findings,
+        id=None if header is None else header.id,
+        format=reading.format,
+        version=None if header is None else header.version,
+        entries=len(reading.tree) - len(reading.tree.placeholders),
+    )
+
+
+def read_anything(path: str) -> tuple[Transcript, list[Finding]]:
+    """A reading of a file whatever it holds, and its findings. NotASession for what is no regular file."""
+    from branchline.errors import NotASession
+    from branchline.formats import PI, Transcript, detect
+    from branchline.log import FileLog
+
+    with FileLog(path) as log:
+        try:
+            format_ = detect(log.read(0, 1 << 16), path)
+        except NotASession:
+            format_ = PI
+        transcript = Transcript(format_, log.read, path)
+        return transcript, deep_findings(transcript)
+
+
+def deep_findings(transcript: Transcript) -> list[Finding]:
+    """The findings of a reading and, line by line, bytes that are no UTF-8; in file order."""
+    from branchline.tree import Finding
+
+    found = list(transcript.findings)
+    silent = {finding.line for finding in found if finding.kind == "unreadable"}
+    offset = 0
+    for number, line in enumerate(transcript.bytes_between(0, None).split(b"\n"), 1):
+        if number not in silent:
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as problem:
+                message = (
+                    f"invalid UTF-8 at byte {problem.start} of the line; shown with replacement characters"
+                )
+                found.append(
+                    Finding(kind="encoding", message=message, line=number, offset=offset, size=len(line))
+                )
+        offset += len(line) + 1
+    found.sort(key=lambda finding: finding.line)
+    return found

@@ -1,0 +1,193 @@
+"""``inspect``: everything about the shape of a session. Its JSON is a contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from branchline.cli.findings import deep_findings, read_anything
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output, Piece, paint
+from branchline.cli.targets import file_named
+from branchline.cli.words import count, money, size_words, time_words, tokens
+from branchline.errors import NotASession
+
+if TYPE_CHECKING:
+    from branchline.session import Session
+    from branchline.tree import Finding
+
+__all__ = ["inspect_command"]
+
+
+@command(
+    "inspect",
+    examples="""
+    branchline inspect @last
+    branchline inspect path/to/session.jsonl --json | jq .leaf
+    """,
+)
+@session_argument()
+@directory_option
+def inspect_command(out: Output, session: str, directory: str | None) -> None:
+    """Say what a session is: ids, tree, path, labels, context, usage, findings."""
+    from branchline.session import Session
+
+    path = file_named(session, directory)
+    try:
+        live = Session.open(path)
+    except NotASession:
+        if out.json:
+            out.result("inspect", _nothing(path))
+        raise
+    with live:
+        if out.json:
+            out.result("inspect", report(live))
+        else:
+            out.table(_facts(live))
+
+
+def report(session: Session) -> dict[str, Any]:
+    """The contract: what other programs and tests read."""
+    from branchline.session.wording import role_of
+    from branchline.tree import ROOT, walk_nodes
+
+    reading, index = session.transcript.reading, session.index
+    header = reading.header
+    leaf = ROOT if session.leaf is None else index.position(session.leaf)
+    context = session.context()
+    usage = session.usage()
+    spent = usage.all.total
+    placeholders = index.placeholders
+    return {
+        "format": reading.format,
+        "version": None if header is None else header.version,
+        "id": None if header is None else header.id,
+        "cwd": None if header is None else header.cwd,
+        "title": session.title,
+        "parent_session": session.parent_session,
+        "entries": [key for position, key in enumerate(index.keys) if position not in placeholders],
+        "leaf": session.leaf,
+        "path": session.path(),
+        "roots": index.roots(),
+        "tree": [
+            {
+                "id": node.id,
+                "parent": node.parent,
+                "depth": node.level,
+                "type": node.type,
+                "role": node.role,
+                "label": node.label,
+                "active": node.active,
+            }
+            for node in walk_nodes(index, leaf, session.labels)
+        ],
+        "labels": session.labels,
+        "context": {
+            "model": None
+            if context.model is None
+            else {"provider": context.model.provider, "id": context.model.id},
+            "thinking_level": context.thinking_level,
+            "messages": [{"entry": item.entry, "role": role_of(item.message)} for item in context.messages],
+        },
+        "usage": {
+            "input": spent.input,
+            "output": spent.output,
+            "cache_read": spent.cache_read,
+            "cache_write": spent.cache_write,
+            "cost": float(spent.cost),
+            "inherited_cost": float(usage.inherited.total.cost),
+        },
+        "findings": _finding_fields(deep_findings(session.transcript)),
+    }
+
+
+def _nothing(path: str) -> dict[str, Any]:
+    """The same keys for a file that is no session: nothing but findings."""
+    return {
+        "format": None,
+        "version": None,
+        "id": None,
+        "cwd": None,
+        "title": None,
+        "parent_session": None,
+        "entries": [],
+        "leaf": None,
+        "path": [],
+        "roots": [],
+        "tree": [],
+        "labels": {},
+        "context": {"model": None, "thinking_level": "off", "messages": []},
+        "usage": {
+            "input": 0,
+            "output": 0,
+            "cache_read": 0,
+            "cache_write": 0,
+            "cost": 0.0,
+            "inherited_cost": 0.0,
+        },
+        "findings": _finding_fields(read_anything(path)[1]),
+    }
+
+
+def _finding_fields(findings: list[Finding]) -> list[dict[str, Any]]:
+    return [
+        {
+            "line": finding.line,
+            "offset": finding.offset,
+            "kind": finding.kind,
+            "message": finding.message,
+        }
+        for finding in findings
+    ]
+
+
+def _facts(session: Session) -> list[tuple[str, Piece]]:
+    """The same for a person, in a dozen lines."""
+    import os
+
+    from branchline.cli.changes import described
+    from branchline.tree import severity
+
+    reading, index, header = session.transcript.reading, session.index, session.header
+    context, usage, findings = session.context(), session.usage(), deep_findings(session.transcript)
+    spent, inherited = usage.all.total, usage.inherited.total.cost
+    version = "without a header" if reading.header is None else f"version {header.version}"
+    rows: list[tuple[str, Piece]] = [
+        ("session", paint("bold", f"{session.id}  ({reading.format}, {version})"))
+    ]
+    if session.title:
+        rows.append(("title", session.title))
+    rows.append(("directory", session.cwd or "(none)"))
+    if session.file is not None:
+        rows.append(("file", f"{session.file}  ({size_words(os.path.getsize(session.file))})"))
+    if header.timestamp:
+        rows.append(("begun", time_words(header.timestamp)))
+    if session.parent_session:
+        rows.append(("forked from", session.parent_session))
+    branches = sum(1 for position in range(len(index)) if len(index.child_positions(position)) > 1)
+    shape = [
+        count(len(index) - len(index.placeholders), "entry", "entries"),
+        count(len(index.roots()), "root"),
+    ]
+    if branches:
+        shape.append(count(branches, "branch point"))
+    rows += [
+        ("tree", ", ".join(shape)),
+        ("path", count(len(session.path()), "entry", "entries")),
+        ("leaf", described(session, session.leaf)),
+    ]
+    if session.labels:
+        rows.append(("labels", ", ".join(sorted(session.labels.values()))))
+    model = "no model" if context.model is None else f"{context.model.provider}/{context.model.id}"
+    messages = count(len(context.messages), "message")
+    rows.append(("context", f"{messages} for {model}, thinking {context.thinking_level}"))
+    if spent.total_tokens or spent.cost:
+        own = f" ({money(inherited)} of it before the fork)" if inherited else ""
+        rows.append(
+            ("spent", f"{tokens(spent.input)} in, {tokens(spent.output)} out, {money(spent.cost)}{own}")
+        )
+    if session.read_only:
+        rows.append(("read-only", paint("yellow", session.read_only)))
+    damaged = any(severity(finding.kind) == "damage" for finding in findings)
+    what = f"{count(len(findings), 'finding')}; `branchline check` tells them" if findings else "none"
+    rows.append(("findings", paint("red" if damaged else "plain", what)))
+    return rows

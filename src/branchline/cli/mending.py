@@ -1,0 +1,231 @@
+"""A damaged session as the lines of a sound one.
+
+Every readable entry is taken byte for byte. Only what a reader had to guess is written down: the parent of
+an entry whose parent was lost, the id of an entry whose id was used before, and what pointed at either.
+Everything else in the file is set aside, none of it is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from branchline.context import build_context
+from branchline.context.selection import holder_above
+from branchline.entries import (
+    Compaction,
+    ContextEdit,
+    Header,
+    Leaf,
+    encode_header,
+    jsontext,
+    skeleton,
+    splice,
+)
+from branchline.errors import NotSaved
+from branchline.formats import Transcript
+from branchline.session.naming import check_session_id
+from branchline.session.wording import role_of
+from branchline.tree import ROOT
+
+__all__ = ["Aside", "Change", "Mended", "mend", "require_same"]
+
+_BOM = b"\xef\xbb\xbf"
+_HEADER_FIELD = re.compile(rb'"(id|timestamp|cwd|parentSession)"\s*:\s*("(?:[^"\\]|\\.)*")')
+_NAME_ID = re.compile(r"[^_]*_(.+)")
+
+
+class Aside(NamedTuple):
+    """Bytes that are in no entry: where they lay, and why they were not taken."""
+
+    line: int
+    offset: int
+    data: bytes
+    reason: str
+
+
+class Change(NamedTuple):
+    """Fields of an entry that say now what the reader had to guess."""
+
+    entry: str
+    line: int
+    fields: dict[str, Any]
+
+
+class Mended(NamedTuple):
+    """The lines of the new file, and how they differ from those of the old one."""
+
+    data: bytes
+    asides: list[Aside]
+    changes: list[Change]
+    entries: int
+    header_made: bool
+
+
+def mend(transcript: Transcript, *, key: str, spare_id: str) -> Mended:
+    """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
+    reading, tree = transcript.reading, transcript.tree
+    content = transcript.bytes_between(0, None)
+    lines: list[bytes] = []
+    changes: list[Change] = []
+    asides = list(_asides(transcript, content))
+    if reading.header is None:
+        lines.append(encode_header(_made_header(transcript, asides, key, spare_id)))
+    else:
+        lines.append(reading.header_line + b"\n")
+    for position in range(len(tree)):
+        if position in tree.placeholders:
+            continue
+        line = transcript.raw(position)
+        fields = {} if reading.version < 2 else _guessed(transcript, position, line)
+        if fields:
+            line = splice.set_fields(line, fields)
+            changes.append(Change(tree.keys[position], reading.line_of(position), fields))
+        lines.append(line + b"\n")
+    return Mended(b"".join(lines), asides, changes, len(lines) - 1, reading.header is None)
+
+
+def require_same(old: Transcript, new: Transcript) -> None:
+    """Refuse a new file that lacks an entry, or that reads differently where the old one could be read."""
+    missing = set(_readable(old)) - set(new.tree.keys)
+    if missing:
+        raise NotSaved(f"the mended file would lack {len(missing)} entries; it was not written")
+    labels = {key: state for key, state in old.reading.labels.items() if key in old.tree}
+    same = (
+        _readable(old) == new.tree.keys
+        and _parents(old) == _parents(new)
+        and old.leaf == new.leaf
+        and old.reading.title == new.reading.title
+        and all(new.reading.labels.get(key) == state for key, state in labels.items())
+        and _said(old) == _said(new)
+    )
+    if not same:
+        raise NotSaved("the mended file would read differently from the old one; it was not written")
+
+
+def _readable(transcript: Transcript) -> list[str]:
+    tree = transcript.tree
+    return [key for position, key in enumerate(tree.keys) if position not in tree.placeholders]
+
+
+def _parents(transcript: Transcript) -> list[str | None]:
+    tree = transcript.tree
+    return [
+        _key(transcript, _above(transcript, tree.parents[position]))
+        for position in range(len(tree))
+        if position not in tree.placeholders
+    ]
+
+
+def _said(transcript: Transcript) -> list[tuple[str, str]]:
+    """Who says what to a model at the leaf, by entry."""
+    leaf = ROOT if transcript.leaf is None else transcript.tree.position(transcript.leaf)
+    return [(item.entry, role_of(item.message)) for item in build_context(transcript, leaf).messages]
+
+
+def _above(transcript: Transcript, position: int) -> int:
+    """The entry itself if it can be read, else the nearest one above that can."""
+    tree = transcript.tree
+    while position in tree.placeholders:
+        position = tree.parents[position]
+    return position
+
+
+def _key(transcript: Transcript, position: int) -> str | None:
+    return None if position == ROOT else transcript.tree.keys[position]
+
+
+# -- what was guessed -------------------------------------------------------------------------------------
+
+
+def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, Any]:
+    """The fields that the line does not say as the tree has them."""
+    tree = transcript.tree
+    wanted = {
+        "id": tree.keys[position],
+        "parentId": _key(transcript, _above(transcript, tree.parents[position])),
+    }
+    said = skeleton.links(line)
+    fields = {name: value for name, value in wanted.items() if name not in said or said[name] != value}
+    if tree.types[position] in ("leaf", "compaction", "context_edit"):
+        fields |= _pointer(transcript, position)
+    return fields
+
+
+def _pointer(transcript: Transcript, position: int) -> dict[str, Any]:
+    """Where an entry that points at another one must point, if its own words lead nowhere or elsewhere."""
+    tree = transcript.tree
+    match transcript.entry(position):
+        case Leaf(target=str() as target):
+            found = transcript.reading.linker.holder(target)
+            if found is None:
+                found = tree.parents[position]
+                if found == ROOT:
+                    return {}
+            key = _key(transcript, _above(transcript, found))
+            return {} if key == target else {"targetId": key}
+        case Compaction(first_kept=str() as target):
+            chain = tree.chain(position)
+            start = holder_above(tree, target, chain, len(chain) - 1)
+            if start < 0:
+                return {}
+            kept = [place for place in chain[start:] if place not in tree.placeholders]
+            key = tree.keys[kept[0]]
+            return {} if key == target else {"firstKeptEntryId": key}
+        case ContextEdit(target=target) if f"{target}#2" in tree.positions:
+            chain = tree.chain(position)
+            holder = holder_above(tree, target, chain, len(chain) - 1)
+            key = target if holder < 0 else tree.keys[chain[holder]]
+            return {} if key == target else {"targetId": key}
+        case _:
+            return {}
+
+
+# -- what is set aside ------------------------------------------------------------------------------------
+
+
+def _asides(transcript: Transcript, content: bytes) -> Iterator[Aside]:
+    """Everything in the file that is neither the header nor an entry nor blank."""
+    reading, tree = transcript.reading, transcript.tree
+    reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
+    taken: list[tuple[int, int]] = [
+        reading.span(position) for position in range(len(tree)) if position not in tree.placeholders
+    ]
+    if reading.header is not None:
+        taken.append((reading.header_end - len(reading.header_line), len(reading.header_line)))
+    start, line = 0, 1
+    for offset, size in [*sorted(taken), (len(content), 0)]:
+        place = start
+        for piece in content[start:offset].split(b"\n"):
+            if piece.removeprefix(_BOM).strip():
+                yield Aside(line, place, piece, reasons.get(place, "not an entry"))
+            place += len(piece) + 1
+            line += 1
+        line -= 1  # the last piece goes on in the line of what was taken
+        start = offset + size
+
+
+def _made_header(transcript: Transcript, asides: list[Aside], key: str, spare_id: str) -> Header:
+    """A header from what is left of the old one, from the file's name, or from nothing."""
+    found: dict[str, str] = {}
+    for aside in asides:
+        if b'"session"' in aside.data[:200]:
+            for name, value in _HEADER_FIELD.findall(aside.data):
+                found.setdefault(name.decode(), jsontext.loads(value))
+    named = _NAME_ID.fullmatch(key)
+    times = [time for time in transcript.tree.times if time]
+    return Header(
+        version=3,
+        id=found.get("id") or _usable(named[1] if named else "") or spare_id,
+        timestamp=found.get("timestamp") or (times[0] if times else ""),
+        cwd=found.get("cwd", ""),
+        parent_session=found.get("parentSession"),
+    )
+
+
+def _usable(name: str) -> str | None:
+    try:
+        return check_session_id(name)
+    except ValueError:
+        return None

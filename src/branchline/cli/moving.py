@@ -1,0 +1,117 @@
+"""``branch``, ``reset`` and ``fork``: another place in a session, or another session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from branchline.cli.changes import described, position_fields, to_change
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output
+from branchline.cli.targets import entry_named, open_named
+
+if TYPE_CHECKING:
+    from branchline.session import Session
+
+__all__ = ["branch_command", "fork_command", "reset_command"]
+
+
+@command(
+    "branch",
+    examples="""
+    branchline branch @last 3f2a
+    branchline branch @last @leaf~2      two entries up; what is there stays in the tree
+    """,
+)
+@session_argument()
+@click.argument("entry")
+@directory_option
+def branch_command(out: Output, session: str, entry: str, directory: str | None) -> None:
+    """Move the leaf to ENTRY. Nothing is lost: the next message begins a branch there."""
+    with to_change(session, directory) as live:
+        before = live.leaf
+        live.branch(entry_named(live, entry))
+        _say_moved(out, "branch", live, before)
+
+
+@command("reset", examples="branchline reset @last && branchline append @last 'A fresh start'")
+@session_argument()
+@directory_option
+def reset_command(out: Output, session: str, directory: str | None) -> None:
+    """Move before the first entry. The next message begins a second conversation in the same session."""
+    with to_change(session, directory) as live:
+        before = live.leaf
+        live.reset()
+        _say_moved(out, "reset", live, before)
+
+
+def _say_moved(out: Output, command_name: str, session: Session, before: str | None) -> None:
+    if out.json:
+        out.result(command_name, {**position_fields(session), "before": before})
+    elif session.leaf == before:
+        out.line(f"{session.id} was there already: the leaf is {described(session, before)}")
+    else:
+        out.line(f"{session.id} moved from {before or 'the start'} to {described(session, session.leaf)}")
+
+
+@command(
+    "fork",
+    examples="""
+    branchline fork @last
+    branchline fork 01a1ddf5 3f2a --before      everything up to, but not with, that entry
+    branchline fork ~/.pi/agent/sessions/x/y.jsonl --tree --cwd .
+    """,
+)
+@session_argument()
+@click.argument("entry", required=False)
+@click.option("--before", is_flag=True, help="Leave ENTRY itself out.")
+@click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
+@click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False),
+    help="The working directory of the new session (default: as the old one).",
+)
+@directory_option
+def fork_command(
+    out: Output,
+    session: str,
+    entry: str | None,
+    before: bool,  # noqa: FBT001
+    whole: bool,  # noqa: FBT001
+    cwd: str | None,
+    directory: str | None,
+) -> None:
+    """Copy the path to ENTRY (default: the leaf) into a new session. The old one does not change."""
+    with open_named(session, directory) as live:
+        target = None if entry is None else entry_named(live, entry)
+        made = _kept(
+            live.fork(
+                target, position="before" if before else "at", scope="tree" if whole else "path", cwd=cwd
+            ),
+            live,
+        )
+        with made:
+            if out.json:
+                fields = {"parent": live.id, "parent_file": live.file, "entries": len(made), "cwd": made.cwd}
+                out.result("fork", {**position_fields(made), **fields})
+            else:
+                out.line(
+                    f"forked {live.id} into {made.id} with {len(made)} entries; "
+                    f"its leaf is {described(made, made.leaf)}"
+                )
+
+
+def _kept(made: Session, parent: Session) -> Session:
+    """The fork as a file that lists show: who forks on the command line will not see a draft again."""
+    from branchline.session import Session
+
+    if not made.is_draft:
+        return made
+    store, key, cwd = made.store, made.key, made.cwd
+    assert store is not None
+    with made:
+        if len(made):
+            store.publish(key).close()
+            return Session.from_store(store, key)
+    return Session.create(cwd, store=store, parent_session=parent.file or parent.id, persist="at_once")

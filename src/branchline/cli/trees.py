@@ -1,0 +1,130 @@
+"""``tree``: all branches of a session, drawn as pi draws them."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from branchline.cli.changes import position_fields
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output, Piece, Style, paint, remark
+from branchline.cli.targets import open_named
+from branchline.cli.words import count
+
+if TYPE_CHECKING:
+    from branchline.session import Session
+    from branchline.tree import Filter, Outline, OutlineRow
+
+__all__ = ["tree_command"]
+
+_FILTERS = ["default", "no-tools", "user-only", "labeled-only", "all"]
+_STYLES: dict[str | None, Style] = {"user": "cyan", "assistant": "plain", "toolResult": "dim"}
+_LONGEST_ID = 16
+
+
+@command(
+    "tree",
+    examples="""
+    branchline tree @last
+    branchline tree @last --ids --filter user-only
+    branchline tree @last --search "login test"
+    """,
+)
+@session_argument()
+@click.option(
+    "--filter", "kind", type=click.Choice(_FILTERS), default="default", help="Which entries to show."
+)
+@click.option("--search", metavar="WORDS", help="Only entries in which all these words occur.")
+@click.option("--ids", is_flag=True, help="Show the id of each entry.")
+@click.option("--all-times", is_flag=True, help="Show when each entry was written and each label set.")
+@directory_option
+def tree_command(
+    out: Output,
+    session: str,
+    kind: Filter,
+    search: str | None,
+    ids: bool,  # noqa: FBT001
+    all_times: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Draw the tree: • marks the path to the leaf, › the leaf itself."""
+    with open_named(session, directory) as live:
+        outline = _outline(live, kind, search)
+        if out.json:
+            out.result("tree", _fields(live, outline))
+            return
+        _draw(out, live, outline, ids=ids, times=all_times)
+        if not len(outline):
+            why = "no entry has these words" if search else "--filter all shows everything"
+            remark(f"nothing of {live.id} to show: {why}")
+        else:
+            shown = count(len(outline), "entry", "entries")
+            remark(f"{shown} of {len(live)} shown; the leaf is {live.leaf or 'before the first entry'}")
+
+
+def _outline(session: Session, kind: Filter, search: str | None) -> Outline:
+    if search is None:
+        return session.outline(kind)
+    from branchline.views.search import Search
+
+    found = Search(session.transcript, session.transcript.reading.labels).find(search)
+    return session.outline(kind, matches=None if found is None else found.__contains__)
+
+
+def _fields(session: Session, outline: Outline) -> dict[str, Any]:
+    from branchline.views.rows import RowTexts
+
+    texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
+    index, labels = session.index, session.labels
+    rows = [
+        {
+            "id": row.key,
+            "parent": index.parent(row.key),
+            "depth": row.level,
+            "connector": row.connector,
+            "last": row.last,
+            "active": row.active,
+            "type": index.types[row.position],
+            "role": index.roles[row.position],
+            "time": index.times[row.position],
+            "label": labels.get(row.key),
+            "text": texts(row.position),
+        }
+        for row in outline
+    ]
+    return {**position_fields(session), "filter": outline.filter, "rows": rows}
+
+
+def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: bool) -> None:
+    from branchline.views.outline import draw_row, indentation
+    from branchline.views.rows import RowTexts
+    from branchline.views.times import label_time
+
+    texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
+    index, labels = session.index, session.transcript.reading.labels
+    leaf = -1 if session.leaf is None else index.position(session.leaf)
+    now = datetime.now().astimezone()
+    widest = max((len(row.key) for row in outline), default=0) if ids else 0
+    for number, row in enumerate(outline):
+        pieces: list[Piece] = []
+        if ids:
+            pieces.append(paint("dim", f"{row.key:<{min(widest, _LONGEST_ID)}}  "))
+        if times:
+            pieces.append(paint("dim", f"{label_time(index.times[row.position], now):<14}  "))
+        pieces += [
+            paint("bold", "› " if row.position == leaf else "  "),
+            paint("dim", indentation(row, outline.gutters(number))),
+        ]
+        drawn = draw_row(row, texts(row.position), label=labels.get(row.key), now=now if times else None)
+        out.line(*pieces, paint(_style(session, row), drawn))
+
+
+def _style(session: Session, row: OutlineRow) -> Style:
+    if row.key in session.transcript.reading.labels:
+        return "yellow"
+    if row.position in session.index.placeholders:
+        return "red"
+    return _STYLES.get(session.index.roles[row.position], "dim")

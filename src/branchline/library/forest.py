@@ -1,0 +1,187 @@
+"""Sessions linked by their parents: which was forked from which, every session shown exactly once.
+
+A parent is named by a path or by an id, and both may mislead: the parent may be gone, lie elsewhere, share
+its id with others, or be a descendant. A parent that is not here makes a root; a ring is cut at its oldest
+session.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import overload
+
+import msgspec
+
+from branchline.library.records import SessionRow, latest_first
+from branchline.tree import ROOT, Linker, Tree
+
+__all__ = ["Forest", "ForestRow", "plant"]
+
+
+_SELF = "it names itself as its parent"
+_RING = "it is in a ring of sessions that name each other as parents; the ring is shown from here"
+
+
+class ForestRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A session in its place. ``note`` says what is odd about the place, if anything."""
+
+    row: SessionRow
+    depth: int
+    parent: str | None = None
+    """The key of the session that this one is shown under."""
+    children: int = 0
+    last: bool = True
+    """No sibling follows."""
+    active_ms: int = 0
+    """The latest activity in this session and those below it."""
+    note: str | None = None
+
+
+class Forest(Sequence[ForestRow]):
+    """The rows depth first; siblings, and roots, by the latest activity anywhere below them."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Iterable[ForestRow] = ()) -> None:
+        self._rows = tuple(rows)
+
+    @property
+    def roots(self) -> tuple[ForestRow, ...]:
+        return tuple(row for row in self._rows if row.depth == 0)
+
+    def children(self, key: str) -> tuple[ForestRow, ...]:
+        """The sessions that hang from this one."""
+        return tuple(row for row in self._rows if row.parent == key)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[ForestRow]:
+        return iter(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> ForestRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ForestRow, ...]: ...
+    def __getitem__(self, index: int | slice) -> ForestRow | tuple[ForestRow, ...]:
+        return self._rows[index]
+
+    def __repr__(self) -> str:
+        return f"<Forest of {len(self)} sessions, {len(self.roots)} roots>"
+
+
+def plant(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = os.path.normpath) -> Forest:
+    """The forest of these rows. ``resolve`` makes two spellings of one path the same."""
+    # Oldest first: of several sessions with one id the oldest is the parent that is meant, and the linker
+    # cuts a ring at the member that it saw first.
+    ordered = sorted(rows, key=lambda row: (row.created or "", row.active_ms, row.key))
+    parents, notes = _Parents(ordered, resolve).find()
+    tree = Tree()
+    linker = Linker(tree)
+    for number, parent in enumerate(parents):
+        linker.add(str(number), None if parent == ROOT else str(parent), type="session")
+    linker.settle()
+    for oddity in linker.oddities():
+        notes[oddity.position] = _SELF if oddity.kind == "self-parent" else _RING
+    return Forest(_rows(ordered, tree, notes))
+
+
+def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Iterator[ForestRow]:
+    children: dict[int, list[int]] = {}
+    for number, parent in enumerate(tree.parents):
+        children.setdefault(parent, []).append(number)
+    latest = _latest_below(ordered, tree.parents)
+
+    def shown_first(number: int) -> tuple[int, int, str]:
+        return (-latest[number], *latest_first(ordered[number]))
+
+    for group in children.values():
+        group.sort(key=shown_first, reverse=True)  # a stack gives back the last one first
+    waiting = [(number, 0) for number in children.get(ROOT, ())]
+    left = {parent: len(group) for parent, group in children.items()}
+    while waiting:
+        number, depth = waiting.pop()
+        parent = tree.parents[number]
+        left[parent] -= 1
+        below = children.get(number, ())
+        yield ForestRow(
+            row=ordered[number],
+            depth=depth,
+            parent=None if parent == ROOT else ordered[parent].key,
+            children=len(below),
+            last=left[parent] == 0,
+            active_ms=latest[number],
+            note=notes.get(number),
+        )
+        waiting += [(child, depth + 1) for child in below]
+
+
+def _latest_below(ordered: list[SessionRow], parents: list[int]) -> list[int]:
+    """The latest activity in each subtree: leaves hand theirs up, then those that have heard from all."""
+    latest = [row.active_ms for row in ordered]
+    waiting_for = [0] * len(ordered)
+    for parent in parents:
+        if parent != ROOT:
+            waiting_for[parent] += 1
+    ready = [number for number, count in enumerate(waiting_for) if count == 0]
+    while ready:
+        number = ready.pop()
+        parent = parents[number]
+        if parent != ROOT:
+            latest[parent] = max(latest[parent], latest[number])
+            waiting_for[parent] -= 1
+            if waiting_for[parent] == 0:
+                ready.append(parent)
+    return latest
+
+
+class _Parents:
+    """Finds the session that a row names as its parent."""
+
+    def __init__(self, ordered: list[SessionRow], resolve: Callable[[str], str]) -> None:
+        self._rows = ordered
+        self._resolve = resolve
+        self._ids: dict[str, int] = {}
+        self._paths: dict[str, int] = {}
+        self._keys: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+        for number, row in enumerate(ordered):
+            self._ids.setdefault(row.id, number)
+            self._counts[row.id] = self._counts.get(row.id, 0) + 1
+            self._keys.setdefault(row.key, number)
+            if row.path is not None:
+                self._paths.setdefault(row.path, number)
+                self._paths.setdefault(resolve(row.path), number)
+
+    def find(self) -> tuple[list[int], dict[int, str]]:
+        """The parent of each row by number, ROOT without one; and what is odd about some of them."""
+        parents: list[int] = []
+        notes: dict[int, str] = {}
+        for number, row in enumerate(self._rows):
+            parent = ROOT
+            if self._counts[row.id] > 1:
+                notes[number] = f"{self._counts[row.id]} sessions have the id {row.id}"
+            if row.parent_session:
+                found = self._named(row.parent_session)
+                if found is None:
+                    notes[number] = f"its parent {row.parent_session} is not here"
+                else:
+                    parent = found
+            parents.append(parent)
+        return parents, notes
+
+    def _named(self, name: str) -> int | None:
+        if (found := self._ids.get(name)) is not None or (found := self._paths.get(name)) is not None:
+            return found
+        if "/" not in name and "\\" not in name:
+            return self._keys.get(name.removesuffix(".jsonl"))
+        if (found := self._paths.get(self._resolve(name))) is not None:
+            return found
+        # The folder may have moved since; a file name with an id in it still tells which one is meant.
+        found = self._keys.get(name.replace("\\", "/").rpartition("/")[2].removesuffix(".jsonl"))
+        return (
+            found
+            if found is not None and self._rows[found].key.endswith("_" + self._rows[found].id)
+            else None
+        )

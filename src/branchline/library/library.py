@@ -1,0 +1,392 @@
+"""The collection: the sessions of one store, listed, found, opened, renamed, removed and brought back.
+
+A library is a handle without memory. It touches nothing until asked, every answer is a fresh look at the
+store, and nothing it does deletes: removing means the trash.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import ParamSpec, Self, TypeVar
+
+from branchline import places
+from branchline.clock import Clock, SystemClock
+from branchline.entries import SIDE, Header
+from branchline.errors import Ambiguous, SessionNotFound
+from branchline.formats import peek_header
+from branchline.library import turns
+from branchline.library.describing import describe
+from branchline.library.finding import choose
+from branchline.library.forest import Forest, plant
+from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
+from branchline.library.records import (
+    BranchNode,
+    Description,
+    Listing,
+    PriorTurn,
+    Pruned,
+    SessionRow,
+    latest_first,
+)
+from branchline.log import Durability
+from branchline.session import Session
+from branchline.stores import FilesStore, Hidden, Store, Stored, Trashed, check_key
+from branchline.tree import severity
+
+__all__ = ["Progress", "SessionLibrary"]
+
+Progress = Callable[[int, int, Sequence[SessionRow] | None], None]
+"""``progress(loaded, total, rows)``: after each file; now and then, and at the end, with the sorted rows."""
+
+_Path = str | os.PathLike[str]
+_SYSTEM_CLOCK = SystemClock()
+_ELSEWHERE = "another working directory"
+_NOWHERE = "no header, so its working directory is not known"
+_SETTINGS = SIDE | {"model_change", "thinking_level_change", "active_tools_change"}
+"""What a session may hold and still be called empty: nothing that anybody said."""
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class SessionLibrary:
+    """The sessions of one directory, or of any other store.
+
+    With a ``cwd``, only sessions of that working directory are listed and found: for directories that hold
+    the sessions of many projects.
+    """
+
+    def __init__(
+        self,
+        where: _Path | Store,
+        *,
+        cwd: _Path | None = None,
+        clock: Clock = _SYSTEM_CLOCK,
+        durability: Durability = "fsync",
+    ) -> None:
+        self.store: Store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
+        self.cwd = None if cwd is None else places.resolve_cwd(cwd)
+        self._clock = clock
+        self._durability: Durability = durability
+
+    @classmethod
+    def for_cwd(
+        cls, cwd: _Path | None = None, *, clock: Clock = _SYSTEM_CLOCK, durability: Durability = "fsync"
+    ) -> Self:
+        """The sessions of a working directory (default: this one) in our own layout."""
+        return cls(places.session_directory(cwd), clock=clock, durability=durability)
+
+    @classmethod
+    def everything(
+        cls, *, clock: Clock = _SYSTEM_CLOCK, durability: Durability = "fsync"
+    ) -> builtins.list[Self]:
+        """One library for every directory of our own layout, by name."""
+        root = places.sessions_root()
+        try:
+            with os.scandir(root) as listing:
+                names = sorted(
+                    item.name for item in listing if not item.name.startswith(".") and item.is_dir()
+                )
+        except FileNotFoundError:
+            return []
+        return [cls(os.path.join(root, name), clock=clock, durability=durability) for name in names]
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the directory, or the name of the store."""
+        return self.store.name
+
+    def __repr__(self) -> str:
+        scope = "" if self.cwd is None else f", cwd={self.cwd!r}"
+        return f"SessionLibrary({self.name!r}{scope})"
+
+    # -- looking --------------------------------------------------------------------------------------
+
+    def list(self, deep: bool = False, *, progress: Progress | None = None) -> Listing:  # noqa: FBT001, FBT002
+        """The sessions, newest first; with ``deep`` each file is read, newest first.
+
+        Shallow rows say what the directory says and are sorted by the files' times, deep rows by their last
+        activity. One unreadable file is a marked row. Drafts are not listed. An exception that ``progress``
+        raises ends the listing.
+        """
+        scan = self.store.scan()
+        if not deep and self.cwd is None:
+            rows = [shallow_row(stored) for stored in scan.found]
+            if progress is not None:
+                progress(len(rows), len(rows), rows)
+            return Listing(rows, scan.hidden)
+        look = self._deep if deep else self._header_only
+        rows, hidden = [], builtins.list(scan.hidden)
+        total, next_partial = len(scan.found), 1
+        for loaded, stored in enumerate(scan.found, 1):
+            row = look(stored)
+            if isinstance(row, Hidden):
+                hidden.append(row)
+            else:
+                rows.append(row)
+            if progress is not None and loaded < total:
+                # Every tenth at first, then ever more rarely: sorting must not cost more than reading.
+                partial = loaded >= next_partial
+                progress(loaded, total, sorted(rows, key=latest_first) if partial else None)
+                if partial:
+                    next_partial = loaded - loaded % 10 + max(10, loaded // 10)
+        rows.sort(key=latest_first)
+        if progress is not None:
+            progress(total, total, rows)
+        return Listing(rows, hidden)
+
+    def latest(self) -> SessionRow | None:
+        """The session whose file changed last; None when there is none. Reads headers only."""
+        for row in self._with_headers():
+            if row.problem is None:
+                return row
+        return None
+
+    def find(self, text: str) -> SessionRow:
+        """The session that a person means: by key, by id or its unique beginning, or by title.
+
+        Reads headers only, unless no id is like that. SessionNotFound, or Ambiguous with the candidates.
+        """
+        return choose(text, self._with_headers(), with_titles=lambda: self.list(deep=True), where=self.name)
+
+    def path_of(self, id: str) -> str | None:  # noqa: A002
+        """Where the file of this session lies; None when there is none."""
+        found = self._stored(id)
+        return None if found is None else found[0].path
+
+    def describe(self, id: str) -> Description:  # noqa: A002
+        """A session at a glance. SessionNotFound when there is none."""
+        stored, draft = self._require(id)
+        with self.store.snapshot(stored.key) as read:
+            return describe(stored, read_whole(read, stored.path or stored.key), draft=draft)
+
+    def forest(self) -> Forest:
+        """The sessions linked to the sessions they were forked from, depth first."""
+        return plant(self.list(deep=True), resolve=os.path.realpath)
+
+    def drafts(self) -> builtins.list[SessionRow]:
+        """Sessions whose first reply never came, newest first."""
+        rows = (self._deep(stored, draft=True) for stored in self.store.drafts())
+        return [row for row in rows if isinstance(row, SessionRow)]
+
+    # -- one session ----------------------------------------------------------------------------------
+
+    def open(self, id: str) -> Session | None:  # noqa: A002
+        """A live session, by key or by session id; None when there is none. Drafts open too."""
+        found = self._stored(id)
+        if found is None:
+            return None
+        try:
+            return Session.from_store(
+                self.store, found[0].key, durability=self._durability, clock=self._clock
+            )
+        except (SessionNotFound, FileNotFoundError):
+            return None  # removed in this moment
+
+    def rename(self, id: str, title: str) -> None:  # noqa: A002
+        """Give a session a title; an empty one takes it away. SessionNotFound when there is none."""
+        stored, _draft = self._require(id)
+        with Session.from_store(
+            self.store, stored.key, durability=self._durability, clock=self._clock
+        ) as session:
+            session.set_title(title)
+
+    def rename_file(self, id: str, new_id: str) -> str:  # noqa: A002
+        """Give a session's file another name and return the new path (the key, where there are no files).
+
+        ValueError when there is no such session, or when the new name is taken. Whoever is appending to the
+        session goes on doing so.
+        """
+        check_key(new_id)
+        found = self._stored(id)
+        try:
+            renamed = self.store.rename(id if found is None else found[0].key, new_id)
+        except (SessionNotFound, FileExistsError) as problem:
+            raise ValueError(str(problem)) from problem
+        return renamed.path or renamed.key
+
+    def remove(self, id: str) -> bool:  # noqa: A002
+        """Move a session (or a draft) to the trash; False when there is none."""
+        found = self._stored(id)
+        if found is None:
+            return False
+        stored, draft = found
+        return self.store.remove(stored.key, draft=draft) is not None
+
+    def trash(self) -> builtins.list[Trashed]:
+        """What was removed, last removed first."""
+        return self.store.trashed()
+
+    def restore(self, token_or_id: str | None = None) -> str:
+        """Bring a session back from the trash and return its key: the last removed one, or the one named.
+
+        SessionNotFound when it is not in the trash, FileExistsError when its name is taken again.
+        """
+        for item in self.store.trashed():
+            row = shallow_row(Stored(item.key, item.size, item.removed))
+            if token_or_id is None or token_or_id in (item.token, item.key, row.id):
+                return self.store.restore(item.token).key
+        what = "nothing" if token_or_id is None else f"no {token_or_id!r}"
+        raise SessionNotFound(f"there is {what} in the trash of {self.name}")
+
+    # -- tidying --------------------------------------------------------------------------------------
+
+    def prune(self, *, dry_run: bool = True) -> builtins.list[Pruned]:
+        """Sessions and drafts in which nobody said anything; without ``dry_run`` they go to the trash.
+
+        Never a damaged one, and never one that somebody is known to have open.
+        """
+        found = [row for stored in self.store.scan().found if (row := self._if_empty(stored)) is not None]
+        found += [
+            row for stored in self.store.drafts() if (row := self._if_empty(stored, draft=True)) is not None
+        ]
+        used = self.store.in_use([row.key for row in found])
+        found = [row for row in found if row.key not in used]
+        if dry_run:
+            return [Pruned(row=row, removed=False) for row in found]
+        pruned = []
+        for row in found:
+            trashed = self.store.remove(row.key, draft=row.draft)
+            if trashed is not None:
+                pruned.append(Pruned(row=row, removed=True, token=trashed.token))
+        return pruned
+
+    # -- inside a session -----------------------------------------------------------------------------
+
+    def tree(self, session: Session) -> builtins.list[BranchNode]:
+        """Every entry of every root, depth first, with what it says on one line."""
+        return builtins.list(turns.branch_nodes(session))
+
+    def prior_turns(self, session: Session) -> builtins.list[PriorTurn]:
+        """What the person said on the active path, oldest first."""
+        return builtins.list(turns.prior_turns(session))
+
+    # -- the same without blocking an event loop ------------------------------------------------------
+
+    async def alist(self, deep: bool = False, *, progress: Progress | None = None) -> Listing:  # noqa: FBT001, FBT002
+        """As :meth:`list`; ``progress`` is called in a worker thread."""
+        return await _in_thread(self.list, deep, progress=progress)
+
+    async def alatest(self) -> SessionRow | None:
+        return await _in_thread(self.latest)
+
+    async def afind(self, text: str) -> SessionRow:
+        return await _in_thread(self.find, text)
+
+    async def adescribe(self, id: str) -> Description:  # noqa: A002
+        return await _in_thread(self.describe, id)
+
+    async def aforest(self) -> Forest:
+        return await _in_thread(self.forest)
+
+    async def adrafts(self) -> builtins.list[SessionRow]:
+        return await _in_thread(self.drafts)
+
+    async def aopen(self, id: str) -> Session | None:  # noqa: A002
+        return await _in_thread(self.open, id)
+
+    async def arename(self, id: str, title: str) -> None:  # noqa: A002
+        await _in_thread(self.rename, id, title)
+
+    async def arename_file(self, id: str, new_id: str) -> str:  # noqa: A002
+        return await _in_thread(self.rename_file, id, new_id)
+
+    async def aremove(self, id: str) -> bool:  # noqa: A002
+        return await _in_thread(self.remove, id)
+
+    async def atrash(self) -> builtins.list[Trashed]:
+        return await _in_thread(self.trash)
+
+    async def arestore(self, token_or_id: str | None = None) -> str:
+        return await _in_thread(self.restore, token_or_id)
+
+    async def aprune(self, *, dry_run: bool = True) -> builtins.list[Pruned]:
+        return await _in_thread(self.prune, dry_run=dry_run)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _deep(self, stored: Stored, *, draft: bool = False) -> SessionRow | Hidden:
+        try:
+            with self.store.snapshot(stored.key) as read:
+                if self.cwd is not None and (reason := self._elsewhere(peek_header(read))) is not None:
+                    return Hidden(stored.key, reason)
+                return deep_row(stored, read_whole(read, stored.path or stored.key), draft=draft)
+        except Exception as problem:  # noqa: BLE001  one file, whatever is in it, is never the end of a list
+            return problem_row(stored, problem, draft=draft)
+
+    def _header_only(self, stored: Stored) -> SessionRow | Hidden:
+        try:
+            with self.store.snapshot(stored.key) as read:
+                header = peek_header(read)
+        except Exception as problem:  # noqa: BLE001  as above
+            return problem_row(stored, problem)
+        if self.cwd is not None and (reason := self._elsewhere(header)) is not None:
+            return Hidden(stored.key, reason)
+        return shallow_row(stored) if header is None else header_row(stored, header)
+
+    def _elsewhere(self, header: Header | None) -> str | None:
+        if header is None or not header.cwd:
+            return _NOWHERE
+        return None if places.resolve_cwd(header.cwd) == self.cwd else _ELSEWHERE
+
+    def _with_headers(self) -> Iterator[SessionRow]:
+        """The listed sessions, newest file first, with what their headers say."""
+        for stored in self.store.scan().found:
+            row = self._header_only(stored)
+            if isinstance(row, SessionRow):
+                yield row
+
+    def _stored(self, id: str) -> tuple[Stored, bool] | None:  # noqa: A002
+        """The log of this key or session id, and whether it is a draft. InvalidId when it can be neither."""
+        if (found := self.store.stat(check_key(id))) is not None:
+            return found, False
+        drafts = self.store.drafts()
+        for draft in drafts:
+            if draft.key == id:
+                return draft, True
+        logs = [(stored, False) for stored in self.store.scan().found] + [(draft, True) for draft in drafts]
+        # Most file names tell the id, so that most headers need not be read.
+        named = [item for item in logs if shallow_row(item[0]).id == id]
+        matching = [item for item in named if self._id_of(item[0]) == id]
+        if not matching:
+            matching = [item for item in logs if item not in named and self._id_of(item[0]) == id]
+        if len(matching) > 1:
+            keys = ", ".join(stored.key for stored, _draft in matching[:5])
+            raise Ambiguous(
+                f"{len(matching)} sessions in {self.name} have the id {id}: {keys}; use one of these"
+            )
+        return matching[0] if matching else None
+
+    def _id_of(self, stored: Stored) -> str:
+        row = self._header_only(stored)
+        return row.id if isinstance(row, SessionRow) else ""
+
+    def _require(self, id: str) -> tuple[Stored, bool]:  # noqa: A002
+        found = self._stored(id)
+        if found is None:
+            raise SessionNotFound(f"there is no session {id!r} in {self.name}")
+        return found
+
+    def _if_empty(self, stored: Stored, *, draft: bool = False) -> SessionRow | None:
+        """The row of a session in which nobody said anything; None for any other, and for damaged ones."""
+        try:
+            with self.store.snapshot(stored.key) as read:
+                transcript = read_whole(read, stored.path or stored.key)
+                reading = transcript.reading
+                if (
+                    reading.header is None
+                    or (self.cwd is not None and self._elsewhere(reading.header) is not None)
+                    or not _SETTINGS.issuperset(transcript.tree.types)
+                    or any(severity(finding.kind) != "note" for finding in reading.findings)
+                ):
+                    return None
+                return deep_row(stored, transcript, draft=draft)
+        except Exception:  # noqa: BLE001  what cannot be read is damaged, and damaged ones are kept
+            return None
+
+
+async def _in_thread(function: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
+    import asyncio  # noqa: PLC0415  who never waits should not pay for it
+
+    return await asyncio.to_thread(function, *arguments, **options)

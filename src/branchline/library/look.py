@@ -1,0 +1,161 @@
+"""One look at a stored log: as much as a row needs and no more.
+
+Three depths: the directory alone, the header, the whole file. The whole file is read once, in file order, and
+of its payloads only those that a row shows are decoded. Nothing here writes, locks or caches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from branchline.context import milliseconds
+from branchline.context.selection import model_of
+from branchline.entries import Header, MessageEntry, message_text
+from branchline.errors import BranchlineError, NotASession
+from branchline.formats import Transcript, detect
+from branchline.library.records import SessionRow
+from branchline.log.system import explain
+from branchline.stores import Read, Stored
+
+__all__ = ["deep_row", "first_words", "header_row", "one_line", "problem_row", "read_whole", "shallow_row"]
+
+_NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
+_HEAD = 1 << 16
+_AT_ONCE = 1 << 18
+"""Files up to this size are read by one call and looked at in memory."""
+_PREVIEW = 200
+_COUNTED = frozenset({"user", "assistant", "toolResult"})
+_SPEAKERS = frozenset({"user", "assistant"})
+
+
+def one_line(text: str, length: int = _PREVIEW) -> str:
+    """The beginning of a text with every run of white space as one blank."""
+    words = " ".join(text.lstrip()[: 4 * length].split())
+    return words if len(words) <= length else words[: length - 1] + "…"
+
+
+def shallow_row(stored: Stored, *, draft: bool = False) -> SessionRow:
+    """What the directory tells."""
+    key = stored.key
+    named = _NAME.fullmatch(key)
+    return SessionRow(
+        key=key,
+        id=key if named is None else named[1],
+        path=stored.path,
+        size=stored.size,
+        modified_ms=round(stored.modified * 1000),
+        draft=draft,
+    )
+
+
+def header_row(stored: Stored, header: Header) -> SessionRow:
+    """What the directory and the header tell."""
+    return SessionRow(
+        key=stored.key,
+        id=header.id,
+        path=stored.path,
+        size=stored.size,
+        modified_ms=round(stored.modified * 1000),
+        cwd=header.cwd,
+        created=header.timestamp or None,
+        parent_session=header.parent_session,
+        version=header.version,
+    )
+
+
+def problem_row(stored: Stored, problem: Exception, *, draft: bool = False) -> SessionRow:
+    """A row for a file that cannot be read as a session."""
+    row = shallow_row(stored, draft=draft)
+    return SessionRow(
+        key=row.key,
+        id=row.id,
+        path=row.path,
+        size=row.size,
+        modified_ms=row.modified_ms,
+        draft=draft,
+        problem=_reason(problem),
+    )
+
+
+def read_whole(read: Read, name: str) -> Transcript:
+    """The session in a log. NotASession when nothing in it is one."""
+    start = read(0, _AT_ONCE)
+    if len(start) < _AT_ONCE:
+
+        def read(offset: int, size: int) -> bytes:
+            return start[offset : offset + size]
+
+    transcript = Transcript(detect(start[:_HEAD], name), read, name)
+    if transcript.reading.header is None and not len(transcript.tree):
+        raise NotASession(f"{name} is not a session: {transcript.reading.read_only}")
+    return transcript
+
+
+def deep_row(stored: Stored, transcript: Transcript, *, draft: bool = False) -> SessionRow:
+    """What the whole file tells."""
+    reading, tree = transcript.reading, transcript.tree
+    header = reading.header
+    path = tree.chain(reading.leaf)
+    model = model_of(transcript, path)
+    types, roles = tree.types, tree.roles
+    modified = round(stored.modified * 1000)
+    return SessionRow(
+        key=stored.key,
+        id=shallow_row(stored).id if header is None else header.id,
+        path=stored.path,
+        size=stored.size,
+        modified_ms=modified,
+        draft=draft,
+        cwd=None if header is None else header.cwd,
+        title=reading.title,
+        created=None if header is None else header.timestamp or None,
+        last_activity_ms=_last_activity(transcript, modified),
+        messages=sum(roles[place] in _COUNTED and types[place] == "message" for place in path),
+        total_messages=types.count("message"),
+        first_prompt=first_words(transcript),
+        parent_session=None if header is None else header.parent_session,
+        format=reading.format,
+        version=reading.version if header is None else header.version,
+        provider=None if model is None else model.provider,
+        model=None if model is None else model.id,
+        findings=len(reading.findings),
+    )
+
+
+def first_words(transcript: Transcript) -> str | None:
+    """The first prompt with words on one line; in a fork, the first of its own if it has one."""
+    start = transcript.reading.inherited
+    size = len(transcript.tree)
+    for positions in (range(start, size), range(start)):
+        for text in _prompts(transcript, positions):
+            if words := one_line(text):
+                return words
+    return None
+
+
+def _prompts(transcript: Transcript, positions: range) -> Iterator[str]:
+    types, roles = transcript.tree.types, transcript.tree.roles
+    for position in positions:
+        if roles[position] == "user" and types[position] == "message":
+            entry = transcript.entry(position)
+            if isinstance(entry, MessageEntry):
+                yield message_text(entry.message, " ")
+
+
+def _last_activity(transcript: Transcript, modified: int) -> int:
+    reading, tree = transcript.reading, transcript.tree
+    if reading.last_message_time is not None:
+        return round(reading.last_message_time)
+    times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in _SPEAKERS]
+    if reading.header is not None:
+        times = times or [reading.header.timestamp]
+    return max(filter(None, map(milliseconds, times)), default=modified)
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, OSError):
+        return explain(problem)
+    if isinstance(problem, BranchlineError):
+        return str(problem)
+    return f"{type(problem).__name__}: {problem}"

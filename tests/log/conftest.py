@@ -1,0 +1,15 @@
+import tempfile
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def quick_path(tmp_path):
+    """A directory for very many small files: in memory where the system has such a place."""
+    shared = Path("/dev/shm")
+    try:
+        with tempfile.TemporaryDirectory(dir=shared) as directory:
+            yield Path(directory)
+    except OSError:
+        yield tmp_path

@@ -1,0 +1,151 @@
+"""The tree as it is drawn: equal to what the real program draws, for every sample and filter."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from branchline.formats import LabelState
+from branchline.tree import FILTERS, ROOT, Outline, Tree
+from branchline.views.outline import counter, draw, window
+from branchline.views.rows import RowTexts
+from branchline.views.text import safe, width
+from support import CORPUS, load, transcript
+
+PI = CORPUS / "pi"
+VIEWS = sorted(PI.glob("*/views-pi-1.5.0/*.json"))
+LEAF_ENTRY = "leaf-ours"
+CASES = [
+    pytest.param(path, kind, id=f"{path.stem}-{kind}")
+    for path in VIEWS
+    for kind in FILTERS
+    if not (path.stem == LEAF_ENTRY and kind in ("default", "no-tools"))  # pi shows it as an empty row
+]
+
+
+def drawn(source, leaf: int, kind: str, **options) -> list[str]:
+    labels = source.reading.labels
+    outline = Outline(source.tree, leaf, filter=kind, labels=labels)
+    cursor = outline.nearest(leaf)
+    return [
+        *draw(outline, RowTexts(source), cursor=cursor, labels=labels, **options),
+        counter(outline, cursor),
+    ]
+
+
+@pytest.mark.parity("OMP-11")
+@pytest.mark.parametrize(("path", "kind"), CASES)
+def test_rows_are_drawn_as_pi_draws_them(path, kind):
+    """The one difference is ours: a ``leaf`` entry is no row but in the filter ``all``."""
+    source = transcript(path.parent.parent / f"{path.stem}.jsonl")
+    # pi stands on the last line; we stand where a leaf entry points
+    leaf = len(source.tree) - 1 if path.stem == LEAF_ENTRY else source.reading.leaf
+
+    rows = drawn(source, leaf, kind)
+
+    assert rows == [safe(row) for row in load(path)["tree"][kind]]
+
+
+def test_there_are_eighty_samples():
+    assert len(VIEWS) == 80
+
+
+def test_a_leaf_entry_is_hidden_and_the_cursor_stands_where_it_points():
+    source = transcript(PI / "edge" / f"{LEAF_ENTRY}.jsonl")
+
+    assert drawn(source, source.reading.leaf, "default") == [
+        "  • user: first question",
+        "› • assistant: first answer",
+        "  user: second question",
+        "  assistant: second answer",
+        "  (2/4)",
+    ]
+
+
+# -- details that the samples do not show -----------------------------------------------------------------
+
+
+@pytest.fixture
+def tree() -> Tree:
+    tree = Tree()
+    for key, parent in (("a", ROOT), ("b", 0), ("c", 1), ("d", 1), ("e", 3)):
+        tree.add(key, parent, type="message", role="user", time="2026-01-01T00:00:00.000Z")
+    return tree
+
+
+def text_of(tree: Tree):
+    return lambda position: f"user: {tree.keys[position]}"
+
+
+def test_folded_rows_have_their_mark_in_the_connector_and_roots_before_the_text(tree):
+    outline = Outline(tree, 4)
+
+    assert draw(outline.with_folds({3}), text_of(tree)) == [
+        "  • user: a",
+        "  • user: b",
+        "  ├⊞ • user: d",
+        "  └─ user: c",
+    ]
+    assert draw(outline.with_folds({0}), text_of(tree), cursor=0) == ["› ⊞ • user: a"]
+
+
+def test_labels_stand_before_the_text_with_their_time_when_asked_for(tree):
+    labels = {"a": LabelState("start", "2026-01-01T10:20:00.000Z"), "c": LabelState("odd", "never")}
+    now = datetime(2026, 1, 3, tzinfo=UTC)
+    outline = Outline(tree, 2, labels=labels)
+
+    assert draw(outline, text_of(tree), labels=labels)[0] == "  • [start] user: a"
+    timed = draw(outline, text_of(tree), labels=labels, now=now)
+    assert (timed[0], timed[2]) == ("  • [start] 1/1 10:20 user: a", "  ├─ • [odd] user: c")
+
+
+def test_nothing_hostile_reaches_the_terminal(tree):
+    labels = {"a": LabelState("\x1b[2J", "")}
+
+    lines = draw(Outline(tree, 2), lambda _: "user: \x1b]0;x\x07\r\n\u202e", labels=labels)
+
+    assert lines[0] == "  • [␛[2J] user: ␛]0;x␇ ‹U+202E›"
+
+
+def test_only_the_rows_that_are_asked_for_are_read(tree):
+    read = []
+
+    draw(Outline(tree, 4), lambda position: read.append(position) or "", rows=range(1, 3))
+
+    assert read == [1, 3]
+
+
+def test_a_deep_row_under_the_cursor_is_moved_left_until_it_can_be_read():
+    tree = Tree()
+    tree.add("root", ROOT, type="message", role="user")
+    for number in range(60):
+        tree.add(
+            f"left {number}", tree.positions["root" if number == 0 else f"left {number - 1}"], type="message"
+        )
+        tree.add(f"right {number}", tree.parents[-1], type="message")
+    leaf = tree.positions["left 59"]
+    outline = Outline(tree, leaf)
+    cursor = outline.index_of(leaf)
+
+    lines = draw(outline, lambda position: f"user: {tree.keys[position]}", cursor=cursor, columns=60)
+
+    assert outline[cursor].level > 50
+    assert lines[cursor].startswith("› ")
+    assert lines[cursor].endswith("• user: left 59")
+    assert all(width(line) <= 60 for line in lines)
+    assert lines[0] == "  • user: root"
+
+
+@pytest.mark.parametrize(
+    ("total", "cursor", "rows"),
+    [
+        (3, 0, range(3)),
+        (100, 0, range(10)),
+        (100, 50, range(45, 55)),
+        (100, 99, range(90, 100)),
+        (0, -1, range(0)),
+    ],
+)
+def test_the_row_under_the_cursor_stands_in_the_middle_of_the_list(total, cursor, rows):
+    assert window(total, cursor, 10) == rows
