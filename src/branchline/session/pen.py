@@ -42,7 +42,7 @@ class Pen:
         self.store = store
         self.draft = draft
         self.torn: list[Torn] = []
-        self._durability = durability
+        self.durability: Durability = durability
         self._log = log
         if log is None:
             assert header is not None
@@ -92,6 +92,8 @@ class Pen:
         if self._log is None:
             self.begin(self.format.encode(make(), self.transcript.reading))
             return list(self.transcript.tree.keys)
+        if self.draft:
+            self._follow()
         if self.transcript.reading.version < self.transcript.reading.current_version:
             self._upgrade()
         with self._log.exclusive() as writer:
@@ -104,28 +106,27 @@ class Pen:
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
-        if offset == self.transcript.reading.consumed and not self.transcript.reading.unterminated:
-            self.transcript.take(data)
-        else:
-            self.transcript.catch_up()
-        return self._keys_from(offset)
-
-    def _keys_from(self, offset: int) -> list[str]:
-        """The entries whose lines begin at this offset or later."""
-        reading, keys = self.transcript.reading, []
-        position = len(reading.tree) - 1
-        while position >= 0 and reading.span(position).offset >= offset:
-            keys.append(reading.tree.keys[position])
-            position -= 1
-        return keys[::-1]
+            # Still under the lock, so that no other thread can take the same lines in a second time.
+            if offset == self.transcript.reading.consumed and not self.transcript.reading.unterminated:
+                self.transcript.take(data)
+            else:
+                self.transcript.catch_up()
+        return self._keys_between(offset, offset + len(data))
 
     def publish(self) -> None:
-        """Turn a draft into a session that listings show."""
-        if not self.draft or self._log is None:
+        """Turn a draft into a session that listings show; what is not written yet will be one at once.
+
+        After a failure it is the draft that it was.
+        """
+        if self.draft and self._log is not None:
+            self._follow()
+        if not self.draft:
             return
-        assert self.store is not None
-        self._log.close()
-        self._use(self.store.publish(self.key, durability=self._durability))
+        if self._log is not None:
+            assert self.store is not None
+            published = self.store.publish(self.key, durability=self.durability)
+            self._let_go()
+            self._use(published)
         self.draft = False
 
     def close(self, *, keep_draft: bool) -> None:
@@ -147,11 +148,37 @@ class Pen:
         """Write the header and these lines, which must be whole, as the first of a new session."""
         assert self.store is not None
         log = self.store.create(
-            self.key, self._unwritten + data, draft=self.draft, durability=self._durability
+            self.key, self._unwritten + data, draft=self.draft, durability=self.durability
         )
         self._log = log
         self.transcript.continue_from(log.read, log.name)
         self.transcript.take(data)
+
+    def _keys_between(self, start: int, end: int) -> list[str]:
+        """The entries whose lines begin in this part of the log; somebody else's may follow already."""
+        reading, keys = self.transcript.reading, []
+        position = len(reading.tree) - 1
+        while position >= 0 and (offset := reading.span(position).offset) >= start:
+            if offset < end:
+                keys.append(reading.tree.keys[position])
+            position -= 1
+        return keys[::-1]
+
+    def _follow(self) -> None:
+        """Go on with the session that somebody else has made of this draft.
+
+        Its lock lies beside the session; who kept the lock of the draft would write beside the others.
+        """
+        assert self.store is not None
+        if self.store.stat(self.key) is not None:
+            opened = self.store.open(self.key, durability=self.durability)
+            self._let_go()
+            self._use(opened)
+            self.draft = False
+
+    def _let_go(self) -> None:
+        if self._log is not None:
+            self._log.close()
 
     def _use(self, log: Log) -> None:
         self._log = log
@@ -174,7 +201,7 @@ class Pen:
 
                 replace_file(log.path, lines, backup=True, check=complete)
             log.close()
-            self._use(FileLog(log.path, durability=self._durability))
+            self._use(FileLog(log.path, durability=self.durability))
         elif log is not None:
             self._use(MemoryLog(b"".join(upgraded_lines(self.transcript)), log.name))
         self.transcript.read_again()

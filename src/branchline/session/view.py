@@ -132,8 +132,11 @@ class SessionView:
         return [Node(self, key) for key in self.index.roots()]
 
     def children(self, entry_id: str | None) -> list[str]:
-        """What hangs from an entry, oldest first; of None: the roots."""
-        return self.index.children(entry_id)
+        """What continues the conversation after an entry, oldest first; of None: how it begins.
+
+        Side records are passed through; ``index.children`` has them.
+        """
+        return self.index.conversation_children(entry_id)
 
     @property
     def labels(self) -> dict[str, str]:

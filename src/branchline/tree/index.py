@@ -138,6 +138,18 @@ class Tree:
         found = self.root_positions() if key is None else self.child_positions(self.position(key))
         return [self.keys[position] for position in found]
 
+    def conversation_children(self, key: str | None) -> list[str]:
+        """The nearest conversation entries below this one (or of the file, for None), oldest first."""
+        found: list[int] = []
+        waiting = self.root_positions() if key is None else self.child_positions(self.position(key))
+        while waiting:
+            position = waiting.pop()
+            if self.types[position] in SIDE:
+                waiting += self.child_positions(position)
+            else:
+                found.append(position)
+        return [self.keys[position] for position in self.oldest_first(sorted(found))]
+
     def roots(self) -> list[str]:
         return self.children(None)
 
