@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -65,9 +66,8 @@ def full(directory: str, kind: str):
             number += 1
         except NotSaved as problem:
             said.append(str(problem))
-        # As much as fits: then not even one more byte of anything else.
     assert _read(path) == before, "a failed append has left something"
-    _fill(os.path.join(mount, "rest"))
+    _fill(os.path.join(mount, "rest"))  # a shorter record might still have fitted; now nothing does
 
     with open(path, "r+b") as file:
         file.truncate(len(before) - 7)  # and now a torn tail, for whose copy there is no room either
@@ -123,7 +123,7 @@ def power(directory: str, kind: str, durability: str, rounds: str):
     """Cut the power under a writer, many times; after each look for what it had acknowledged."""
     image, mount = os.path.join(directory, "image"), os.path.join(directory, "mount")
     os.mkdir(mount)
-    make_disk(image, kind, 320 if kind == "xfs" else 32)
+    make_disk(image, kind, 320 if kind == "xfs" else 64)
     chance = random.Random(kind + durability)
     result = {"acknowledged": 0, "lost": 0, "torn": 0, "rounds": int(rounds)}
     for number in range(int(rounds)):
@@ -154,11 +154,14 @@ def _until_the_cut(mount: str, path: str, durability: str, chance: random.Random
     thread.start()
     time.sleep(chance.random() * 0.05)
     descriptor = os.open(mount, os.O_RDONLY)
+    # The call is not as sudden as a power cut: a sync that is under way meanwhile can return without an error,
+    # although its record is lost. With real power nobody would be left to hear of it.
+    acknowledged = len(lines)
     fcntl.ioctl(descriptor, GOING_DOWN, struct.pack("I", WITHOUT_LOG_FLUSH))
     os.close(descriptor)
     thread.join()
     log.close()
-    return lines
+    return lines[:acknowledged]
 
 
 def _look(path: str, acknowledged: list[bytes], result: dict[str, int]):
@@ -173,6 +176,7 @@ def _look(path: str, acknowledged: list[bytes], result: dict[str, int]):
                 offset = writer.append(line_of(number, 50))
                 result["torn"] += writer.torn is not None
             assert log.read(offset, 1000) == line_of(number, 50)
+    shutil.rmtree(os.path.dirname(path))
 
 
 if __name__ == "__main__":

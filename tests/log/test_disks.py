@@ -64,9 +64,9 @@ def test_a_limit_for_the_size_of_files_is_reported_and_nothing_half_written_stay
 def test_an_acknowledged_record_survives_a_power_cut(tmp_path, kind):
     require_tool(kind)
 
-    result = in_private_mounts("power", tmp_path, kind, "fsync", 40)
+    result = in_private_mounts("power", tmp_path, kind, "fsync", 60)
 
-    assert result["acknowledged"] > 40
+    assert result["acknowledged"] > 60
     assert result["lost"] == 0
 
 

@@ -17,6 +17,12 @@ from branchline.cli.words import count
 __all__ = ["check_command"]
 
 _SUFFIX = ".jsonl"
+_STATES: dict[str, tuple[str, Style]] = {
+    "clean": ("fine", "green"),
+    "notes": ("fine", "green"),
+    "odd": ("odd", "yellow"),
+    "damaged": ("damaged", "red"),
+}
 _STYLES: dict[str, Style] = {"damage": "red", "warning": "yellow", "note": "dim"}
 
 
@@ -36,14 +42,14 @@ def check_command(out: Output, sessions: tuple[str, ...], directory: str | None)
     Exits with 1 when something is damaged or odd, with 0 when there is nothing but notes.
     """
     reports = [examine(path) for path in _files(sessions, directory)]
-    bad = sum(report.status == "damaged" for report in reports)
+    bad = sum(report.status in ("odd", "damaged") for report in reports)
     if out.json:
-        out.result("check", {"files": [_fields(report) for report in reports], "damaged": bad})
+        out.result("check", {"files": [_fields(report) for report in reports], "bad": bad})
     else:
         for report in reports:
             _print(out, report)
         remark(
-            f"{count(len(reports), 'file')} checked, {bad or 'none'} damaged"
+            f"{count(len(reports), 'file')} checked, {bad or 'none'} of them damaged or odd"
             if reports
             else "there is nothing to check here; name a file, or a directory with --dir"
         )
@@ -104,9 +110,8 @@ def _fields(report: FileReport) -> dict[str, Any]:
 def _print(out: Output, report: FileReport) -> None:
     from branchline.tree import severity
 
-    state: Style = "red" if report.status == "damaged" else "green"
-    words = "fine" if report.status != "damaged" else report.problem or "damaged"
-    out.line(report.path, ": ", paint(state, words))
+    words, style = _STATES[report.status]
+    out.line(report.path, ": ", paint(style, report.problem or words))
     places = [f"line {finding.line}, byte {finding.offset}" for finding in report.findings]
     room = max(map(len, places), default=0)
     for place, finding in zip(places, report.findings, strict=True):

@@ -8,16 +8,17 @@ from branchline.errors import BranchlineError
 
 if TYPE_CHECKING:
     from branchline.formats import Transcript
+    from branchline.log import FileLog
     from branchline.tree import Finding
 
-__all__ = ["FileReport", "deep_findings", "examine", "read_anything"]
+__all__ = ["FileReport", "deep_findings", "examine", "read_anything", "transcript_of"]
 
 
 class FileReport(NamedTuple):
     """What a look at one file gave; ``problem`` says why it could not be read as a session at all."""
 
     path: str
-    status: Literal["clean", "notes", "damaged"]
+    status: Literal["clean", "notes", "odd", "damaged"]
     findings: list[Finding]
     problem: str | None = None
     id: str | None = None
@@ -40,10 +41,10 @@ def examine(path: str) -> FileReport:
     header = reading.header
     if header is None and not len(reading.tree):
         return FileReport(path, "damaged", findings, f"not a session: {reading.read_only}")
-    bad = any(severity(finding.kind) != "note" for finding in findings)
+    worst = {severity(finding.kind) for finding in findings}
     return FileReport(
         path,
-        "damaged" if bad else "notes" if findings else "clean",
+        "damaged" if "damage" in worst else "odd" if "warning" in worst else "notes" if worst else "clean",
         findings,
         id=None if header is None else header.id,
         format=reading.format,
@@ -54,17 +55,23 @@ def examine(path: str) -> FileReport:
 
 def read_anything(path: str) -> tuple[Transcript, list[Finding]]:
     """A reading of a file whatever it holds, and its findings. NotASession for what is no regular file."""
-    from branchline.errors import NotASession
-    from branchline.formats import PI, Transcript, detect
     from branchline.log import FileLog
 
     with FileLog(path) as log:
-        try:
-            format_ = detect(log.read(0, 1 << 16), path)
-        except NotASession:
-            format_ = PI
-        transcript = Transcript(format_, log.read, path)
+        transcript = transcript_of(log, path)
         return transcript, deep_findings(transcript)
+
+
+def transcript_of(log: FileLog, path: str) -> Transcript:
+    """A reading of a log whatever it holds; what no format knows is read as if it were ours."""
+    from branchline.errors import NotASession
+    from branchline.formats import PI, Transcript, detect
+
+    try:
+        format_ = detect(log.read(0, 1 << 16), path)
+    except NotASession:
+        format_ = PI
+    return Transcript(format_, log.read, path)
 
 
 def deep_findings(transcript: Transcript) -> list[Finding]:

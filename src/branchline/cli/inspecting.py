@@ -145,6 +145,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     import os
 
     from branchline.cli.changes import described
+    from branchline.library.describing import count_branches
     from branchline.tree import severity
 
     reading, index, header = session.transcript.reading, session.index, session.header
@@ -163,15 +164,10 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
         rows.append(("begun", time_words(header.timestamp)))
     if session.parent_session:
         rows.append(("forked from", session.parent_session))
-    branches = sum(1 for position in range(len(index)) if len(index.child_positions(position)) > 1)
-    shape = [
-        count(len(index) - len(index.placeholders), "entry", "entries"),
-        count(len(index.roots()), "root"),
-    ]
-    if branches:
-        shape.append(count(branches, "branch point"))
+    branches = count_branches(index)
+    shape = count(len(index) - len(index.placeholders), "entry", "entries")
     rows += [
-        ("tree", ", ".join(shape)),
+        ("tree", f"{shape}, {count(branches, 'branch', 'branches')}" if branches > 1 else shape),
         ("path", count(len(session.path()), "entry", "entries")),
         ("leaf", described(session, session.leaf)),
     ]

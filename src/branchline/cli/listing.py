@@ -85,9 +85,14 @@ def print_rows(
     if out.json:
         out.result("ls", _listing_fields(listing, shown))
         return
+    if not listing.seen:
+        remark(
+            "no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are"
+        )
+        return
     width = _id_width(listing.rows)
     for row in shown:
-        out.line(*_row_pieces(row, width, with_directory=with_directory))
+        out.row(*_row_pieces(row, width, with_directory=with_directory))
     hidden, unreadable = listing.hidden, listing.unreadable
     facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
     facts += [f"{len(hidden)} hidden"] if hidden else []
@@ -185,7 +190,7 @@ def forest_command(out: Output, everywhere: bool, directory: str | None) -> None
     lines: list[bool] = []  # for each level above, whether a sibling still follows
     for item in forest:
         del lines[item.depth :]
-        out.line(*_forest_pieces(item, lines, width))
+        out.row(*_forest_pieces(item, lines, width))
         lines.append(not item.last)
     remark(f"{count(len(forest), 'session')}, {count(len(forest.roots), 'root')}")
 

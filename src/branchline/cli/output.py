@@ -78,8 +78,14 @@ class Output:
         sys.stdout.write(_encoded(value, pretty=self.interactive) + "\n")
 
     def line(self, *pieces: Piece) -> None:
-        """Write one line made of pieces, cut to the terminal."""
-        room = self.columns
+        """Write one line made of pieces, whole: what is in it may be wanted elsewhere."""
+        self._write(pieces, None)
+
+    def row(self, *pieces: Piece) -> None:
+        """Write one line of a list, cut to the terminal."""
+        self._write(pieces, self.columns)
+
+    def _write(self, pieces: Iterable[Piece], room: int | None) -> None:
         shown = []
         for piece in pieces:
             text = one_piece(piece)
@@ -90,9 +96,10 @@ class Output:
         sys.stdout.write("".join(shown).rstrip() + "\n")
 
     def text(self, text: str, *, indent: str = "", style: Style = "plain") -> None:
-        """Write some text with all its lines; the terminal wraps them."""
+        """Write some text with all its lines; long ones are broken between words on a terminal."""
         for line in safe(text).split("\n"):
-            sys.stdout.write(indent + self._styled(line, style) + "\n" if line else "\n")
+            for part in _broken(line, None if self.columns is None else self.columns - len(indent)):
+                sys.stdout.write(indent + self._styled(part, style) + "\n" if part else "\n")
 
     def table(self, rows: Iterable[tuple[str, Piece]], *, style: Style = "dim") -> None:
         """Write names and values, the values in one column."""
@@ -124,6 +131,23 @@ def one_piece(piece: Piece) -> str:
     """The text of a piece for one line: filtered, its newlines and tabs blanks, its own blanks kept."""
     text = piece.text if isinstance(piece, Painted) else piece
     return safe(text).replace("\n", " ").replace("\t", " ")
+
+
+def _broken(line: str, room: int | None) -> list[str]:
+    """A line in parts that fit, broken at blanks only: a long path or address stays in one piece."""
+    if room is None or width(line) <= room:
+        return [line]
+    first, *words = line.split(" ")
+    parts, used = [first], width(first)
+    for word in words:
+        needed = width(word) + 1
+        if used + needed > room and parts[-1].strip():
+            parts.append(word)
+            used = needed - 1
+        else:
+            parts[-1] += " " + word
+            used += needed
+    return parts
 
 
 def _colors_welcome() -> bool:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from branchline.cli.files import require_free, write_new
-from branchline.cli.findings import read_anything
+from branchline.cli.findings import transcript_of
 from branchline.cli.options import command
 from branchline.cli.output import Output, remark
 from branchline.cli.targets import file_named
 from branchline.cli.words import count, size_words
-from branchline.errors import NotASession
+from branchline.errors import NotASession, NotSupported
 
 if TYPE_CHECKING:
     from branchline.cli.mending import Mended
+    from branchline.formats import Transcript
+    from branchline.log import FileLog
 
 __all__ = ["repair_command"]
 
@@ -39,22 +41,21 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     The old file stays as it is. Every entry that can be read is in the new file, byte for byte but for
     links that had to be guessed. What cannot be read is kept in a file of its own, .unreadable.txt.
     """
-    from branchline.tree import severity
+    from branchline.log import FileLog
 
     path = file_named(session)
     stem = path.removesuffix(_SUFFIX)
     target = os.path.abspath(output) if output is not None else f"{stem}.repaired{_SUFFIX}"
     rest = f"{(target if output is not None else path).removesuffix(_SUFFIX)}.unreadable.txt"
-    findings = read_anything(path)[1]
-    if not any(severity(finding.kind) != "note" for finding in findings):
-        if out.json:
-            out.result("repair", _fields(path, None, None, None))
-        else:
-            out.line(f"{path} is not damaged; nothing was written")
-        return
-    require_free(target)
-    require_free(rest)
-    mended = _write(path, target, rest)
+    with FileLog(path) as log:
+        old, mended = _mended(log, path)
+        if not (mended.asides or mended.changes or mended.header_made):
+            if out.json:
+                out.result("repair", _fields(path, None, None, mended))
+            else:
+                out.line(f"there is nothing to mend in {path}; nothing was written")
+            return
+        _write(old, mended, path, target, rest)
     if out.json:
         out.result("repair", _fields(path, target, rest if mended.asides else None, mended))
         return
@@ -66,36 +67,43 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     if mended.asides:
         size = size_words(sum(len(aside.data) for aside in mended.asides))
         out.line(f"  {count(len(mended.asides), 'piece')} that cannot be used ({size}): {rest}")
-    remark(f"{path} is as it was")
+    remark(f"{path} is as it was; if you do not need it any more, `branchline rm` moves it to the trash")
 
 
-def _write(path: str, target: str, rest: str) -> Mended:
-    from branchline.cli.mending import mend, require_same
+def _mended(log: FileLog, path: str) -> tuple[Transcript, Mended]:
+    """The reading of a damaged file, and the file that is to be written."""
+    from branchline.cli.mending import mend
     from branchline.clock import SystemClock
-    from branchline.formats import PI, Transcript
+
+    old = transcript_of(log, path)
+    if old.reading.header is None and not len(old.tree):
+        raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
+    if old.format.name != "pi":
+        raise NotSupported(f"cannot repair {path}: only files of pi and branchline can be mended")
+    key = os.path.basename(path).removesuffix(_SUFFIX)
+    return old, mend(old, key=key, spare_id=SystemClock().session_id())
+
+
+def _write(old: Transcript, mended: Mended, path: str, target: str, rest: str) -> None:
+    """Write the new file, and beside it what is not in it; both or none."""
+    from branchline.cli.mending import require_same
+    from branchline.formats import Transcript
     from branchline.log import FileLog
 
-    with FileLog(path) as log:
-        old = Transcript(PI, log.read, path)
-        if old.reading.header is None and not len(old.tree):
-            raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
-        key = os.path.basename(path).removesuffix(_SUFFIX)
-        mended = mend(old, key=key, spare_id=SystemClock().session_id())
+    def complete(new_path: str) -> None:
+        with FileLog(new_path) as copy:
+            require_same(old, Transcript(old.format, copy.read, new_path))
 
-        def complete(new_path: str) -> None:
-            with FileLog(new_path) as copy:
-                require_same(old, Transcript(PI, copy.read, new_path))
-
+    require_free(target)
+    if mended.asides:
+        write_new(rest, _listing(path, mended))
+    try:
+        write_new(target, mended.data, check=complete)
+    except BaseException:
         if mended.asides:
-            write_new(rest, _listing(path, mended))
-        try:
-            write_new(target, mended.data, check=complete)
-        except BaseException:
-            if mended.asides:
-                with contextlib.suppress(OSError):
-                    os.unlink(rest)
-            raise
-    return mended
+            with contextlib.suppress(OSError):
+                os.unlink(rest)
+        raise
 
 
 def _listing(path: str, mended: Mended) -> bytes:

@@ -164,7 +164,7 @@ def _print_folded(out: Output, card: Card, *, full: bool) -> None:
     if lines:
         facts.append(count(lines, "line"))
     style: Style = "red" if card.error else "dim"
-    out.line("  ", paint(style, f"{'▾' if full else '▸'} {title}"), paint("dim", "  " + " · ".join(facts)))
+    out.row("  ", paint(style, f"{'▾' if full else '▸'} {title}"), paint("dim", "  " + " · ".join(facts)))
     if full and card.arguments and card.arguments != "{}":
         out.text(card.arguments, indent="    ", style="dim")
     if full and lines:

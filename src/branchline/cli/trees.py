@@ -59,7 +59,7 @@ def tree_command(
         _draw(out, live, outline, ids=ids, times=all_times)
         if not len(outline):
             why = "no entry has these words" if search else "--filter all shows everything"
-            remark(f"nothing of {live.id} to show: {why}")
+            remark(f"nothing of {live.id} to show: {why if len(live) else 'it has no entries yet'}")
         else:
             shown = count(len(outline), "entry", "entries")
             remark(f"{shown} of {len(live)} shown; the leaf is {live.leaf or 'before the first entry'}")
@@ -119,7 +119,7 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
             paint("dim", indentation(row, outline.gutters(number))),
         ]
         drawn = draw_row(row, texts(row.position), label=labels.get(row.key), now=now if times else None)
-        out.line(*pieces, paint(_style(session, row), drawn))
+        out.row(*pieces, paint(_style(session, row), drawn))
 
 
 def _style(session: Session, row: OutlineRow) -> Style:

@@ -117,7 +117,7 @@ def append_command(
         if out.json:
             out.result("append", {**position_fields(live), "entry": entry})
         else:
-            out.line(f"appended {described(live, entry)} to {live.id}; it is the leaf now")
+            out.line(f"appended {described(live, entry)}, now the leaf of {live.id}")
 
 
 def _words(text: str) -> str:

@@ -14,7 +14,8 @@ from branchline.entries import jsontext
 
 __all__ = ["Spot", "field_spots", "set_fields"]
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},:]', re.DOTALL)
+# Possessive, because a pasted picture is one string of many megabytes: nothing to come back to is remembered.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]', re.DOTALL)
 
 
 class Spot(NamedTuple):

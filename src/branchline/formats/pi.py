@@ -328,10 +328,8 @@ class PiFormat:
     def sniff(self, head: bytes, path: str) -> bool:
         """A first object of type ``session``, or entries that look like pi's."""
         del path
-        for line in head.removeprefix(_BOM).split(b"\n"):
-            if line.strip():
-                return b'"type"' in line[:2000] and b'"v":4' not in line[:40]
-        return False
+        line = head.removeprefix(_BOM).lstrip()[:2000].partition(b"\n")[0]
+        return b'"type"' in line and b'"v":4' not in line[:40]
 
     def reader(self) -> PiReader:
         return PiReader()

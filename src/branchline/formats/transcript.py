@@ -12,6 +12,7 @@ from branchline.tree import ROOT, Finding, Tree
 
 __all__ = ["Transcript"]
 
+_MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
 
 
@@ -26,7 +27,7 @@ class Transcript:
         self.name = name
         self._read = read
         self._reader = format.reader()
-        feed_from(self._reader, read)
+        self._feed()
 
     @property
     def reading(self) -> Reading:
@@ -53,13 +54,18 @@ class Transcript:
             # The unfinished last line may have grown or been closed: only a fresh look tells.
             self.read_again()
         else:
-            feed_from(self._reader, self._read)
+            self._feed()
         return len(self.tree) - before
 
     def take(self, data: bytes) -> None:
         """Take in whole lines that were just written behind what is known already."""
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
+        self._mark = data[-_MARK:]
+
+    def still_there(self) -> bool:
+        """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
+        return self._read(self.reading.consumed - len(self._mark), len(self._mark)) == self._mark
 
     def continue_from(self, read: Callable[[int, int], bytes], name: str) -> None:
         """Go on reading the same lines from another place, after a draft was published or a file replaced."""
@@ -69,7 +75,7 @@ class Transcript:
     def read_again(self) -> None:
         """Forget everything and read from the start."""
         self._reader = self.format.reader()
-        feed_from(self._reader, self._read)
+        self._feed()
 
     def bytes_between(self, start: int, end: int | None) -> bytes:
         """What lies in the log between two offsets, to the end when ``end`` is None."""
@@ -114,3 +120,8 @@ class Transcript:
             start = ends[number - 1] + 1 if number else 0
             found.append(decode(data[start : ends[number]], reading, position))
         return found
+
+    def _feed(self) -> None:
+        feed_from(self._reader, self._read)
+        size = min(self.reading.consumed, _MARK)
+        self._mark = self._read(self.reading.consumed - size, size)

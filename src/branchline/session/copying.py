@@ -37,8 +37,10 @@ def path_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
         if tree.parents[position] in parents:
             parents[position] = tree.parents[position]
     for position in sorted(parents):
+        changes: dict[str, Any] = {}
         first = _first_kept(transcript, position)
-        changes = {} if first is None or first not in moved else {"firstKeptEntryId": tree.keys[moved[first]]}
+        if first is not None and (first in moved or transcript.reading.version == 1):
+            changes = {"firstKeptEntryId": tree.keys[moved.get(first, first)]}
         yield _linked(transcript, position, parents[position], changes) + b"\n"
 
 
@@ -62,12 +64,11 @@ def upgraded_lines(transcript: Transcript) -> Iterator[bytes]:
     for position in range(len(tree)):
         span = reading.span(position)
         yield from _lines_between(transcript, end, span.offset)
-        changes: dict[str, Any] = {}
-        if reading.version == 1 and (first := _first_kept(transcript, position)) is not None:
-            changes = {"firstKeptEntryId": tree.keys[first]}
-        if position in tree.placeholders:
-            yield transcript.raw(position) + b"\n"
+        if reading.version > 1 or position in tree.placeholders:
+            yield _with_current_role(transcript, position) + b"\n"
         else:
+            first = _first_kept(transcript, position)
+            changes = {} if first is None else {"firstKeptEntryId": tree.keys[first]}
             yield _linked(transcript, position, tree.parents[position], changes) + b"\n"
         end = span.offset + span.size
     yield from _lines_between(transcript, end, None)
@@ -76,19 +77,26 @@ def upgraded_lines(transcript: Transcript) -> Iterator[bytes]:
 def _linked(transcript: Transcript, position: int, parent: int, changes: dict[str, Any]) -> bytes:
     """The bytes of an entry with the id and the parent that it has in the new file."""
     tree = transcript.tree
-    line = transcript.raw(position).rstrip(b"\r")
-    if transcript.reading.version < 3 and tree.roles[position] == "custom":
-        spot = splice.field_spots(line)["message"]
-        message = splice.set_fields(line[spot.start : spot.end], {"role": "custom"})
-        line = line[: spot.start] + message + line[spot.end :]
+    line = _with_current_role(transcript, position)
     links = {"id": tree.keys[position], "parentId": None if parent == ROOT else tree.keys[parent]}
-    if skeleton.links(line) != links:
-        changes = {**links, **changes}
+    found = skeleton.links(line)
+    changes = {name: key for name, key in links.items() if (name, key) not in found.items()} | changes
     return splice.set_fields(line, changes) if changes else line
 
 
+def _with_current_role(transcript: Transcript, position: int) -> bytes:
+    """The bytes of an entry; what an extension said had another role before version 3."""
+    line = transcript.raw(position)
+    if transcript.reading.version < 3 and transcript.tree.roles[position] == "custom":
+        spot = splice.field_spots(line)["message"]
+        message = splice.set_fields(line[spot.start : spot.end], {"role": "custom"})
+        line = line[: spot.start] + message + line[spot.end :]
+    return line
+
+
 def _lines_between(transcript: Transcript, start: int, end: int | None) -> Iterator[bytes]:
-    for line in transcript.bytes_between(start, end).split(b"\n"):
+    data = transcript.bytes_between(start, end)
+    for line in (data if start else data.removeprefix(b"\xef\xbb\xbf")).split(b"\n"):
         if line.strip():
             yield line + b"\n"
 

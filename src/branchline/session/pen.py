@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 
 from branchline.entries import Entry, Header
-from branchline.errors import LogReplaced, LogShrank, ReadOnly
+from branchline.errors import LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import Format, Transcript
 from branchline.log import Durability, FileLog, Log, MemoryLog, Torn, replace_file
 from branchline.session.copying import upgraded_lines
@@ -44,6 +44,7 @@ class Pen:
         self.torn: list[Torn] = []
         self.durability: Durability = durability
         self._log = log
+        self.held = False
         if log is None:
             assert header is not None
             self._begin_in_memory(format.encode_header(header))
@@ -80,6 +81,11 @@ class Pen:
             self._require_same_file(self._log)
         if size == reading.consumed and not reading.unterminated:
             return 0
+        if not self.transcript.still_there():
+            raise LogReplaced(
+                f"cannot go on reading {self._log.name}: its lines were rewritten while it was open; "
+                "open it again to see what is there now"
+            )
         return self.transcript.catch_up()
 
     # -- writing --------------------------------------------------------------------------------------
@@ -90,8 +96,13 @@ class Pen:
         Returns their keys in the tree, which a format without ids makes itself.
         """
         if self._log is None:
-            self.begin(self.format.encode(make(), self.transcript.reading))
-            return list(self.transcript.tree.keys)
+            known = len(self.transcript.tree)
+            data = self.format.encode(make(), self.transcript.reading)
+            if self.held:
+                self.hold(data)
+            else:
+                self.begin(data)
+            return self.transcript.tree.keys[known:]
         if self.draft:
             self._follow()
         if self.transcript.reading.version < self.transcript.reading.current_version:
@@ -99,9 +110,7 @@ class Pen:
         with self._log.exclusive() as writer:
             reading = self.transcript.reading
             if writer.end != reading.consumed or reading.unterminated:
-                if writer.end < reading.consumed:
-                    self.catch_up()  # raises, and says by how much the file shrank
-                self.transcript.catch_up()
+                self.catch_up()
             data = self.format.encode(make(), self.transcript.reading)
             offset = writer.append(data)
             if writer.torn is not None:
@@ -113,19 +122,37 @@ class Pen:
                 self.transcript.catch_up()
         return self._keys_between(offset, offset + len(data))
 
+    def hold(self, lines: bytes) -> None:
+        """Keep whole lines of a new session back; with whatever follows they are written by :meth:`begin`."""
+        self.held = True
+        self._unwritten += lines
+        self.transcript.continue_from(MemoryLog(self._unwritten).read, self.key)
+        self.transcript.take(lines)
+
+    def begin(self, lines: bytes = b"") -> None:
+        """Write the header, what was held back and these lines, in one piece, as a new session."""
+        assert self.store is not None
+        log = self.store.create(
+            self.key, self._unwritten + lines, draft=self.draft, durability=self.durability
+        )
+        self._use(log)
+        self.held = False
+        if lines:
+            self.transcript.take(lines)
+
     def publish(self) -> None:
         """Turn a draft into a session that listings show; what is not written yet will be one at once.
 
         After a failure it is the draft that it was.
         """
         if self.draft and self._log is not None:
-            self._follow()
-        if not self.draft:
-            return
-        if self._log is not None:
             assert self.store is not None
-            published = self.store.publish(self.key, durability=self.durability)
-            self._let_go()
+            try:
+                published = self.store.publish(self.key, durability=self.durability)
+            except (SessionNotFound, FileExistsError):
+                if any(draft.key == self.key for draft in self.store.drafts()):
+                    raise
+                published = self.store.open(self.key, durability=self.durability)  # somebody else was first
             self._use(published)
         self.draft = False
 
@@ -144,16 +171,6 @@ class Pen:
         self._unwritten = header
         self.transcript = Transcript(self.format, MemoryLog(header).read, self.key)
 
-    def begin(self, data: bytes) -> None:
-        """Write the header and these lines, which must be whole, as the first of a new session."""
-        assert self.store is not None
-        log = self.store.create(
-            self.key, self._unwritten + data, draft=self.draft, durability=self.durability
-        )
-        self._log = log
-        self.transcript.continue_from(log.read, log.name)
-        self.transcript.take(data)
-
     def _keys_between(self, start: int, end: int) -> list[str]:
         """The entries whose lines begin in this part of the log; somebody else's may follow already."""
         reading, keys = self.transcript.reading, []
@@ -171,16 +188,12 @@ class Pen:
         """
         assert self.store is not None
         if self.store.stat(self.key) is not None:
-            opened = self.store.open(self.key, durability=self.durability)
-            self._let_go()
-            self._use(opened)
+            self._use(self.store.open(self.key, durability=self.durability))
             self.draft = False
 
-    def _let_go(self) -> None:
+    def _use(self, log: Log) -> None:
         if self._log is not None:
             self._log.close()
-
-    def _use(self, log: Log) -> None:
         self._log = log
         self.transcript.continue_from(log.read, log.name)
 
@@ -189,7 +202,7 @@ class Pen:
         log = self._log
         if isinstance(log, FileLog):
             with log.exclusive():
-                self.transcript.catch_up()
+                self.catch_up()
                 lines = list(upgraded_lines(self.transcript))
                 wanted = list(self.transcript.tree.keys)
 
@@ -200,7 +213,6 @@ class Pen:
                         raise ReadOnly(f"cannot upgrade {log.path}: the new file would not hold every entry")
 
                 replace_file(log.path, lines, backup=True, check=complete)
-            log.close()
             self._use(FileLog(log.path, durability=self.durability))
         elif log is not None:
             self._use(MemoryLog(b"".join(upgraded_lines(self.transcript)), log.name))

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from branchline import places
 from branchline.clock import Clock, SystemClock, iso
+from branchline.context import milliseconds
 from branchline.entries import (
     BranchSummary,
     Compaction,
@@ -37,7 +38,7 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.entries.lenient import content_from
-from branchline.errors import EntryNotFound, NotASession, ReadOnly
+from branchline.errors import BranchlineError, EntryNotFound, NotASession, ReadOnly
 from branchline.formats import PI, Transcript, detect, peek_header
 from branchline.log import Durability, FileLog, MemoryLog
 from branchline.session.copying import path_lines, tree_lines
@@ -45,7 +46,7 @@ from branchline.session.naming import check_session_id, file_key
 from branchline.session.pen import Pen
 from branchline.session.view import SessionView
 from branchline.session.wording import role_of, stored_message, system_snapshot
-from branchline.stores import FilesStore, MemoryStore, Store
+from branchline.stores import FilesStore, MemoryStore, Store, check_key
 from branchline.tree import ROOT
 
 __all__ = ["ForkAt", "ForkScope", "Persist", "Session"]
@@ -56,6 +57,8 @@ ForkAt = Literal["at", "before"]
 ForkScope = Literal["path", "tree"]
 
 _HEAD = 1 << 16
+_DAY = 86_400_000
+_WORDS = frozenset({"message", "custom_message", "compaction", "branch_summary"})
 _SYSTEM_CLOCK = SystemClock()
 _Path = str | os.PathLike[str]
 
@@ -91,7 +94,7 @@ class Session(SessionView):
         header = Header(
             version=3, id=session_id, timestamp=iso(clock.now()), cwd=cwd, parent_session=parent_session
         )
-        key = file_key(header)
+        key = check_key(file_key(header))
         if persist == "at_once":
             log = store.create(key, PI.encode_header(header), durability=durability)
             return cls(Pen(PI, log=log, store=store, key=key, durability=durability), clock=clock)
@@ -154,8 +157,11 @@ class Session(SessionView):
         cwd = places.resolve_cwd(cwd)
         store = FilesStore(places.session_directory(cwd) if directory is None else directory)
         for found in store.scan().found:
-            with FileLog(store.path_of(found.key)) as log:
-                header = peek_header(log.read)
+            try:
+                with store.snapshot(found.key) as read:
+                    header = peek_header(read)
+            except (OSError, BranchlineError):
+                continue  # gone or unreadable by now: it is not the one to continue
             if header is not None and (directory is None or places.resolve_cwd(header.cwd) == cwd):
                 return cls.from_store(store, found.key, durability=durability, clock=clock)
         return cls.create(cwd, store=store, durability=durability, clock=clock)
@@ -192,7 +198,7 @@ class Session(SessionView):
         with cls.open(source) as origin:
             resolved = places.resolve_cwd(cwd)
             target = places.session_directory(resolved) if directory is None else directory
-            return origin._copy(  # noqa: SLF001
+            made = origin._copy(  # noqa: SLF001
                 tree_lines(origin.transcript),
                 cwd=resolved,
                 store=FilesStore(target),
@@ -200,16 +206,19 @@ class Session(SessionView):
                 durability=durability,
                 clock=clock,
             )
+            made._write_copy()  # noqa: SLF001
+            return made
 
     # -- appending ------------------------------------------------------------------------------------
 
     def append_message(self, message: Message | dict[str, Any] | str) -> str:
         """Append a message (a text is a user's) and return the id of its entry."""
         stored = stored_message(message, self._clock)
-        entry_id = self._append(lambda common: MessageEntry(**common, message=stored))
         if self.is_draft and role_of(stored) == "assistant":
+            # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
+            self._require_writable()
             self._pen.publish()
-        return entry_id
+        return self._append(lambda common: MessageEntry(**common, message=stored))
 
     def append_model_change(self, provider: str, model_id: str) -> str:
         return self._append(lambda common: ModelChange(**common, provider=provider, model_id=model_id))
@@ -316,8 +325,7 @@ class Session(SessionView):
 
         Recorded in the log, so that reopening lands here.
         """
-        position = self.index.conversation(self.index.position(entry_id))
-        self._move_to(None if position == ROOT else self.index.keys[position])
+        self._move_to(self._conversation_at(entry_id))
 
     def reset(self) -> None:
         """Move before the first entry; the next append starts a new root beside the old ones."""
@@ -333,12 +341,11 @@ class Session(SessionView):
         from_hook: bool | None = None,
     ) -> str:
         """Move the leaf and say there, in an entry of its own, what happened on the branch that is left."""
-        if entry_id is not None:
-            self.index.position(entry_id)
+        target = None if entry_id is None else self._conversation_at(entry_id)
         left = self._leaf or "root"
         return self._append(
             lambda common: BranchSummary(
-                **{**common, "parent": entry_id},
+                **{**common, "parent": target},
                 from_id=left,
                 summary=summary,
                 details=details,
@@ -368,17 +375,27 @@ class Session(SessionView):
         if position == "before" and here != ROOT:
             here = self.index.parents[here]
         here = self.index.conversation(here)
-        if scope == "tree":
-            made = self._copy(tree_lines(self.transcript), cwd=cwd, store=store, id=id)
-        else:
-            made = self._copy(path_lines(self.transcript, here), cwd=cwd, store=store, id=id)
-            made._copy_labels(self)  # noqa: SLF001
-        made._move_to(None if here == ROOT else self.index.keys[here])  # noqa: SLF001
+        lines = tree_lines(self.transcript) if scope == "tree" else path_lines(self.transcript, here)
+        made = self._copy(lines, cwd=cwd, store=store, id=id)
+        if len(made):
+            if scope == "path":
+                made._copy_labels(self)  # noqa: SLF001
+            made._move_to(None if here == ROOT else self.index.keys[here])  # noqa: SLF001
+        made._write_copy()  # noqa: SLF001
         return made
+
+    def fork_first(self, keep: int = 0) -> Session:
+        """A new session, linked to this one, with the first ``keep`` messages of the path; 0 keeps all."""
+        if keep < 0:
+            raise ValueError(f"cannot keep {keep} messages")
+        messages = [key for key in self.path() if self.index.types[self.index.position(key)] == "message"]
+        return self.fork(messages[keep - 1] if 0 < keep < len(messages) else None)
 
     def new_session(self) -> Session:
         """A fresh session beside this one: same store, same working directory, not linked."""
-        return type(self).create(self.cwd, store=self.store, clock=self._clock)
+        return type(self).create(
+            self.cwd, store=self.store, durability=self._pen.durability, clock=self._clock
+        )
 
     # -- living with others ---------------------------------------------------------------------------
 
@@ -393,13 +410,15 @@ class Session(SessionView):
 
     def refresh_log(self) -> int:
         """Take in what others appended, but stay where this session stands."""
-        return self._pen.catch_up()
+        count = self._pen.catch_up()
+        self._leaf = self._standing()
+        return count
 
     def close(self) -> None:
-        """Let go of the file. A draft without a message is forgotten; one with a prompt is kept."""
+        """Let go of the file. A draft without words is forgotten; one with a prompt is kept."""
         if not self._closed:
             self._closed = True
-            self._pen.close(keep_draft="message" in self.index.types)
+            self._pen.close(keep_draft=not _WORDS.isdisjoint(self.index.types))
 
     def __enter__(self) -> Self:
         return self
@@ -419,20 +438,19 @@ class Session(SessionView):
         return self._write([make], side=side)[0]
 
     def _write(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[str]:
-        if self._closed:
-            raise ValueError(f"session {self.id} is closed")
-        if self.read_only is not None:
-            raise ReadOnly(f"cannot append to {self._pen.transcript.name}: {self.read_only}")
-        taken = self.index.positions
+        self._require_writable()
 
         def make_all() -> list[Entry]:
-            made = []
-            parent = self._leaf
+            made: list[Entry] = []
+            taken = self.index.positions  # looked up here: others may have written since
+            fresh: set[str] = set()
+            parent = self._leaf = self._standing()
             for maker in makers:
                 entry_id = self._clock.entry_id()
-                while entry_id in taken:
+                while entry_id in taken or entry_id in fresh:
                     entry_id = self._clock.entry_id()
-                common = {"id": entry_id, "parent": parent, "timestamp": iso(self._clock.now())}
+                fresh.add(entry_id)
+                common = {"id": entry_id, "parent": parent, "timestamp": self._timestamp()}
                 made.append(maker(common))
                 if not side:
                     parent = entry_id
@@ -443,8 +461,34 @@ class Session(SessionView):
             self._leaf = made[-1]
         return made
 
+    def _require_writable(self) -> None:
+        if self._closed:
+            raise ValueError(f"session {self.id} is closed")
+        if self.read_only is not None:
+            raise ReadOnly(f"cannot append to {self.transcript.name}: {self.read_only}")
+
+    def _timestamp(self) -> str:
+        """The time of a new entry; in a fork never before the fork, which thereby knows its own entries."""
+        now = self._clock.now()
+        begun = self.header.timestamp
+        if self.parent_session is not None and iso(now) < begun < iso(now + _DAY):
+            return begun
+        return iso(now)
+
+    def _conversation_at(self, entry_id: str) -> str | None:
+        """The entry itself, or the nearest one above it that is part of the conversation."""
+        position = self.index.conversation(self.index.position(entry_id))
+        return None if position == ROOT else self.index.keys[position]
+
+    def _standing(self) -> str | None:
+        """The leaf, unless somebody has damaged its line since: then the nearest entry above it."""
+        if self._leaf is None:
+            return None
+        return self._conversation_at(self._leaf) if self._leaf in self.index else self.transcript.leaf
+
     def _move_to(self, target: str | None) -> None:
         """Stand somewhere else, and record it unless a reader would land there anyway."""
+        self.refresh_log()
         if self.transcript.leaf != target:
             before = self._leaf
             self._leaf = target  # the leaf entry hangs from its target, for readers that do not know it
@@ -462,28 +506,44 @@ class Session(SessionView):
         cwd: _Path | None = None,
         store: Store | None = None,
         id: str | None = None,  # noqa: A002
-        durability: Durability = "fsync",
+        durability: Durability | None = None,
         clock: Clock | None = None,
     ) -> Self:
-        """A new session that begins with these lines and names this one as its parent."""
+        """A new session that begins with these lines and names this one as its parent, not yet written."""
         clock = clock or self._clock
         cwd = self.cwd if cwd is None else places.resolve_cwd(cwd)
         store = self._home_for(cwd) if store is None else store
         header = Header(
             version=3,
             id=clock.session_id() if id is None else check_session_id(id),
-            timestamp=iso(clock.now()),
+            timestamp=_after(self.index.times, clock.now()),
             cwd=cwd,
             parent_session=self.file or self.id,
         )
-        key = file_key(header)
-        data = b"".join(lines)
-        pen = Pen(PI, header=header, store=store, key=key, draft=True, durability=durability)
-        if data:
-            pen.begin(data)
-            if "assistant" in pen.transcript.tree.roles:
-                pen.publish()
+        pen = Pen(
+            PI,
+            header=header,
+            store=store,
+            key=check_key(file_key(header)),
+            draft=True,
+            durability=durability or self._pen.durability,
+        )
+        if data := b"".join(lines):
+            pen.hold(data)
         return type(self)(pen, clock=clock)
+
+    def _write_copy(self) -> None:
+        """Write a copy in one piece, and show it in listings if there is a reply in it; or leave nothing."""
+        pen = self._pen
+        if not pen.held:
+            return
+        pen.begin()
+        if "assistant" in self.index.roles:
+            try:
+                pen.publish()
+            except BaseException:
+                pen.close(keep_draft=False)
+                raise
 
     def _home_for(self, cwd: str) -> Store:
         """Where a fork lies: beside its parent, or where another working directory has its sessions."""
@@ -504,6 +564,15 @@ class Session(SessionView):
         ]
         if makers:
             self._write(makers, side=True)
+
+
+def _after(times: Iterable[str], now: int) -> str:
+    """The time of a copy: later than the entries in it, also when the last one was made this very moment.
+
+    A clock that runs ahead is believed for a day.
+    """
+    newest = max((time for time in times if time < iso(now + _DAY)), default="")
+    return iso(now) if newest < iso(now) else iso((milliseconds(newest) or now) + 1)
 
 
 def _require_session(transcript: Transcript) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from branchline.clock import Clock
 from branchline.context import Context, UsageTotals, build_context, totals
-from branchline.entries import Entry, Header
+from branchline.entries import SIDE, Entry, Header
 from branchline.formats import Transcript
 from branchline.log import Torn
 from branchline.session.nodes import Node
@@ -180,6 +180,15 @@ class SessionView:
     def inherited_entries(self) -> int:
         """How many entries came with the fork: those that are older than the session itself."""
         return self.transcript.reading.inherited
+
+    @property
+    def fork_point(self) -> str | None:
+        """The last entry of the conversation that came with the fork; None when nothing did."""
+        tree = self.index
+        for position in range(self.inherited_entries - 1, -1, -1):
+            if tree.types[position] not in SIDE and position not in tree.placeholders:
+                return tree.keys[position]
+        return None
 
     def __repr__(self) -> str:
         return f"<Session {self.id} {len(self.index)} entries at {self._leaf}>"

@@ -1,5 +1,6 @@
 """The shape of a session: index, links, findings, outline, comparison."""
 
+from branchline.tree.backward import BackwardLinker
 from branchline.tree.compare import Comparison, compare_paths, compare_sessions
 from branchline.tree.findings import Finding, Kind, Severity, severity
 from branchline.tree.index import ROOT, Tree
@@ -11,6 +12,7 @@ from branchline.tree.source import EntrySource
 __all__ = [
     "FILTERS",
     "ROOT",
+    "BackwardLinker",
     "Comparison",
     "EntrySource",
     "Filter",

@@ -28,8 +28,8 @@ from branchline.tree.index import ROOT, Tree
 __all__ = ["Linker", "Oddity"]
 
 
-_NOWHERE = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
-_is_irregular = ge
+NOWHERE = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
+is_irregular = ge
 
 
 class Oddity(NamedTuple):
@@ -84,12 +84,7 @@ class Linker:
                 self._waiting.setdefault(parent_id, []).append(position)
                 if after_gap and position:
                     self._gaps[position] = position - 1
-        key = entry_id
-        if key in tree.positions:
-            key = self._next_key(entry_id)
-            message = f"the id {entry_id} was used before; this entry is shown as {key}"
-            self._oddities.append(Oddity(position, "duplicate-id", message))
-            self._latest[entry_id] = position
+        key = self._key_for(entry_id, position)
         tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
         for child in self._waiting.pop(entry_id, ()):
             self._forward.append((child, position))
@@ -114,14 +109,14 @@ class Linker:
         ):
             return False
         # Most entries hang from an earlier one; only the others are looked at.
-        parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(_NOWHERE)))  # type: ignore[arg-type]
+        parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(NOWHERE)))  # type: ignore[arg-type]
         places = range(first, first + len(ids))
-        for number in compress(range(len(ids)), map(_is_irregular, parents, places)):
+        for number in compress(range(len(ids)), map(is_irregular, parents, places)):
             parent_id, parent, position = parent_ids[number], parents[number], places[number]
             parents[number] = ROOT
             if parent_id is None:
                 continue
-            if parent == _NOWHERE:
+            if parent == NOWHERE:
                 self._waiting.setdefault(parent_id, []).append(position)
             elif parent == position:
                 self._oddities.append(Oddity(position, "self-parent", f"{parent_id} is its own parent"))
@@ -162,6 +157,16 @@ class Linker:
                     found.append(Oddity(position, "orphan", message))
         found.sort(key=lambda oddity: oddity.position)
         return found
+
+    def _key_for(self, entry_id: str, position: int) -> str:
+        """The id itself, or for a later holder of it ``id#2``, ``id#3``."""
+        if entry_id not in self.tree.positions:
+            return entry_id
+        key = self._next_key(entry_id)
+        message = f"the id {entry_id} was used before; this entry is shown as {key}"
+        self._oddities.append(Oddity(position, "duplicate-id", message))
+        self._latest[entry_id] = position
+        return key
 
     def _next_key(self, entry_id: str) -> str:
         count = self._counts.get(entry_id, 1)
