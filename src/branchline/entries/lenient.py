@@ -135,8 +135,10 @@ def _fit(field: msgspec.structs.FieldInfo, value: Any) -> Any:
     if field.name == "message":
         return message_from_fields(value)
     if field.name == "replacement":
-        if not isinstance(value, dict) or "content" not in value:
+        if value is None:
             return None
+        if not isinstance(value, dict) or "content" not in value:
+            return msgspec.UNSET  # says neither what to show nor to show nothing: no edit
         return records.Replacement(content=content_from(value["content"]))
     if field.name == "retained_tail":
         return tuple(map(message_from_fields, value)) if isinstance(value, list) else None

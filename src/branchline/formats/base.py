@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.entries import Entry, Header
+from branchline.errors import NotSupported
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
+
+if TYPE_CHECKING:
+    from branchline.formats.transcript import Transcript
 
 __all__ = ["Block", "Format", "LabelState", "Reader", "Reading", "Span"]
 
@@ -142,29 +146,83 @@ class Reader(Protocol):
         ...
 
 
-class Format(Protocol):
-    """How one program writes sessions."""
+class Format:
+    """How one program writes sessions: a base with everything refused that a format does not say it can.
+
+    ``cannot`` maps what a format cannot hold (``label``, ``title``, ``branch`` …) to the reason, for people.
+    """
 
     name: str
+    suffix: str = ".jsonl"
+    writable: bool = False
+    cannot: Mapping[str, str] = {}
+
+    # -- reading --------------------------------------------------------------------------------------
 
     def sniff(self, head: bytes, path: str) -> bool:
         """Whether a file that begins with these bytes is of this format."""
-        ...
+        raise NotImplementedError
 
-    def reader(self) -> Reader: ...
+    def reader(self, path: str = "") -> Reader:
+        """A fresh reader; the path helps where a file does not say everything itself."""
+        raise NotImplementedError
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
-        """The record of an entry from the bytes of its line."""
-        ...
+        """The record of an entry, as the native format would hold it, from the bytes of its line."""
+        raise NotImplementedError
+
+    # -- writing --------------------------------------------------------------------------------------
 
     def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
         """The lines for new entries behind what was read, newlines included.
 
         NotSupported, before anything is written, for what the format cannot hold.
         """
-        ...
+        del entries, reading
+        raise NotSupported(f"sessions of {self.name} are read here, not written; fork it to go on")
 
-    def encode_header(self, header: Header) -> bytes: ...
+    def encode_header(self, header: Header) -> bytes:
+        """The first lines of a new session."""
+        del header
+        raise NotSupported(f"sessions of {self.name} are read here, not written")
+
+    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+        """A whole new file with the path to an entry (-1: an empty one) that names its parent."""
+        del transcript, leaf, header
+        raise NotSupported(f"sessions of {self.name} are read here, not written; fork it into a native one")
+
+    def copy(self, transcript: Transcript, header: Header) -> bytes:
+        """A whole new file with everything that is in this one, under a new header."""
+        del transcript, header
+        raise NotSupported(f"sessions of {self.name} are read here, not written")
+
+    def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
+        """The file as its current version would hold it; asked for only if the reading says it is older."""
+        del transcript
+        raise NotSupported(f"{self.name} has no older versions")
+
+    # -- places ---------------------------------------------------------------------------------------
+
+    def file_key(self, header: Header) -> str:
+        """The name of a new session's file, without the suffix."""
+        return header.id
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        """The directories below which this program keeps the sessions of all projects."""
+        del environment, home
+        return []
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        """The directory of the sessions of one working directory, where the program has such."""
+        del cwd, environment, home
+        return None
+
+    def refuse(self, what: str) -> NotSupported:
+        """The exception for something this format cannot hold, with the way out."""
+        reason = self.cannot.get(what, f"the format has no place for it ({what})")
+        return NotSupported(
+            f"{self.name} sessions cannot hold this: {reason}. Fork it into a native session."
+        )
 
 
 def _first_of(block: Block) -> int:

@@ -74,7 +74,7 @@ class LinesReader:
     def fragment(self, data: bytes) -> Fragment | None:
         """Id and parent that a damaged piece still tells."""
         del data
-        return None  # noqa: RET501
+        return None
 
     def find_leaf(self) -> int:
         """The position where the file stands; the last entry unless the format says otherwise."""

@@ -7,8 +7,10 @@ versions 1 and 2 are upgraded in memory, with ids that are the same on every loa
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,7 +29,9 @@ from branchline.entries import (
     jsontext,
     skeleton,
 )
-from branchline.formats.base import Block, LabelState, Reading
+from branchline.formats.base import Block, Format, LabelState, Reading
+from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
+from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
 __all__ = ["PI", "PiFormat", "PiReader"]
@@ -320,10 +324,11 @@ class PiReader:
             reading.note("leaf-target", message, line=line, offset=span.offset, size=span.size)
 
 
-class PiFormat:
+class PiFormat(Format):
     """pi's own files, and ours."""
 
     name = "pi"
+    writable = True
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A first object of type ``session``, or entries that look like pi's."""
@@ -331,7 +336,8 @@ class PiFormat:
         line = head.removeprefix(_BOM).lstrip()[:2000].partition(b"\n")[0]
         return b'"type"' in line and b'"v":4' not in line[:40]
 
-    def reader(self) -> PiReader:
+    def reader(self, path: str = "") -> PiReader:
+        del path
         return PiReader()
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
@@ -353,8 +359,39 @@ class PiFormat:
     def encode_header(self, header: Header) -> bytes:
         return codec.encode_header(header)
 
+    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+        return b"".join([codec.encode_header(header), *path_lines(transcript, leaf)])
+
+    def copy(self, transcript: Transcript, header: Header) -> bytes:
+        return b"".join([codec.encode_header(header), *tree_lines(transcript)])
+
+    def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
+        return upgraded_lines(transcript)
+
+    def file_key(self, header: Header) -> str:
+        return re.sub(r"[:.]", "-", header.timestamp) + "_" + header.id
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        if custom := environment.get("PI_CODING_AGENT_SESSION_DIR"):
+            return [_expanded(custom, home)]
+        return [os.path.join(_agent_directory(environment, home), "sessions")]
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        root = self.roots(environment, home)[0]
+        if environment.get("PI_CODING_AGENT_SESSION_DIR"):
+            return root
+        return os.path.join(root, "--" + re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", cwd)) + "--")
+
 
 PI = PiFormat()
+
+
+def _agent_directory(environment: Mapping[str, str], home: str) -> str:
+    return _expanded(environment.get("PI_CODING_AGENT_DIR") or "~/.pi/agent", home)
+
+
+def _expanded(path: str, home: str) -> str:
+    return os.path.join(home, path[2:]) if path.startswith("~/") else path
 
 
 def _record(line: bytes) -> Entry:

@@ -26,7 +26,7 @@ class Transcript:
         self.format = format
         self.name = name
         self._read = read
-        self._reader = format.reader()
+        self._reader = format.reader(name)
         self._feed()
 
     @property
@@ -74,7 +74,7 @@ class Transcript:
 
     def read_again(self) -> None:
         """Forget everything and read from the start."""
-        self._reader = self.format.reader()
+        self._reader = self.format.reader(self.name)
         self._feed()
 
     def bytes_between(self, start: int, end: int | None) -> bytes:

@@ -7,7 +7,6 @@ of its payloads only those that a row shows are decoded. Nothing here writes, lo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from branchline.context import milliseconds
 from branchline.context.selection import model_of
@@ -17,6 +16,7 @@ from branchline.formats import Transcript, detect
 from branchline.library.records import SessionRow
 from branchline.log.system import explain
 from branchline.stores import Read, Stored
+from branchline.tree import Tree
 
 __all__ = ["deep_row", "first_words", "header_row", "one_line", "problem_row", "read_whole", "shallow_row"]
 
@@ -98,7 +98,6 @@ def deep_row(stored: Stored, transcript: Transcript, *, draft: bool = False) -> 
     header = reading.header
     path = tree.chain(reading.leaf)
     model = model_of(transcript, path)
-    types, roles = tree.types, tree.roles
     modified = round(stored.modified * 1000)
     return SessionRow(
         key=stored.key,
@@ -111,8 +110,8 @@ def deep_row(stored: Stored, transcript: Transcript, *, draft: bool = False) -> 
         title=reading.title,
         created=None if header is None else header.timestamp or None,
         last_activity_ms=_last_activity(transcript, modified),
-        messages=sum(roles[place] in _COUNTED and types[place] == "message" for place in path),
-        total_messages=types.count("message"),
+        messages=_count(tree, path),
+        total_messages=tree.types.count("message"),
         first_prompt=first_words(transcript),
         parent_session=None if header is None else header.parent_session,
         format=reading.format,
@@ -126,21 +125,31 @@ def deep_row(stored: Stored, transcript: Transcript, *, draft: bool = False) -> 
 def first_words(transcript: Transcript) -> str | None:
     """The first prompt with words on one line; in a fork, the first of its own if it has one."""
     start = transcript.reading.inherited
-    size = len(transcript.tree)
-    for positions in (range(start, size), range(start)):
-        for text in _prompts(transcript, positions):
-            if words := one_line(text):
-                return words
+    return _first_words(transcript, start, len(transcript.tree)) or _first_words(transcript, 0, start)
+
+
+def _first_words(transcript: Transcript, position: int, end: int) -> str | None:
+    tree = transcript.tree
+    while position < end:
+        try:
+            position = tree.roles.index("user", position, end)
+        except ValueError:
+            break
+        entry = transcript.entry(position)
+        if isinstance(entry, MessageEntry) and (words := one_line(message_text(entry.message, " "))):
+            return words
+        position += 1
     return None
 
 
-def _prompts(transcript: Transcript, positions: range) -> Iterator[str]:
-    types, roles = transcript.tree.types, transcript.tree.roles
-    for position in positions:
-        if roles[position] == "user" and types[position] == "message":
-            entry = transcript.entry(position)
-            if isinstance(entry, MessageEntry):
-                yield message_text(entry.message, " ")
+def _count(tree: Tree, path: list[int]) -> int:
+    """The messages of person, model and tools on a path."""
+    roles, types = tree.roles, tree.types
+    count = sum(map(_COUNTED.__contains__, map(roles.__getitem__, path)))
+    if types.count("message") != len(roles) - roles.count(None):
+        # Entries of other types may hold something called a message; nobody counts that.
+        count -= sum(types[place] != "message" and roles[place] in _COUNTED for place in path)
+    return count
 
 
 def _last_activity(transcript: Transcript, modified: int) -> int:

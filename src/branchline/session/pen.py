@@ -14,7 +14,6 @@ from branchline.entries import Entry, Header
 from branchline.errors import LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import Format, Transcript
 from branchline.log import Durability, FileLog, Log, MemoryLog, Torn, replace_file
-from branchline.session.copying import upgraded_lines
 from branchline.stores import Store
 
 __all__ = ["Pen"]
@@ -203,7 +202,7 @@ class Pen:
         if isinstance(log, FileLog):
             with log.exclusive():
                 self.catch_up()
-                lines = list(upgraded_lines(self.transcript))
+                lines = list(self.format.upgrade(self.transcript))
                 wanted = list(self.transcript.tree.keys)
 
                 def complete(path: str) -> None:
@@ -215,7 +214,7 @@ class Pen:
                 replace_file(log.path, lines, backup=True, check=complete)
             self._use(FileLog(log.path, durability=self.durability))
         elif log is not None:
-            self._use(MemoryLog(b"".join(upgraded_lines(self.transcript)), log.name))
+            self._use(MemoryLog(b"".join(self.format.upgrade(self.transcript)), log.name))
         self.transcript.read_again()
 
     def _require_same_file(self, log: FileLog) -> None:

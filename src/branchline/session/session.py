@@ -40,8 +40,8 @@ from branchline.entries import (
 from branchline.entries.lenient import content_from
 from branchline.errors import BranchlineError, EntryNotFound, NotASession, ReadOnly
 from branchline.formats import PI, Transcript, detect, peek_header
+from branchline.formats.copying import path_lines, tree_lines
 from branchline.log import Durability, FileLog, MemoryLog
-from branchline.session.copying import path_lines, tree_lines
 from branchline.session.naming import check_session_id, file_key
 from branchline.session.pen import Pen
 from branchline.session.view import SessionView

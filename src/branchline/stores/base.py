@@ -122,7 +122,8 @@ class Store(Protocol):
 
 _LONGEST = 249
 """Bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
-_FORBIDDEN = re.compile(r"[/\\\x00-\x1f\x7f]")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}").fullmatch
+_FORBIDDEN = re.compile(r"[/\\\x00-\x1f\x7f]").search
 
 
 def check_key(key: str) -> str:
@@ -134,7 +135,9 @@ def check_key(key: str) -> str:
 
 def is_key(key: str) -> bool:
     """Whether this may be the key of a log."""
-    if not key or key[0] == "." or _FORBIDDEN.search(key) is not None or key != key.strip():
+    if _PLAIN(key) is not None:
+        return True
+    if not key or key[0] == "." or _FORBIDDEN(key) is not None or key != key.strip():
         return False
     try:
         return len(key.encode("utf-8", "surrogateescape")) <= _LONGEST

@@ -6,11 +6,10 @@ The directory is made when something is first written into it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.log import Durability, FileLog, is_locked, publish_file, sync_directory
@@ -65,7 +64,7 @@ class FilesStore:
 
     def path_of(self, key: str) -> str:
         """Where the file of this key lies, or would lie."""
-        return os.path.join(self.directory, check_key(key) + SUFFIX)
+        return f"{self.directory}/{check_key(key)}{SUFFIX}"
 
     def drafts(self) -> list[Stored]:
         found = FilesStore(self._draft_directory).scan().found
@@ -74,15 +73,8 @@ class FilesStore:
             draft for draft in found if not _same_file(self._draft_path(draft.key), self.path_of(draft.key))
         ]
 
-    @contextlib.contextmanager
-    def snapshot(self, key: str) -> Iterator[Read]:
-        descriptor = self._open_to_read(key)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise NotASession(f"cannot read {self.path_of(key)}: it is not a regular file")
-            yield lambda offset, size: os.pread(descriptor, size, offset)
-        finally:
-            os.close(descriptor)
+    def snapshot(self, key: str) -> _Snapshot:
+        return _Snapshot(self, key)
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
@@ -193,13 +185,12 @@ class FilesStore:
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _open_to_read(self, key: str) -> int:
-        for path in (self.path_of(key), self._draft_path(key)):
-            try:
-                return os.open(path, _READ)
-            except FileNotFoundError:
-                continue
-        raise self._no_session(key)
+    def open_draft(self, key: str) -> int:
+        """A descriptor for reading a draft. SessionNotFound when there is none."""
+        try:
+            return os.open(self._draft_path(key), _READ)
+        except FileNotFoundError:
+            raise self._no_session(key) from None
 
     def _no_session(self, key: str) -> SessionNotFound:
         return SessionNotFound(f"there is no session {key!r} in {self.directory}")
@@ -230,6 +221,33 @@ class FilesStore:
 
     def _draft_path(self, key: str) -> str:
         return os.path.join(self._draft_directory, check_key(key) + SUFFIX)
+
+
+class _Snapshot:
+    """A file open for reading, for the length of a `with` block. Nothing is locked or looked at beforehand."""
+
+    __slots__ = ("_descriptor", "_key", "_store")
+
+    def __init__(self, store: FilesStore, key: str) -> None:
+        self._store = store
+        self._key = key
+        self._descriptor = -1
+
+    def __enter__(self) -> Read:
+        path = self._store.path_of(self._key)
+        try:
+            descriptor = os.open(path, _READ)
+        except FileNotFoundError:
+            descriptor = self._store.open_draft(self._key)
+        self._descriptor = descriptor
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise NotASession(f"cannot read {path}: it is not a regular file")
+        pread = os.pread
+        return lambda offset, size: pread(descriptor, size, offset)
+
+    def __exit__(self, *_exception: object) -> None:
+        os.close(self._descriptor)
 
 
 def _sort_in(item: os.DirEntry[str], found: list[Stored], hidden: list[Hidden]) -> None:

@@ -1,4 +1,4 @@
-"""Lines for a new file made from the lines of another: forks, exports and upgrades.
+"""Lines of pi's format for a new file made from the lines of another: forks, exports and upgrades.
 
 What others wrote is copied byte for byte. Only a field that must change is changed: the parent of an entry
 whose parent is left out, and the first kept entry of a compaction that pointed at what is left out.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchline.entries import Compaction, skeleton, splice
-from branchline.formats import Transcript
+from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
 __all__ = ["path_lines", "tree_lines", "upgraded_lines"]

@@ -1,0 +1,193 @@
+"""``inspect --json`` is a contract: on every sample it says what the real programs and the format say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from branchline.tree import severity
+from support import CORPUS, load
+
+GOLDEN = sorted((CORPUS / "pi" / "golden").glob("g*.jsonl"))
+EDGE = sorted((CORPUS / "pi" / "edge").glob("*.jsonl"))
+BAD = sorted((CORPUS / "bad").rglob("*.jsonl")) if (CORPUS / "bad").is_dir() else []
+SIDE = {"label", "session_info", "usage", "custom", "leaf"}
+OUR_NOTES = {"two-writers", "duplicate-key"}
+
+
+def parents_of(nested, parent=None):
+    waiting = [(node, parent) for node in nested]
+    found = {}
+    while waiting:
+        (entry, children, *_), above = waiting.pop()
+        found[entry] = above
+        waiting += [(child, entry) for child in children]
+    return found
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_a_golden_session_is_what_pi_sees(path: Path, data) -> None:
+    expected = load(path.parent / "expected-pi-1.5.0" / f"{path.stem}.json")
+
+    seen = data("inspect", path)
+
+    types = {node["id"]: node["type"] for node in seen["tree"]}
+    branch = [entry for entry in expected["branch"] if types[entry] not in SIDE]
+    assert seen["entries"] == expected["entryIds"]
+    assert [entry for entry in seen["path"] if types[entry] != "damaged"] == branch
+    assert seen["leaf"] == (branch[-1] if branch else None)
+    assert seen["labels"] == expected["labels"]
+    assert seen["title"] == expected["name"]
+    assert seen["id"] == expected["header"]["id"]
+    context = seen["context"]
+    assert [message["role"] for message in context["messages"]] == [
+        message["role"] for message in expected["context"]["messages"]
+    ]
+    assert context["thinking_level"] == expected["context"]["thinkingLevel"]
+    model = expected["context"]["model"]
+    assert context["model"] == (None if model is None else {"provider": model["provider"], "id": model["modelId"]})
+    selected = [entry for entry in expected["contextEntryIds"] if types[entry] not in SIDE]
+    assert [message["entry"] for message in context["messages"]] == [
+        entry for entry in selected for message in context["messages"] if message["entry"] == entry
+    ]
+    guessed = {finding["line"] for finding in seen["findings"] if finding["kind"] == "guessed-link"}
+    if not guessed:
+        assert {node["id"]: node["parent"] for node in seen["tree"]} == parents_of(expected["tree"])
+
+
+@pytest.mark.parametrize("path", EDGE, ids=lambda path: path.stem)
+def test_an_edge_case_is_read_as_the_format_says(path: Path, run) -> None:
+    expected = load(CORPUS / "pi" / "edge" / "expected.json")[path.stem]["reader"]
+    is_session = bool(expected.get("entryKeys")) or expected["header"] is not None
+
+    result = run("inspect", path, "--json", code=0 if is_session else 1)
+
+    seen = json.loads(result.stdout)
+    assert seen["format"] == ("pi" if is_session else None)
+    assert bool(result.stderr) is not is_session
+    names = dict(zip(seen["entries"], expected.get("entryKeys", []), strict=False))
+    types = {node["id"]: node["type"] for node in seen["tree"]}
+
+    def named(entries):
+        return [names.get(entry, entry) for entry in entries]
+
+    assert named(seen["entries"]) == expected.get("entryKeys", [])
+    assert [node["id"] for node in seen["tree"] if node["type"] == "damaged"] == expected.get("placeholders", [])
+    by_type = {names.get(entry, entry): kind for entry, kind in types.items()}
+    branch = [entry for entry in expected.get("branch", []) if by_type[entry] not in SIDE]
+    assert named(seen["path"]) == branch
+    readable = [entry for entry in branch if by_type[entry] != "damaged"]
+    assert named([seen["leaf"]] if seen["leaf"] else []) == readable[-1:]
+    assert named(seen["roots"]) == expected.get("roots", [])
+    assert [message["role"] for message in seen["context"]["messages"]] == [
+        role for role, *_ in expected.get("context", [])
+    ]
+    assert seen["context"]["thinking_level"] == expected.get("thinkingLevel", "off")
+    model = expected.get("model")
+    assert seen["context"]["model"] == (model and {"provider": model["provider"], "id": model["modelId"]})
+    found = [
+        f"{finding['kind']}@{finding['line']}" if finding["line"] else finding["kind"]
+        for finding in seen["findings"]
+        if finding["kind"] not in OUR_NOTES
+    ]
+    assert sorted(map(short, found)) == sorted(map(short, expected["problems"]))
+    header = expected["header"]
+    assert seen["version"] == (None if header is None else header.get("version", 1))
+
+
+def short(problem: str) -> str:
+    """Where the samples name no line for a finding, ours may."""
+    kind, _, line = problem.partition("@")
+    return kind if kind in ("bom", "no-header", "no-final-newline", "v1", "newer-version", "empty") else f"{kind}@{line}"
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_a_bad_file_gives_json_and_an_exit_code(path: Path, run) -> None:
+    before = path.read_bytes()
+    from click.testing import CliRunner
+
+    from branchline.cli.app import cli
+
+    result = CliRunner().invoke(cli, ["inspect", str(path), "--json"])
+
+    assert result.exit_code in (0, 1)
+    seen = json.loads(result.stdout)
+    assert (seen["format"] is None) is (result.exit_code == 1)
+    assert path.read_bytes() == before
+
+
+def test_every_key_of_the_contract_is_there_also_for_a_file_that_is_no_session(data, world) -> None:
+    (world / "empty.jsonl").write_bytes(b"")
+
+    seen = data("inspect", "empty.jsonl", code=1)
+
+    assert seen == {
+        "schema": "branchline.inspect/1",
+        "format": None,
+        "version": None,
+        "id": None,
+        "cwd": None,
+        "title": None,
+        "parent_session": None,
+        "entries": [],
+        "leaf": None,
+        "path": [],
+        "roots": [],
+        "tree": [],
+        "labels": {},
+        "context": {"model": None, "thinking_level": "off", "messages": []},
+        "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost": 0.0, "inherited_cost": 0.0},
+        "findings": [{"line": 0, "offset": 0, "kind": "empty", "message": "the file is empty"}],
+    }
+
+
+def test_the_tree_goes_into_the_active_branch_first_and_indents_only_at_branches(data, talk) -> None:
+    seen = data("inspect", talk)
+
+    rows = [(node["depth"], node["type"], node["role"], node["label"], node["active"]) for node in seen["tree"]]
+    assert rows[:3] == [
+        (0, "message", "user", None, True),
+        (1, "message", "assistant", None, True),
+        (2, "message", "user", None, True),
+    ]
+    assert (2, "message", "user", "left", False) in rows
+    assert seen["leaf"] == seen["path"][-1]
+    assert seen["labels"] == {node["id"]: "left" for node in seen["tree"] if node["label"]}
+
+
+def test_what_a_fork_inherited_is_told_apart_in_the_costs(run, data, world) -> None:
+    run("new", "--id", "paid")
+    usage = {"input": 10, "output": 2, "cacheRead": 1, "cacheWrite": 3, "totalTokens": 16, "cost": {"total": 0.5}}
+    answer = {"role": "assistant", "content": [], "usage": usage}
+    run("append", "paid", "--message-json", json.dumps(answer))
+    forked = data("fork", "paid")["session"]
+    run("append", forked, "--message-json", json.dumps(answer))
+
+    seen = data("inspect", forked)
+
+    assert seen["usage"] == {
+        "input": 20,
+        "output": 4,
+        "cache_read": 2,
+        "cache_write": 6,
+        "cost": 1.0,
+        "inherited_cost": 0.5,
+    }
+    assert seen["parent_session"].endswith("_paid.jsonl")
+
+
+def test_a_person_reads_the_same_in_a_dozen_lines(run, talk) -> None:
+    result = run("inspect", talk)
+
+    facts = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    assert facts["session"] == "talk  (pi, version 3)"
+    assert facts["title"] == "Auth refactor"
+    assert "And the tests?" in facts["leaf"]
+    assert facts["labels"] == "left"
+    assert facts["findings"] == "none"
+
+
+def test_every_kind_of_finding_has_a_severity() -> None:
+    assert {severity(kind) for kind in ("bom", "encoding", "unreadable")} == {"note", "warning", "damage"}
