@@ -65,7 +65,9 @@ def talk(run: Run) -> str:
     """A session with a branch, a label and a title; the id is ``talk``."""
     run("new", "--id", "talk", "--title", "Auth refactor")
     run("append", "talk", "How do I start?")
-    run("append", "talk", "--role", "assistant", "Read src/auth.py.", "--model", "anthropic/claude-sonnet-4-5")
+    run(
+        "append", "talk", "--role", "assistant", "Read src/auth.py.", "--model", "anthropic/claude-sonnet-4-5"
+    )
     run("append", "talk", "Then what?")
     run("label", "talk", "@leaf", "left")
     run("branch", "talk", "@leaf~1")
@@ -97,7 +99,11 @@ def program() -> list[str]:
 
 def entry_line(entry_id: str, parent: str | None, role: str, text: str, *, second: int = 0) -> str:
     """One message as pi writes it."""
-    message: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": text}], "timestamp": 1_767_603_600_000}
+    message: dict[str, Any] = {
+        "role": role,
+        "content": [{"type": "text", "text": text}],
+        "timestamp": 1_767_603_600_000,
+    }
     if role == "assistant":
         message |= {"provider": "anthropic", "model": "claude-sonnet-4-5", "stopReason": "stop"}
     return json.dumps(
@@ -116,10 +122,18 @@ def write_session(world: Path) -> Callable[..., Path]:
     """Write a file of a header and lines, each as text or bytes."""
 
     def write(*lines: str | bytes, name: str = "made.jsonl", header: bool = True, end: bytes = b"\n") -> Path:
-        head = {"type": "session", "version": 3, "id": "made", "timestamp": "2026-01-05T09:00:00.000Z", "cwd": str(world)}
+        head = {
+            "type": "session",
+            "version": 3,
+            "id": "made",
+            "timestamp": "2026-01-05T09:00:00.000Z",
+            "cwd": str(world),
+        }
         every = [json.dumps(head), *lines] if header else list(lines)
         path = world / name
-        path.write_bytes(b"\n".join(line if isinstance(line, bytes) else line.encode() for line in every) + end)
+        path.write_bytes(
+            b"\n".join(line if isinstance(line, bytes) else line.encode() for line in every) + end
+        )
         return path
 
     return write

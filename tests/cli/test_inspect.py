@@ -47,7 +47,9 @@ def test_a_golden_session_is_what_pi_sees(path: Path, data) -> None:
     ]
     assert context["thinking_level"] == expected["context"]["thinkingLevel"]
     model = expected["context"]["model"]
-    assert context["model"] == (None if model is None else {"provider": model["provider"], "id": model["modelId"]})
+    assert context["model"] == (
+        None if model is None else {"provider": model["provider"], "id": model["modelId"]}
+    )
     selected = [entry for entry in expected["contextEntryIds"] if types[entry] not in SIDE]
     assert [message["entry"] for message in context["messages"]] == [
         entry for entry in selected for message in context["messages"] if message["entry"] == entry
@@ -74,7 +76,9 @@ def test_an_edge_case_is_read_as_the_format_says(path: Path, run) -> None:
         return [names.get(entry, entry) for entry in entries]
 
     assert named(seen["entries"]) == expected.get("entryKeys", [])
-    assert [node["id"] for node in seen["tree"] if node["type"] == "damaged"] == expected.get("placeholders", [])
+    assert [node["id"] for node in seen["tree"] if node["type"] == "damaged"] == expected.get(
+        "placeholders", []
+    )
     by_type = {names.get(entry, entry): kind for entry, kind in types.items()}
     branch = [entry for entry in expected.get("branch", []) if by_type[entry] not in SIDE]
     assert named(seen["path"]) == branch
@@ -100,7 +104,11 @@ def test_an_edge_case_is_read_as_the_format_says(path: Path, run) -> None:
 def short(problem: str) -> str:
     """Where the samples name no line for a finding, ours may."""
     kind, _, line = problem.partition("@")
-    return kind if kind in ("bom", "no-header", "no-final-newline", "v1", "newer-version", "empty") else f"{kind}@{line}"
+    return (
+        kind
+        if kind in ("bom", "no-header", "no-final-newline", "v1", "newer-version", "empty")
+        else f"{kind}@{line}"
+    )
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
@@ -138,7 +146,14 @@ def test_every_key_of_the_contract_is_there_also_for_a_file_that_is_no_session(d
         "tree": [],
         "labels": {},
         "context": {"model": None, "thinking_level": "off", "messages": []},
-        "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "cost": 0.0, "inherited_cost": 0.0},
+        "usage": {
+            "input": 0,
+            "output": 0,
+            "cache_read": 0,
+            "cache_write": 0,
+            "cost": 0.0,
+            "inherited_cost": 0.0,
+        },
         "findings": [{"line": 0, "offset": 0, "kind": "empty", "message": "the file is empty"}],
     }
 
@@ -146,7 +161,9 @@ def test_every_key_of_the_contract_is_there_also_for_a_file_that_is_no_session(d
 def test_the_tree_goes_into_the_active_branch_first_and_indents_only_at_branches(data, talk) -> None:
     seen = data("inspect", talk)
 
-    rows = [(node["depth"], node["type"], node["role"], node["label"], node["active"]) for node in seen["tree"]]
+    rows = [
+        (node["depth"], node["type"], node["role"], node["label"], node["active"]) for node in seen["tree"]
+    ]
     assert rows[:3] == [
         (0, "message", "user", None, True),
         (1, "message", "assistant", None, True),
@@ -159,7 +176,14 @@ def test_the_tree_goes_into_the_active_branch_first_and_indents_only_at_branches
 
 def test_what_a_fork_inherited_is_told_apart_in_the_costs(run, data, world) -> None:
     run("new", "--id", "paid")
-    usage = {"input": 10, "output": 2, "cacheRead": 1, "cacheWrite": 3, "totalTokens": 16, "cost": {"total": 0.5}}
+    usage = {
+        "input": 10,
+        "output": 2,
+        "cacheRead": 1,
+        "cacheWrite": 3,
+        "totalTokens": 16,
+        "cost": {"total": 0.5},
+    }
     answer = {"role": "assistant", "content": [], "usage": usage}
     run("append", "paid", "--message-json", json.dumps(answer))
     forked = data("fork", "paid")["session"]

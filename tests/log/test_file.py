@@ -1,5 +1,6 @@
 """A log in a file: what opening, creating and appending do to the disk, and what they refuse."""
 
+import errno
 import os
 import socket
 import stat
@@ -11,6 +12,8 @@ import pytest
 from branchline.errors import LogGone, LogReplaced, LogShrank, NotASession, NotSaved, ReadOnly
 from branchline.log import SYSTEM, FileLog, System
 from branchline.log.system import explain
+
+with_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the /proc of Linux")
 
 
 @pytest.fixture
@@ -122,6 +125,7 @@ def test_the_append_descriptor_is_opened_by_the_first_append_only(session):
     assert opened.count(("s.jsonl", os.O_WRONLY, True)) == 1
 
 
+@with_proc
 def test_no_descriptor_is_left_open(session):
     before = os.listdir("/proc/self/fd")
 
@@ -134,6 +138,7 @@ def test_no_descriptor_is_left_open(session):
     assert os.listdir("/proc/self/fd") == before
 
 
+@with_proc
 def test_descriptors_are_not_inherited_by_other_programs(session):
     with FileLog(session) as log:
         append(log, b"{}\n")
@@ -227,6 +232,7 @@ def test_a_relative_path_means_the_directory_at_the_time_of_opening(session, tmp
     assert session.read_bytes() == b'{"n":0}\n{}\n'
 
 
+@with_proc
 def test_a_file_renamed_before_or_after_the_first_append_is_appended_to_under_its_new_name(session, tmp_path):
     with FileLog(session) as log:
         session.rename(tmp_path / "b.jsonl")
@@ -406,6 +412,34 @@ def test_a_sidecar_folder_that_is_a_link_is_not_followed(session, tmp_path):
 
     assert os.listdir(elsewhere) == []
     assert session.read_bytes() == b'{"n":0}\n'
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EPERM, errno.EACCES])
+def test_a_file_that_the_system_does_not_let_us_write_is_read_only(session, number):
+    class Refusing(System):
+        def open(self, path, flags, mode=0o777):
+            if flags & os.O_APPEND:
+                raise OSError(number, os.strerror(number), path)
+            return SYSTEM.open(path, flags, mode)
+
+    with (
+        FileLog(session, system=Refusing()) as log,
+        pytest.raises(ReadOnly, match=f"{errno.errorcode[number]}.* at {session}"),
+    ):
+        append(log, b"{}\n")
+
+
+@with_proc
+def test_a_pipe_put_in_the_place_of_the_file_does_not_keep_us_waiting(session):
+    class Swapping(System):
+        def open(self, path, flags, mode=0o777):
+            if flags & os.O_APPEND and path == str(session):
+                os.rename(session, f"{session}.old")
+                os.mkfifo(session)
+            return SYSTEM.open(path, flags, mode)
+
+    with FileLog(session, system=Swapping()) as log, pytest.raises((NotSaved, LogReplaced)):
+        append(log, b"{}\n")
 
 
 def test_an_error_without_a_number_is_said_in_its_own_words():

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from branchline.errors import LockTimeout, NotSaved
-from branchline.log import SYSTEM, FileLog, System
+from branchline.log import SYSTEM, FileLog, System, is_locked
 from log.faults import Unsynced
 from log.processes import child, records_in, run, run_together
 from log.proofs import prove_exclusion, prove_foreign_writer
@@ -144,6 +144,20 @@ def test_a_forked_child_does_not_keep_the_lock_of_a_parent_that_died(session):
                 assert append(log) == len(HEADER)
         finally:
             os.kill(survivor, signal.SIGKILL)
+
+
+def test_whether_somebody_holds_the_lock_can_be_asked_without_making_anything(session):
+    identity = (session.stat().st_dev, session.stat().st_ino)
+
+    never = is_locked(str(session), identity)
+    untouched = os.listdir(session.parent)
+    with FileLog(session) as log:
+        with log.exclusive():
+            during = is_locked(str(session), identity)
+        after = is_locked(str(session), identity)
+
+    assert (never, during, after) == (False, True, False)
+    assert untouched == ["s.jsonl"]
 
 
 def test_a_lock_file_that_somebody_deleted_is_made_anew(session):

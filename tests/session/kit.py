@@ -124,7 +124,9 @@ def facts(session: Session) -> dict[str, Any]:
         "thinking": context.thinking_level,
         "entries": session.entries(),
         "raw": [session.raw(key) for key in tree.keys],
-        "findings": [(finding.kind, finding.line, finding.offset, finding.size) for finding in session.findings],
+        "findings": [
+            (finding.kind, finding.line, finding.offset, finding.size) for finding in session.findings
+        ],
         "read_only": session.read_only,
         "inherited": session.inherited_entries,
     }

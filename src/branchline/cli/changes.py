@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["damage_on_path", "described", "position_fields", "to_change"]
 
 
+_BESIDE_THE_PATH = frozenset({"glued", "no-header"})
+"""Damage that says nothing about which entry follows which."""
+
+
 @contextmanager
 def to_change(name: str, directory: str | None) -> Iterator[Session]:
     """The session that a person means, and afterwards what happened to its file besides the change."""
@@ -42,7 +46,11 @@ def damage_on_path(session: Session) -> list[Finding]:
     if session.leaf is None:
         return []
     index, reading = session.index, session.transcript.reading
-    damage = [finding for finding in session.findings if severity(finding.kind) == "damage"]
+    damage = [
+        finding
+        for finding in session.findings
+        if severity(finding.kind) == "damage" and finding.kind not in _BESIDE_THE_PATH
+    ]
     if not damage:
         return []
     chain = index.chain(index.position(session.leaf))

@@ -11,7 +11,7 @@ import click
 from branchline.cli.findings import FileReport, examine
 from branchline.cli.options import command
 from branchline.cli.output import Output, Style, paint, remark
-from branchline.cli.targets import file_named
+from branchline.cli.targets import existing, file_named
 from branchline.cli.words import count
 
 __all__ = ["check_command"]
@@ -58,15 +58,13 @@ def check_command(out: Output, sessions: tuple[str, ...], directory: str | None)
 
 
 def _files(sessions: tuple[str, ...], directory: str | None) -> Iterator[str]:
-    if directory is not None and not os.path.isdir(directory):
-        raise click.UsageError(f"--dir: there is no directory {directory}")
     for session in sessions:
         if os.path.isdir(session) and not session.endswith(_SUFFIX):
             yield from _below(session)
         else:
             yield file_named(session, None)
     if directory is not None:
-        yield from _below(directory)
+        yield from _below(existing(directory))
     elif not sessions:
         from branchline import places
 

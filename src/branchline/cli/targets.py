@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from branchline.library import SessionLibrary, SessionRow
     from branchline.session import Session
 
-__all__ = ["entry_named", "file_named", "here", "open_named"]
+__all__ = ["entry_named", "existing", "file_named", "here", "open_named"]
 
 _ABOVE = re.compile(r"(?:@leaf)?~(\d*)")
 _SHOWN = 4
@@ -28,9 +28,14 @@ def here(directory: str | None) -> SessionLibrary:
 
     if directory is None:
         return SessionLibrary.for_cwd()
+    return SessionLibrary(existing(directory))
+
+
+def existing(directory: str) -> str:
+    """The directory itself, if there is one."""
     if not os.path.isdir(directory):
         raise SessionNotFound(f"there is no directory {directory}")
-    return SessionLibrary(directory)
+    return directory
 
 
 def file_named(name: str, directory: str | None = None) -> str:
@@ -41,8 +46,9 @@ def file_named(name: str, directory: str | None = None) -> str:
         raise SessionNotFound("which session? Give a file, an id, the beginning of one, or @last")
     if name == "@last":
         return _path(_latest(directory))
+    nearest = here(directory)
     try:
-        return _path(here(directory).find(name))
+        return _path(nearest.find(name))
     except SessionNotFound:
         pass
     if directory is None and (found := _elsewhere(name)) is not None:

@@ -109,15 +109,16 @@ class Appender:
         """
         system = self._system
         try:
-            found = system.stat(self._path)
-        except FileNotFoundError:
-            found = system.fstat(self._reader)
-            if found.st_nlink == 0:
-                raise LogGone(f"cannot append to {self._name}: the file was deleted while open") from None
-            # Renamed: the inode is the session, and its new name leads to what we append.
+            try:
+                found = system.stat(self._path)
+            except FileNotFoundError:
+                # Renamed or deleted. The inode is the session: a new name leads to what we append.
+                found = system.fstat(self._reader)
         except OSError as problem:
             raise self._failed(problem, UNCHANGED) from problem
         self._require_ours(found)
+        if found.st_nlink == 0:
+            raise LogGone(f"cannot append to {self._name}: the file was deleted while open")
         if self._doubt is None:
             return found.st_size
         try:
@@ -134,7 +135,8 @@ class Appender:
 
     def _open(self) -> int:
         system = self._system
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        # O_NONBLOCK means nothing to a regular file, and keeps us from waiting at a pipe put in its place.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             descriptor = system.open(self._path, flags | os.O_NOFOLLOW)
         except OSError as problem:

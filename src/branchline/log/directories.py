@@ -13,10 +13,13 @@ from typing import Literal
 
 from branchline.log.system import SYSTEM, System
 
-__all__ = ["create_directory", "sidecar_directory", "sidecar_path", "sync_directory"]
+__all__ = ["create_directory", "sidecar_directory", "sidecar_name", "sidecar_path", "sync_directory"]
 
 SIDECARS = ".branchline"
 Sidecar = Literal["locks", "torn", "backups"]
+
+_LONGEST_NAME = 150
+"""In bytes; a file name may have 255 of them in all."""
 
 
 def create_directory(path: str | os.PathLike[str], system: System = SYSTEM) -> None:
@@ -46,6 +49,15 @@ def sync_directory(path: str | os.PathLike[str], system: System = SYSTEM) -> Non
 def sidecar_path(path: str, kind: Sidecar, name: str) -> str:
     """Return where a sidecar of the session file at `path` lies, made or not."""
     return os.path.join(os.path.dirname(path), SIDECARS, kind, name)
+
+
+def sidecar_name(path: str) -> str:
+    """Return the file name of a session, short enough for something to be added to it."""
+    name = os.path.basename(path)
+    encoded = os.fsencode(name)
+    if len(encoded) <= _LONGEST_NAME:
+        return name
+    return encoded[:_LONGEST_NAME].decode("utf-8", "ignore")  # not half a character: macOS refuses it
 
 
 def sidecar_directory(path: str, kind: Sidecar, system: System) -> str:

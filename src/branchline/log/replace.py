@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from branchline.errors import ReadOnly
-from branchline.log.directories import create_directory, sidecar_directory, sync_directory
+from branchline.log.directories import create_directory, sidecar_directory, sidecar_name, sync_directory
 from branchline.log.system import SYSTEM, System, problem_with, random_name, read_at, write_all
 
 __all__ = ["publish_file", "replace_file"]
@@ -20,8 +20,6 @@ __all__ = ["publish_file", "replace_file"]
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _COPY_BLOCK = 1 << 20
-_LONGEST_NAME = 150
-"""Bytes of the session's file name in the names made from it; a file name can have 255 in all."""
 
 
 def replace_file(
@@ -112,9 +110,8 @@ def publish_file(
 
 
 def _write_beside(path: str, data: bytes | Iterable[bytes], system: System) -> str:
-    name = os.fsdecode(os.fsencode(os.path.basename(path))[:_LONGEST_NAME])
     # Hidden, and not ending like a session, so that no listing takes it for one.
-    temporary = os.path.join(os.path.dirname(path), f".{name}.{random_name()}.tmp")
+    temporary = os.path.join(os.path.dirname(path), f".{sidecar_name(path)}.{random_name()}.tmp")
     descriptor = system.open(temporary, _NEW, 0o600)
     try:
         try:
@@ -150,12 +147,11 @@ def _keep_owner(path: str, descriptor: int, system: System) -> None:
 
 
 def _back_up(path: str, system: System) -> str | None:
-    name = os.fsdecode(os.fsencode(os.path.basename(path))[:_LONGEST_NAME])
     try:
         # Whoever wrote the old file may not have synced it, and from now on it is only a backup.
         _sync_file(path, system)
         directory = sidecar_directory(path, "backups", system)
-        kept_at = os.path.join(directory, f"{name}.{random_name()}")
+        kept_at = os.path.join(directory, f"{sidecar_name(path)}.{random_name()}")
         try:
             system.link(path, kept_at)
         except OSError as problem:

@@ -15,15 +15,13 @@ from collections.abc import Callable
 import msgspec
 
 from branchline.log.base import Torn
-from branchline.log.directories import sidecar_directory, sync_directory
+from branchline.log.directories import sidecar_directory, sidecar_name, sync_directory
 from branchline.log.system import System, random_name, write_all
 
 __all__ = ["is_complete_json", "keep_fragment", "read_tail"]
 
 _FIRST_BLOCK = 1 << 16
 _LARGEST_BLOCK = 1 << 24
-_LONGEST_NAME = 150
-"""Bytes of the session's file name in the name of a fragment; a file name can have 255 in all."""
 
 
 def read_tail(read: Callable[[int, int], bytes], size: int) -> bytes:
@@ -63,8 +61,7 @@ def is_complete_json(line: bytes) -> bool:
 def keep_fragment(path: str, offset: int, fragment: bytes, system: System) -> Torn:
     """Copy a torn tail of the session file at `path` into a durable file of its own."""
     directory = sidecar_directory(path, "torn", system)
-    name = os.fsdecode(os.fsencode(os.path.basename(path))[:_LONGEST_NAME])
-    kept_at = os.path.join(directory, f"{name}.{offset}.{random_name()}")
+    kept_at = os.path.join(directory, f"{sidecar_name(path)}.{offset}.{random_name()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = system.open(kept_at, flags, 0o600)
     try:

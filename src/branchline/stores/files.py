@@ -224,7 +224,7 @@ class FilesStore:
 
 
 class _Snapshot:
-    """A file open for reading, for the length of a `with` block. Nothing is locked or looked at beforehand."""
+    """A file open for reading, for the length of a `with` block. Nothing is locked or remembered."""
 
     __slots__ = ("_descriptor", "_key", "_store")
 

@@ -1,0 +1,327 @@
+"""Damage is told with its place; a repair writes a new file, loses nothing and never touches the old one."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from branchline.cli.mending import mend, require_same
+from branchline.errors import NotSaved
+from support import CORPUS, transcript
+
+EDGE = CORPUS / "pi" / "edge"
+GOLDEN = CORPUS / "pi" / "golden"
+REPAIRABLE = sorted(
+    path for path in [*EDGE.glob("*.jsonl"), *GOLDEN.glob("*.jsonl")] if path.stem not in ("empty", "garbage")
+)
+
+
+# -- check ------------------------------------------------------------------------------------------------
+
+
+def test_a_clean_file_is_fine(run, data, write_session, line) -> None:
+    path = write_session(line("a", None, "user", "x"))
+
+    result = run("check", path)
+
+    assert result.stdout == f"{path}: fine\n"
+    assert result.stderr == "1 file checked, none of them damaged or odd\n"
+    (report,) = data("check", path)["files"]
+    assert report["status"] == "clean"
+    assert report["entries"] == 1
+
+
+def test_a_finding_is_told_with_line_byte_severity_and_kind(run, data) -> None:
+    path = EDGE / "corrupt-middle.jsonl"
+
+    result = run("check", path, code=1)
+
+    assert f"{path}: damaged\n  line 3, byte 302  damage   unreadable " in result.stdout
+    (finding,) = data("check", path, code=1)["files"][0]["findings"]
+    assert finding["message"].endswith("entry 00000002 keeps its place in the tree")
+    del finding["message"]
+    assert finding == {"line": 3, "offset": 302, "size": 68, "kind": "unreadable", "severity": "damage"}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "code"),
+    [
+        ("v1", "notes", 0),
+        ("bom", "notes", 0),
+        ("bad-utf8", "odd", 1),
+        ("version-99", "odd", 1),
+        ("cycle", "damaged", 1),
+    ],
+)
+def test_notes_alone_are_no_damage(name, status, code, data) -> None:
+    assert data("check", EDGE / f"{name}.jsonl", code=code)["files"][0]["status"] == status
+
+
+def test_one_bad_file_does_not_end_a_check(run, data, world, write_session, line) -> None:
+    good = write_session(line("a", None, "user", "x"))
+    (world / "folder.jsonl").mkdir()
+
+    checked = data("check", "nope.jsonl", "folder.jsonl", EDGE / "empty.jsonl", good, code=1)
+
+    assert [file["status"] for file in checked["files"]] == ["damaged", "damaged", "damaged", "clean"]
+    assert checked["bad"] == 3
+    assert [bool(file["problem"]) for file in checked["files"]] == [True, True, True, False]
+
+
+def test_a_directory_is_checked_with_all_that_is_in_it(run, data, world, write_session, line) -> None:
+    write_session(line("a", None, "user", "x"))
+    (world / "deep" / "er").mkdir(parents=True)
+    (world / "deep" / "er" / "b.jsonl").write_bytes((EDGE / "cycle.jsonl").read_bytes())
+    (world / ".branchline").mkdir()
+    (world / ".branchline" / "c.jsonl").write_bytes(b"")
+
+    for arguments in (["--dir", "."], ["."]):
+        names = [Path(file["path"]).name for file in data("check", *arguments, code=1)["files"]]
+        assert names == ["made.jsonl", "b.jsonl"]
+    assert "there is no directory" in run("check", "--dir", "none", code=1).stderr
+
+
+def test_without_a_name_the_sessions_of_this_directory_are_checked(run, data, talk) -> None:
+    assert [file["id"] for file in data("check")["files"]] == ["talk"]
+
+
+def test_nothing_to_check_is_no_damage(run) -> None:
+    assert "nothing to check here" in run("check").stderr
+
+
+# -- repair -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", REPAIRABLE, ids=lambda path: path.stem)
+def test_a_repair_keeps_every_readable_entry_and_the_old_file(path: Path, data, world) -> None:
+    old = world / path.name
+    old.write_bytes(path.read_bytes())
+    before = data("inspect", old)
+
+    done = data("repair", old)
+
+    assert old.read_bytes() == path.read_bytes()
+    if done["output"] is None:
+        assert sorted(item.name for item in world.iterdir()) == [path.name]
+        return
+    after = data("inspect", done["output"])
+    assert after["entries"] == before["entries"]
+    assert after["leaf"] == before["leaf"]
+    assert after["path"] == [entry for entry in before["path"] if entry in before["entries"]]
+    assert after["context"] == before["context"]
+    assert after["labels"] == {
+        key: label for key, label in before["labels"].items() if key in before["entries"]
+    }
+    assert after["title"] == before["title"]
+    assert {finding["kind"] for finding in after["findings"]} <= {
+        "encoding",
+        "newer-version",
+        "v1",
+        "two-writers",
+        "duplicate-key",
+    }
+    assert stat.S_IMODE(Path(done["output"]).stat().st_mode) == 0o600
+    changed = {change["entry"] for change in done["changed"]}
+    with_old_bytes = transcript(old)
+    with_new_bytes = transcript(Path(done["output"]))
+    for entry in set(before["entries"]) - changed:
+        assert with_new_bytes.raw(with_new_bytes.tree.position(entry)) == with_old_bytes.raw(
+            with_old_bytes.tree.position(entry)
+        )
+
+
+def test_no_byte_is_lost_by_a_repair(data, world) -> None:
+    """Whatever is not in the new file is in the file of unreadable pieces, as it was."""
+    for path in REPAIRABLE:
+        old = world / path.name
+        old.write_bytes(path.read_bytes())
+        done = data("repair", old)
+        if done["output"] is None:
+            continue
+        kept = Path(done["output"]).read_bytes()
+        if done["unreadable"]:
+            kept += Path(done["unreadable"]).read_bytes()
+        for aside in done["aside"]:
+            piece = path.read_bytes()[aside["offset"] : aside["offset"] + aside["size"]]
+            assert piece in kept
+
+
+def test_a_repair_tells_what_it_did(run, world) -> None:
+    old = world / "x.jsonl"
+    old.write_bytes((EDGE / "corrupt-middle.jsonl").read_bytes())
+
+    result = run("repair", "x.jsonl")
+
+    assert result.stdout.splitlines() == [
+        f"wrote {world}/x.repaired.jsonl with all 3 readable entries",
+        "  1 entry with links that had to be guessed",
+        f"  1 piece that cannot be used (68 bytes): {world}/x.unreadable.txt",
+    ]
+    assert f"{old} is as it was" in result.stderr
+    assert b"\n# line 3, byte 302, 68 bytes: unreadable" in (world / "x.unreadable.txt").read_bytes()
+    assert stat.S_IMODE((world / "x.unreadable.txt").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("taken", ["x.repaired.jsonl", "x.unreadable.txt"])
+def test_a_repair_never_covers_a_file(taken, run, world) -> None:
+    (world / "x.jsonl").write_bytes((EDGE / "corrupt-middle.jsonl").read_bytes())
+    (world / taken).write_bytes(b"mine")
+
+    result = run("repair", "x.jsonl", code=1)
+
+    assert f"{taken} exists already" in result.stderr
+    assert sorted(item.name for item in world.iterdir()) == sorted(["x.jsonl", taken])
+    assert (world / taken).read_bytes() == b"mine"
+
+
+def test_a_repair_goes_where_it_is_told(run, data, world) -> None:
+    (world / "x.jsonl").write_bytes((EDGE / "nul-block.jsonl").read_bytes())
+
+    done = data("repair", "x.jsonl", "-o", "mended.jsonl")
+
+    assert done["output"] == str(world / "mended.jsonl")
+    assert done["unreadable"] == str(world / "mended.unreadable.txt")
+    assert "there is no directory" in run("repair", "x.jsonl", "-o", "no/where.jsonl", code=1).stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage\n", b"\0" * 100, b"null\n"])
+def test_what_is_no_session_cannot_be_repaired(content, run, world) -> None:
+    (world / "x.jsonl").write_bytes(content)
+
+    assert "cannot repair" in run("repair", "x.jsonl", code=1).stderr
+    assert [item.name for item in world.iterdir()] == ["x.jsonl"]
+
+
+def test_a_damaged_header_gives_what_is_left_of_it(data, world, line) -> None:
+    torn = (
+        b'{"type":"session","version":3,"id":"kept","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/home/u/pr'
+    )
+    (world / "x.jsonl").write_bytes(torn + b"\n" + line("a", None, "user", "x").encode() + b"\n")
+
+    done = data("repair", "x.jsonl")
+
+    after = data("inspect", done["output"])
+    assert done["header_made"]
+    assert (after["id"], after["version"], after["entries"]) == ("kept", 3, ["a"])
+    assert torn in Path(done["unreadable"]).read_bytes()
+
+
+def test_a_missing_header_gets_the_id_in_the_file_name(data, world, line) -> None:
+    path = world / "2026-01-05T09-00-00-000Z_named.jsonl"
+    path.write_bytes(line("a", None, "user", "x").encode() + b"\n")
+
+    assert data("inspect", data("repair", path)["output"])["id"] == "named"
+
+
+def test_pointers_follow_entries_whose_ids_were_used_twice(data, world, line) -> None:
+    """A compaction, an edit and a move that mean the second holder of an id still mean it in the new file."""
+    edit = {
+        "type": "context_edit",
+        "id": "e",
+        "parentId": "d",
+        "timestamp": "",
+        "targetId": "b",
+        "replacement": None,
+    }
+    compaction = {
+        "type": "compaction",
+        "id": "c",
+        "parentId": "e",
+        "timestamp": "",
+        "summary": "s",
+        "firstKeptEntryId": "b",
+    }
+    move = {"type": "leaf", "id": "m", "parentId": "b", "timestamp": "", "targetId": "b"}
+    lines = [
+        json.dumps({"type": "session", "version": 3, "id": "x", "timestamp": "", "cwd": ""}),
+        line("a", None, "user", "one"),
+        line("b", "a", "assistant", "two"),
+        line("b", "b", "user", "three"),
+        line("d", "b", "assistant", "four"),
+        json.dumps(edit),
+        json.dumps(compaction),
+        line("f", "c", "user", "five"),
+        json.dumps(move),
+    ]
+    (world / "x.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    before = data("inspect", "x.jsonl")
+
+    done = data("repair", "x.jsonl")
+
+    after = data("inspect", done["output"])
+    assert before["leaf"] == "b#2"
+    assert (after["leaf"], after["path"], after["context"]) == (
+        before["leaf"],
+        before["path"],
+        before["context"],
+    )
+    assert (
+        data("context", done["output"], "--at", "f")["messages"]
+        == data("context", "x.jsonl", "--at", "f")["messages"]
+    )
+
+
+def test_a_mended_file_that_reads_differently_is_refused() -> None:
+    old = transcript(EDGE / "labels.jsonl")
+    lines = (EDGE / "labels.jsonl").read_bytes().splitlines(keepends=True)
+
+    with pytest.raises(NotSaved, match="would lack 1 entries"):
+        require_same(old, transcript(b"".join(lines[:-1])))
+    with pytest.raises(NotSaved, match="read differently"):
+        require_same(old, transcript(b"".join([lines[0], *lines[2:], lines[1]])))
+
+
+DAMAGE = st.lists(
+    st.tuples(
+        st.sampled_from(["cut", "flip", "nul", "drop", "glue", "double"]),
+        st.integers(0, 10_000),
+        st.integers(0, 255),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(path=st.sampled_from(REPAIRABLE), damage=DAMAGE)
+def test_whatever_was_done_to_a_file_its_mended_copy_reads_the_same(path: Path, damage) -> None:
+    data = damaged(path.read_bytes(), damage)
+    old = transcript(data)
+    if old.reading.header is None and not len(old.tree):
+        return
+
+    mended = mend(old, key="x", spare_id="spare")
+
+    new = transcript(mended.data)
+    require_same(old, new)
+    allowed = {"v1", "two-writers", "newer-version", "encoding", "duplicate-key", "leaf-target"}
+    assert {finding.kind for finding in new.findings} <= allowed
+    assert all(piece.data == data[piece.offset : piece.offset + len(piece.data)] for piece in mended.asides)
+
+
+def damaged(data: bytes, damage) -> bytes:
+    for kind, place, byte in damage:
+        if not data:
+            break
+        place %= len(data)
+        lines = data.splitlines(keepends=True)
+        number = place % len(lines)
+        match kind:
+            case "cut":
+                data = data[:place]
+            case "flip":
+                data = data[:place] + bytes([byte]) + data[place + 1 :]
+            case "nul":
+                data = data[:place] + b"\0" * byte + data[place:]
+            case "drop":
+                data = b"".join(lines[:number] + lines[number + 1 :])
+            case "glue":
+                data = b"".join([*lines[:number], lines[number].rstrip(b"\n"), *lines[number + 1 :]])
+            case "double":
+                data = b"".join([*lines[:number], lines[number], *lines[number:]])
+    return data

@@ -1,0 +1,356 @@
+"""Looking at sessions: lists, transcripts, trees, contexts; for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from branchline.cli.words import age, count, money, size_words, time_words, tokens
+from support import CORPUS, load
+
+GOLDEN = CORPUS / "pi" / "golden"
+
+
+# -- ls and forest ----------------------------------------------------------------------------------------
+
+
+def test_ls_shows_id_age_messages_and_title(run, talk) -> None:
+    result = run("ls")
+
+    assert result.stdout.split() == ["talk", "now", "3", "Auth", "refactor"]
+    assert result.stderr == "1 seen, 1 listed\n"
+
+
+def test_ls_shows_the_first_prompt_where_there_is_no_title(run) -> None:
+    run("new", "--id", "untitled")
+    assert "(no messages)" in run("ls").stdout
+
+    run("append", "untitled", "first\nwords")
+
+    assert run("ls").stdout.endswith("1  first words\n")
+
+
+def test_ls_has_only_the_sessions_of_this_directory_unless_asked(
+    run, data, talk, tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    run("new", "--id", "elsewhere")
+
+    assert [row["id"] for row in data("ls")["sessions"]] == ["elsewhere"]
+    assert {row["id"] for row in data("ls", "--all")["sessions"]} == {"talk", "elsewhere"}
+    assert "project  Auth refactor" in run("ls", "--all").stdout
+
+
+def test_ls_reads_any_directory_of_session_files(data, run) -> None:
+    listed = data("ls", "--dir", GOLDEN)
+
+    expected = load(GOLDEN / "expected-pi-1.5.0" / "_list.json")
+    assert {row["id"] for row in listed["sessions"]} == {row["id"] for row in expected}
+    assert {row["id"]: row["total_messages"] for row in listed["sessions"]} == {
+        row["id"]: row["messageCount"] for row in expected
+    }
+    assert listed["seen"] == 70
+    assert len(run("ls", "--dir", GOLDEN, "-n", "5").stdout.splitlines()) == 5
+    assert run("ls", "--dir", GOLDEN, "-n", "0").stdout == ""
+
+
+def test_ls_can_leave_the_files_alone(data, run, world) -> None:
+    (world / "x.jsonl").write_bytes(b"garbage")
+
+    (row,) = data("ls", "--dir", ".", "--shallow")["sessions"]
+
+    assert row["key"] == "x"
+    assert row["problem"] is None
+    assert "7 bytes" in run("ls", "--dir", ".", "--shallow").stdout
+
+
+def test_ls_shows_only_named_ones_when_asked(data, run, talk) -> None:
+    run("new", "--id", "untitled")
+
+    assert [row["id"] for row in data("ls", "--named")["sessions"]] == ["talk"]
+    run("ls", "--named", "--shallow", code=2)
+
+
+def test_nothing_is_left_out_in_silence(run, data, world) -> None:
+    (world / "broken.jsonl").write_bytes(b"garbage\n")
+    (world / "folder.jsonl").mkdir()
+
+    result = run("ls", "--dir", ".")
+
+    assert "unreadable: " in result.stdout
+    assert result.stderr == "2 seen, 1 listed, 1 hidden, 1 unreadable; -v says why\n"
+    verbose = run("ls", "--dir", ".", "-v").stderr
+    assert "hidden: folder.jsonl: not a regular file" in verbose
+    assert "unreadable: " in verbose
+    assert data("ls", "--dir", ".")["unreadable"] == 1
+
+
+def test_as_much_of_the_ids_is_shown_as_it_takes(run) -> None:
+    run("new", "--id", "0123456789-a")
+    run("new", "--id", "0123456789-b")
+
+    shown = {line.split()[0] for line in run("ls").stdout.splitlines()}
+
+    assert shown == {"0123456789-a", "0123456789-b"}
+    for name in shown:
+        run("inspect", name)
+
+
+def test_an_empty_place_says_what_to_do(run) -> None:
+    result = run("ls")
+
+    assert result.stdout == ""
+    assert "`branchline new` begins one" in result.stderr
+
+
+def test_a_place_is_chosen_once(run) -> None:
+    run("ls", "--all", "--dir", ".", code=2)
+    run("forest", "--all", "--dir", ".", code=2)
+    run("prune", "--all", "--dir", ".", code=2)
+
+
+def test_the_forest_shows_forks_below_their_parents(run, data, talk) -> None:
+    first = data("fork", talk)["session"]
+    data("fork", first)
+    data("fork", talk)
+
+    lines = run("forest").stdout.splitlines()
+
+    assert lines[0].startswith("talk")
+    assert sorted(line[:3] for line in lines[1:] if line[0] in "├└") == ["└─ ", "├─ "]
+    assert any(line.startswith(("│  └─ ", "   └─ ")) for line in lines)
+    assert [row["depth"] for row in data("forest")["sessions"]].count(1) == 2
+    assert data("forest", "--all")["sessions"] == data("forest")["sessions"]
+
+
+# -- without a command ------------------------------------------------------------------------------------
+
+
+def test_without_a_command_a_newcomer_is_welcomed(run) -> None:
+    result = run()
+
+    assert result.stdout.startswith("No sessions yet.")
+    assert "branchline new" in result.stdout
+
+
+def test_without_a_command_the_sessions_here_are_listed_or_else_all(run, talk, tmp_path, monkeypatch) -> None:
+    assert run().stdout == run("ls").stdout
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+
+    assert run().stdout == run("ls", "--all").stdout
+    assert json.loads(run("--json").stdout)["schema"] == "branchline.ls/1"
+
+
+# -- show -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def worked(run) -> str:
+    """A session in which a tool was used."""
+    run("new", "--id", "worked")
+    run("append", "worked", "Read the file")
+    call = {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "src/a.py"}}
+    thought = {"type": "thinking", "thinking": "let me\nsee"}
+    answer = {"role": "assistant", "content": [thought, call], "stopReason": "toolUse"}
+    result = {
+        "role": "toolResult",
+        "toolCallId": "c1",
+        "toolName": "read",
+        "content": [{"type": "text", "text": "one\ntwo"}],
+    }
+    for message in (answer, result):
+        run("append", "worked", "--message-json", json.dumps(message))
+    run("append", "worked", "--role", "assistant", "It has two lines.")
+    return "worked"
+
+
+def test_show_reads_as_a_conversation_with_results_folded(run, worked) -> None:
+    lines = run("show", worked).stdout.splitlines()
+
+    assert lines[0].startswith("You  2")
+    assert lines[1] == "  Read the file"
+    assert lines[3].startswith("Assistant  ")
+    assert lines[4:6] == ["  ▸ thinking  2 lines", "  ▸ read: src/a.py  2 lines"]
+    assert lines[-1] == "  It has two lines."
+
+
+def test_show_unfolds_when_asked(run, worked) -> None:
+    shown = run("show", worked, "--full").stdout
+
+    assert "    one\n    two\n" in shown
+    assert '"path": "src/a.py"' in shown
+    assert "    let me\n    see\n" in shown
+
+
+def test_show_takes_a_part_of_the_path_or_another_path(run, data, talk) -> None:
+    path = data("inspect", talk)["path"]
+
+    assert data("show", talk, "--last", "1")["entries"] == path[-1:]
+    assert data("show", talk, "--from", "~1")["entries"] == path[1:]
+    assert data("show", talk, "--at", "~1")["entries"] == path[:2]
+    assert "is not on this path" in run("show", talk, "--at", "~1", "--from", "@leaf", code=1).stderr
+    run("show", talk, "--last", "0", code=2)
+
+
+def test_show_gives_the_lines_of_the_file_as_they_are(run, data, talk) -> None:
+    seen = data("inspect", talk)
+    file = Path(data("name", talk)["file"]).read_bytes().splitlines()
+
+    raw = run("show", talk, "--raw").stdout_bytes.splitlines()
+
+    assert raw == [line for line in file if json.loads(line)["id"] in seen["path"]]
+
+
+def test_show_gives_markdown(run, talk) -> None:
+    shown = run("show", talk, "--markdown").stdout
+
+    assert shown.startswith("# Auth refactor\n\n- Session talk\n\n## User\n\nHow do I start?\n")
+
+
+def test_show_speaks_one_language_at_a_time(run, talk) -> None:
+    run("show", talk, "--raw", "--markdown", code=2)
+    run("show", talk, "--json", "--markdown", code=2)
+
+
+def test_show_of_nothing_says_so(run, data) -> None:
+    run("new", "--id", "empty")
+
+    result = run("show", "empty")
+
+    assert result.stdout == ""
+    assert "nothing to show" in result.stderr
+    assert data("show", "empty")["cards"] == []
+
+
+# -- tree -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["g006", "g012", "g044", "g061", "g118"])
+@pytest.mark.parametrize("kind", ["default", "no-tools", "user-only", "labeled-only", "all"])
+def test_the_tree_is_drawn_as_pi_draws_it(name, kind, run) -> None:
+    expected = load(GOLDEN / "views-pi-1.5.0" / f"{name}.json")["tree"][kind]
+    rows = [row[2:].rstrip() for row in expected[:-1] if "No entries" not in row]
+
+    drawn = run("tree", GOLDEN / f"{name}.jsonl", "--filter", kind).stdout.splitlines()
+
+    assert [visible(row[2:]) for row in drawn] == [visible(row) for row in rows]
+
+
+def visible(row: str) -> str:
+    """Rows without what is made visible here and is a raw character there."""
+    return row.replace("‹U+2028›", "\u2028").replace("\u2028", " ").rstrip()
+
+
+def test_the_leaf_is_marked_and_told(run, data, talk) -> None:
+    result = run("tree", talk)
+
+    (marked,) = [line for line in result.stdout.splitlines() if line.startswith("›")]
+    assert "And the tests?" in marked
+    assert data("inspect", talk)["leaf"] in result.stderr
+
+
+def test_the_tree_shows_ids_and_times(run, data, talk) -> None:
+    shown = run("tree", talk, "--ids", "--all-times").stdout.splitlines()
+
+    rows = data("tree", talk)["rows"]
+    assert [line.split()[0] for line in shown] == [row["id"] for row in rows]
+    today = time.strftime("%H:")
+    assert all(line.split()[1].startswith(today) for line in shown)
+    assert any("[left] " + today in line for line in shown)
+
+
+def test_the_tree_is_searched(run, data, talk) -> None:
+    found = data("tree", talk, "--search", "TESTS the")["rows"]
+
+    assert [row["text"] for row in found] == ["user: And the tests?"]
+    nothing = run("tree", talk, "--search", "zebra")
+    assert nothing.stdout == ""
+    assert "no entry has these words" in nothing.stderr
+
+
+def test_an_empty_tree_says_so(run, data) -> None:
+    run("new", "--id", "empty")
+
+    assert "it has no entries yet" in run("tree", "empty").stderr
+    assert data("tree", "empty")["rows"] == []
+
+
+# -- context ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["g001", "g020", "g061", "g101"])
+def test_the_context_is_what_pi_would_send(name, data) -> None:
+    expected = load(GOLDEN / "expected-pi-1.5.0" / f"{name}.json")["context"]
+
+    seen = data("context", GOLDEN / f"{name}.jsonl")
+
+    assert [item["message"] for item in seen["messages"]] == expected["messages"]
+    assert seen["thinking_level"] == expected["thinkingLevel"]
+
+
+def test_the_context_reads_as_messages(run, worked) -> None:
+    result = run("context", worked)
+
+    assert result.stdout.startswith(
+        "user\n  Read the file\n\nassistant\n  (thinking) let me\n  see\n  → read "
+    )
+    assert "toolResult\n  one\n  two\n" in result.stdout
+    assert result.stderr.startswith("4 messages, about ")
+
+
+def test_the_context_is_seen_from_any_entry(data, talk) -> None:
+    at = data("context", talk, "--at", "~2")
+
+    assert [item["role"] for item in at["messages"]] == ["user"]
+    assert at["at"] == at["messages"][0]["entry"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "key"),
+    [("anthropic", "messages"), ("openai-chat", "messages"), ("openai-responses", "input")],
+)
+def test_the_context_has_the_shape_of_a_request(provider, key, run, data, worked) -> None:
+    body = json.loads(run("context", worked, "--provider", provider).stdout)
+
+    assert body[key]
+    assert data("context", worked, "--provider", provider)["request"] == body
+
+
+def test_before_the_first_entry_a_model_sees_nothing(data, run, talk) -> None:
+    run("reset", talk)
+
+    seen = data("context", talk)
+
+    assert seen["messages"] == []
+    assert seen["model"] is None
+    assert seen["at"] is None
+
+
+# -- words ------------------------------------------------------------------------------------------------
+
+
+def test_ages_are_one_short_word() -> None:
+    day = 86400
+    ages = [0, 59, 60, 3599, 3600, day - 1, day, 7 * day, 29 * day, 30 * day, 364 * day, 365 * day, -5]
+    words = ["now", "now", "1m", "59m", "1h", "23h", "1d", "1w", "4w", "1mo", "12mo", "1y", "now"]
+
+    assert [age(1000 * (10_000_000_000 - seconds), 10_000_000_000) for seconds in ages] == words
+
+
+def test_numbers_are_said_briefly(monkeypatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+    assert [size_words(1), size_words(1500), size_words(2_000_000)] == ["1 byte", "1.5 kB", "2.0 MB"]
+    assert [tokens(840), tokens(12_345), tokens(1_200_000)] == ["840", "12.3k", "1.2M"]
+    assert [money(0.0031), money(1234.5)] == ["$0.0031", "$1,234.50"]
+    assert [count(1, "entry", "entries"), count(2000, "file")] == ["1 entry", "2,000 files"]
+    assert time_words("2026-01-05T09:00:00.000Z") == "2026-01-05 09:00"
+    assert time_words("yesterday") == "yesterday"
+    assert os.environ["TZ"] == "UTC"
