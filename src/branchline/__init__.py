@@ -6,8 +6,21 @@ session = Session.create()
 session.append_message("hello")
 """
 
+from typing import TYPE_CHECKING, Any
+
 from branchline._version import __version__
-from branchline.library import SessionLibrary
 from branchline.session import Session
 
+if TYPE_CHECKING:
+    from branchline.library import SessionLibrary
+
 __all__ = ["Session", "SessionLibrary", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the library when it is first asked for: an agent that keeps one session never needs it."""
+    if name == "SessionLibrary":
+        from branchline.library import SessionLibrary  # noqa: PLC0415
+
+        return SessionLibrary
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

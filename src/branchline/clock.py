@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
+import random
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 __all__ = ["Clock", "FixedClock", "SystemClock", "iso"]
@@ -33,10 +34,10 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def entry_id(self) -> str:
-        return secrets.token_hex(8)
+        return f"{random.getrandbits(64):016x}"  # a name, not a secret; reseeded in forked processes
 
     def session_id(self) -> str:
-        return _uuid7(self.now(), secrets.randbits(74))
+        return _uuid7(self.now(), random.getrandbits(74))
 
 
 class FixedClock:
@@ -62,12 +63,17 @@ class FixedClock:
 
 def iso(moment: float) -> str:
     """Unix milliseconds as the files write them: UTC with milliseconds and ``Z``."""
-    text = datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")
-    return text.removesuffix("+00:00") + "Z"
+    seconds, rest = divmod(int(moment), 1000)
+    return f"{_second(seconds)}.{rest:03d}Z"
 
 
-def _uuid7(now: int, random: int) -> str:
-    high, low = divmod(random, 1 << 62)
+@lru_cache(maxsize=16)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").removesuffix("+00:00")
+
+
+def _uuid7(now: int, noise: int) -> str:
+    high, low = divmod(noise, 1 << 62)
     value = (now & (1 << 48) - 1) << 80 | 7 << 76 | (high & 0xFFF) << 64 | 2 << 62 | low
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

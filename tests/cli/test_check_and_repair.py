@@ -266,6 +266,20 @@ def test_pointers_follow_entries_whose_ids_were_used_twice(data, world, line) ->
     )
 
 
+def test_a_damaged_file_of_version_1_is_mended_as_version_3(run, data, world) -> None:
+    """An index into the lines of the file would mean other entries once lines are set aside."""
+    first, *rest = (EDGE / "v1.jsonl").read_bytes().splitlines(keepends=True)
+    (world / "x.jsonl").write_bytes(first + b"null\n{}\n" + b"".join(rest) + b"{torn")
+    before = data("inspect", "x.jsonl")
+
+    result = run("repair", "x.jsonl")
+
+    after = data("inspect", "x.repaired.jsonl")
+    assert "the new one of version 3" in result.stdout
+    assert (before["version"], after["version"]) == (1, 3)
+    assert (after["entries"], after["context"]) == (before["entries"], before["context"])
+
+
 def test_a_mended_file_that_reads_differently_is_refused() -> None:
     old = transcript(EDGE / "labels.jsonl")
     lines = (EDGE / "labels.jsonl").read_bytes().splitlines(keepends=True)
@@ -287,7 +301,7 @@ DAMAGE = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(REPAIRABLE), damage=DAMAGE)
 def test_whatever_was_done_to_a_file_its_mended_copy_reads_the_same(path: Path, damage) -> None:
     data = damaged(path.read_bytes(), damage)

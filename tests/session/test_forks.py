@@ -419,7 +419,7 @@ def test_what_was_spent_before_the_fork_is_inherited_and_sums_over_sessions_coun
     session.append_message("a")
     session.append_message(assistant("b", cost=1.0))
     point = session.leaf
-    session.append_usage("cache_warm", Usage(input=3, cost={"total": 0}))
+    session.append_usage("cache_warm", Usage(input=3))
     session.append_message("c")
     session.append_message(assistant("d", cost=2.0))
 

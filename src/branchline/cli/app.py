@@ -182,6 +182,7 @@ def _system_words(problem: OSError) -> str:
 
 
 @click.group(
+    "branchline",
     cls=_Commands,
     invoke_without_command=True,
     context_settings=SETTINGS,

@@ -86,9 +86,7 @@ def print_rows(
         out.result("ls", _listing_fields(listing, shown))
         return
     if not listing.seen:
-        remark(
-            "no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are"
-        )
+        remark("no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are")
         return
     width = _id_width(listing.rows)
     for row in shown:
@@ -196,11 +194,17 @@ def forest_command(out: Output, everywhere: bool, directory: str | None) -> None
 
 
 def _forest(directory: str | None, *, everywhere: bool) -> Forest:
-    if not everywhere:
-        return here(directory).forest()
     from branchline.library import plant
 
-    return plant(list_all(), resolve=os.path.realpath)
+    return plant(list_all() if everywhere else list_here(directory), resolve=_resolved)
+
+
+def _resolved(path: str) -> str:
+    """A path with its links followed; as it is where the system has no such path."""
+    try:
+        return os.path.realpath(path)
+    except (ValueError, OSError):
+        return os.path.normpath(path)
 
 
 def _forest_pieces(item: ForestRow, lines: list[bool], width: int) -> list[Piece]:

@@ -32,7 +32,7 @@ from branchline.tree import ROOT
 __all__ = ["Aside", "Change", "Mended", "mend", "require_same"]
 
 _BOM = b"\xef\xbb\xbf"
-_HEADER_FIELD = re.compile(rb'"(id|timestamp|cwd|parentSession)"\s*:\s*("(?:[^"\\]|\\.)*")')
+_HEADER_FIELD = re.compile(rb'"(id|timestamp|cwd|parentSession)"\s*:\s*("[^"\\\x00-\x1f]*")')
 _NAME_ID = re.compile(r"[^_]*_(.+)")
 
 
@@ -54,13 +54,22 @@ class Change(NamedTuple):
 
 
 class Mended(NamedTuple):
-    """The lines of the new file, and how they differ from those of the old one."""
+    """The lines of the new file, and how they differ from those of the old one.
+
+    A file of version 1 says nothing about links: its mended copy is of version 3, where they are said.
+    """
 
     data: bytes
     asides: list[Aside]
     changes: list[Change]
     entries: int
     header_made: bool
+    upgraded: bool
+
+    @property
+    def needed(self) -> bool:
+        """Whether anything was damaged."""
+        return self.header_made or bool(self.asides) or (bool(self.changes) and not self.upgraded)
 
 
 def mend(transcript: Transcript, *, key: str, spare_id: str) -> Mended:
@@ -72,18 +81,27 @@ def mend(transcript: Transcript, *, key: str, spare_id: str) -> Mended:
     asides = list(_asides(transcript, content))
     if reading.header is None:
         lines.append(encode_header(_made_header(transcript, asides, key, spare_id)))
+    elif reading.version == 1:
+        lines.append(splice.set_fields(reading.header_line, {"version": 3}) + b"\n")
     else:
         lines.append(reading.header_line + b"\n")
     for position in range(len(tree)):
         if position in tree.placeholders:
             continue
-        line = transcript.raw(position)
-        fields = {} if reading.version < 2 else _guessed(transcript, position, line)
+        line = _with_current_role(transcript, position)
+        fields = _guessed(transcript, position, line)
         if fields:
             line = splice.set_fields(line, fields)
             changes.append(Change(tree.keys[position], reading.line_of(position), fields))
         lines.append(line + b"\n")
-    return Mended(b"".join(lines), asides, changes, len(lines) - 1, reading.header is None)
+    return Mended(
+        data=b"".join(lines),
+        asides=asides,
+        changes=changes,
+        entries=len(lines) - 1,
+        header_made=reading.header is None,
+        upgraded=reading.version == 1,
+    )
 
 
 def require_same(old: Transcript, new: Transcript) -> None:
@@ -136,6 +154,16 @@ def _key(transcript: Transcript, position: int) -> str | None:
     return None if position == ROOT else transcript.tree.keys[position]
 
 
+def _with_current_role(transcript: Transcript, position: int) -> bytes:
+    """The bytes of an entry; in version 1 what an extension said had another role than now."""
+    line = transcript.raw(position)
+    if transcript.reading.version == 1 and transcript.tree.roles[position] == "custom":
+        spot = splice.field_spots(line)["message"]
+        message = splice.set_fields(line[spot.start : spot.end], {"role": "custom"})
+        line = line[: spot.start] + message + line[spot.end :]
+    return line
+
+
 # -- what was guessed -------------------------------------------------------------------------------------
 
 
@@ -172,7 +200,8 @@ def _pointer(transcript: Transcript, position: int) -> dict[str, Any]:
                 return {}
             kept = [place for place in chain[start:] if place not in tree.placeholders]
             key = tree.keys[kept[0]]
-            return {} if key == target else {"firstKeptEntryId": key}
+            said = key == target and transcript.reading.version > 1
+            return {} if said else {"firstKeptEntryId": key}
         case ContextEdit(target=target) if f"{target}#2" in tree.positions:
             chain = tree.chain(position)
             holder = holder_above(tree, target, chain, len(chain) - 1)

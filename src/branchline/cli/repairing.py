@@ -49,7 +49,7 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     rest = f"{(target if output is not None else path).removesuffix(_SUFFIX)}.unreadable.txt"
     with FileLog(path) as log:
         old, mended = _mended(log, path)
-        if not (mended.asides or mended.changes or mended.header_made):
+        if not mended.needed:
             if out.json:
                 out.result("repair", _fields(path, None, None, mended))
             else:
@@ -62,7 +62,9 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     out.line(f"wrote {target} with all {count(mended.entries, 'readable entry', 'readable entries')}")
     if mended.header_made:
         out.line("  the header is new: the old one could not be read")
-    if mended.changes:
+    if mended.upgraded:
+        out.line("  the old file is of version 1, the new one of version 3: each entry has an id now")
+    elif mended.changes:
         out.line(f"  {count(len(mended.changes), 'entry', 'entries')} with links that had to be guessed")
     if mended.asides:
         size = size_words(sum(len(aside.data) for aside in mended.asides))

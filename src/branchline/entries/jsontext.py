@@ -46,12 +46,28 @@ def loads(text: bytes | memoryview) -> Any:
 
 
 def dumps(value: Any) -> bytes:
-    r"""Encode compactly, non-ASCII as it is, lone surrogates as ``\udXXX``, as JavaScript programs write."""
+    r"""Encode as JavaScript programs write: compactly, non-ASCII as it is, lone surrogates as ``\udXXX``.
+
+    Numbers that JSON has no text for (NaN, infinity) become null.
+    """
     try:
         return _encode(value)
     except (UnicodeEncodeError, OverflowError):
         text = json.dumps(
-            msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+            _finite(msgspec.to_builtins(value)), ensure_ascii=False, separators=(",", ":"), allow_nan=False
         )
         # Python's name for a lone surrogate is JSON's escape for it.
         return text.encode("utf-8", "backslashreplace")
+
+
+def _finite(value: Any) -> Any:
+    """The value with null where the other encoder would write null too."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+        case _:
+            return value

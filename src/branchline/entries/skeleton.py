@@ -22,8 +22,8 @@ __all__ = [
     "careful",
     "decode",
     "decode_lines",
+    "decode_shapes",
     "from_fields",
-    "glued",
     "links",
     "salvage",
 ]
@@ -40,6 +40,15 @@ class MessageSkeleton(msgspec.Struct, gc=False):
     def is_quiet(self) -> bool:
         """An answer without words for a person (only thoughts or tool calls) that ended well."""
         return self.stopReason in _ENDED_WELL and not _has_words(bytes(self.content))
+
+
+class _DecodedMessage(MessageSkeleton, gc=False):
+    """A message that was decoded whole, so that its content need not be kept."""
+
+    words: bool = False
+
+    def is_quiet(self) -> bool:
+        return self.stopReason in _ENDED_WELL and not self.words
 
 
 class Skeleton(msgspec.Struct, gc=False):
@@ -88,38 +97,57 @@ _OTHERS = tuple(
         gc=False,
         namespace={"role": role},
     )
-    for role in ("user", "toolResult", "system", "bashExecution", "custom")
+    for role in ("user", "toolResult", "system", "bashExecution", "custom", "assistant")
 )
 
 if TYPE_CHECKING:
     _UsualMessage = MessageSkeleton
+    _AnyMessage = MessageSkeleton
 else:
-    _UsualMessage = Union[(_Answer, *_OTHERS)]
+    _UsualMessage = Union[(_Answer, *_OTHERS[:-1])]
+    _AnyMessage = Union[(*_OTHERS,)]
+
+_UsualType = Literal[
+    "message",
+    "compaction",
+    "branch_summary",
+    "custom",
+    "custom_message",
+    "label",
+    "session_info",
+    "model_change",
+    "thinking_level_change",
+    "usage",
+    "context_edit",
+    "leaf",
+]
 
 
 class _UsualSkeleton(Skeleton, gc=False):
-    type: Literal[
-        "message",
-        "compaction",
-        "branch_summary",
-        "custom",
-        "custom_message",
-        "label",
-        "session_info",
-        "model_change",
-        "thinking_level_change",
-        "usage",
-        "context_edit",
-        "leaf",
-    ]
+    type: _UsualType
     message: _UsualMessage | None = None
+
+
+class _Shape(Skeleton, gc=False):
+    type: _UsualType
+    message: _AnyMessage | None = None
 
 
 _ENDED_WELL = (None, "", "stop", "toolUse")
 
-decode = msgspec.json.Decoder(Skeleton).decode
+_decode = msgspec.json.Decoder(Skeleton).decode
+_decode_usual = msgspec.json.Decoder(_UsualSkeleton).decode
 _decode_usual_lines = msgspec.json.Decoder(_UsualSkeleton).decode_lines
+_decode_usual_shapes = msgspec.json.Decoder(_Shape).decode_lines
 _decode_lines = msgspec.json.Decoder(Skeleton).decode_lines
+
+
+def decode(line: bytes) -> Skeleton:
+    """The skeleton of one line. What msgspec raises goes through."""
+    try:
+        return _decode_usual(line)
+    except msgspec.ValidationError:
+        return _decode(line)
 
 
 def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
@@ -130,19 +158,30 @@ def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
         return _decode_lines(data)
 
 
+def decode_shapes(data: bytes | memoryview) -> Sequence[Skeleton]:
+    """As :func:`decode_lines`, for those who never ask whether an answer is quiet: its content is skipped."""
+    try:
+        return _decode_usual_shapes(data)
+    except msgspec.ValidationError:
+        return _decode_lines(data)
+
+
 def _has_words(content: bytes) -> bool:
     try:
-        blocks = jsontext.loads(content)
+        return _words_in(jsontext.loads(content))
     except ValueError:
         return True  # nothing is known of it, so it is shown
-    if isinstance(blocks, str):
-        return bool(blocks.strip())
+
+
+def _words_in(content: Any) -> bool:
+    if isinstance(content, str):
+        return bool(content.strip())
     return any(
         isinstance(block, dict)
         and block.get("type") == "text"
         and isinstance(text := block.get("text"), str)
         and text.strip()
-        for block in (blocks if isinstance(blocks, list) else ())
+        for block in (content if isinstance(content, list) else ())
     )
 
 
@@ -172,12 +211,11 @@ def from_fields(fields: dict[str, Any]) -> Skeleton:
     )
     if isinstance(message, dict):
         role, stop, time = message.get("role"), message.get("stopReason"), message.get("timestamp")
-        content = message.get("content")
-        skeleton.message = MessageSkeleton(
+        skeleton.message = _DecodedMessage(
             role=role if isinstance(role, str) else "",
             stopReason=stop if isinstance(stop, str) else None,
             timestamp=time if isinstance(time, int | float) and not isinstance(time, bool) else None,
-            content=msgspec.Raw(jsontext.dumps(content) if isinstance(content, str | list) else b"null"),
+            words=_words_in(message.get("content")),
         )
     return skeleton
 
@@ -190,38 +228,43 @@ def links(line: bytes) -> dict[str, Any]:
 
 # -- lines that are nested too deeply for a recursive parser ----------------------------------------------
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-_PLAIN_FIELD = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|null)', re.DOTALL)
+# Possessive, so that a string of a gigabyte costs no memory; one that never ends is taken to the end.
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++', re.DOTALL)
+_PLAIN_FIELD = re.compile(rb'\s*:\s*("(?:[^"\\]++|\\.)*+"|null)', re.DOTALL)
+_OPENING = bytes.maketrans(b"]}", b"[{")
 
 
 def _shallow(line: bytes) -> dict[str, Any] | None:
     """The texts at the top of an object (and the role of its message), whatever lies below them."""
     fields: dict[str, Any] = {}
-    depth = 0
-    for token in _TOKEN.finditer(line):
-        first = token[0][:1]
-        if first in b"[{":
-            depth += 1
-        elif first in b"]}":
-            depth -= 1
-            if depth < 0:
-                return None
-        elif depth <= 2 and (value := _PLAIN_FIELD.match(line, token.end())):
-            name = token[0][1:-1].decode("utf-8", "replace")
-            if depth == 1:
-                fields[name] = jsontext.loads(value[1])
-            elif name == "role":
-                fields.setdefault("message", {})["role"] = jsontext.loads(value[1])
-    if depth or not line.lstrip().startswith(b"{"):
+    opened = bytearray()
+    inside = b""  # the field at the top whose value is being walked through
+    if not line.lstrip().startswith(b"{"):
         return None
-    return fields
+    for token in _TOKEN.finditer(line):
+        mark = token[0]
+        if mark[0] in b"[{":
+            opened += mark
+        elif mark[0] in b"]}":
+            if not opened.endswith(mark[::-1].translate(_OPENING)):
+                return None
+            del opened[-len(mark) :]
+            if not opened:
+                return None if line[token.end() :].strip() else fields
+        elif len(opened) <= 2 and (value := _PLAIN_FIELD.match(line, token.end())):
+            if len(opened) == 1:
+                fields[jsontext.loads(mark)] = jsontext.loads(value[1])
+            elif mark == b'"role"' and inside == b'"message"':
+                fields["message"] = {"role": jsontext.loads(value[1])}
+        elif len(opened) == 1:
+            inside = mark
+    return None
 
 
 # -- lines that are no JSON -------------------------------------------------------------------------------
 
 _ID = re.compile(rb'"id"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentId"\s*:\s*(?:"([^"\\]{0,200})"|null)')
-_ENTRY_START = b'{"type":"'
 
 
 class Fragment(NamedTuple):
@@ -241,17 +284,3 @@ def salvage(line: bytes) -> Fragment | None:
         found[1].decode("utf-8", "replace"),
         None if parent[1] is None else parent[1].decode("utf-8", "replace"),
     )
-
-
-def glued(line: bytes) -> tuple[int, bytes] | None:
-    """The record behind a fragment in the same line: where it starts, and its bytes."""
-    start = line.find(_ENTRY_START, 1)
-    while start > 0:
-        rest = line[start:]
-        try:
-            value = jsontext.loads(rest)
-        except ValueError:
-            start = line.find(_ENTRY_START, start + 1)
-            continue
-        return (start, rest) if isinstance(value, dict) else None
-    return None

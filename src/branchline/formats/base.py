@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.entries import Entry, Header
@@ -74,7 +75,11 @@ class Reading:
         self.unterminated = False
         self.read_only: str | None = None
         self.last_message_time: float | None = None
+        self.other_objects: list[
+            int
+        ] = []  # readable objects that are no entries: the size of the tree at each
         self.notes: list[Finding] = []
+        self.end_notes: list[Finding] = []  # true of the file as it ends now; more lines may change that
 
     def block_of(self, position: int) -> Block:
         return self.blocks[bisect_right(self.blocks, position, key=_first_of) - 1]
@@ -108,15 +113,19 @@ class Reading:
         if header is None or header.parent_session is None or not header.timestamp:
             return 0
         times = self.tree.times
-        return next((number for number, time in enumerate(times) if time >= header.timestamp), len(times))
+        return next(compress(count(), map(header.timestamp.__le__, times)), len(times))
 
     def note(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
         self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
 
+    def note_end(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
+        """Note what is true only until more is appended."""
+        self.end_notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
+
     @property
     def findings(self) -> list[Finding]:
         """Everything strange that reading showed, in file order."""
-        found = list(self.notes)
+        found = self.notes + self.end_notes
         for oddity in self.linker.oddities():
             span = self.span(oddity.position)
             found.append(
@@ -166,6 +175,10 @@ class Format:
     def reader(self, path: str = "") -> Reader:
         """A fresh reader; the path helps where a file does not say everything itself."""
         raise NotImplementedError
+
+    def listing_reader(self, path: str = "") -> Reader:
+        """A reader for lists of sessions, which may leave out what only a tree screen asks for."""
+        return self.reader(path)
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""

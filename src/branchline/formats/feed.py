@@ -15,7 +15,7 @@ def feed_from(reader: Reader, read: Callable[[int, int], bytes]) -> None:
     """Feed everything from ``reader.reading.consumed`` on, where ``read(offset, size)`` gives bytes.
 
     A line that goes over the end of a chunk is read again with the next one: cheaper than gluing pieces. The
-    chunk grows until it holds the line, so that even a line of a gigabyte is read only a few times.
+    chunk doubles until it holds the line, so that a long line costs twice its bytes and twice its memory.
     """
     offset = reader.reading.consumed
     size = _CHUNK
@@ -28,5 +28,5 @@ def feed_from(reader: Reader, read: Callable[[int, int], bytes]) -> None:
         elif len(data) < size:
             break
         else:
-            size *= 8
+            size *= 2
     reader.finish(data)

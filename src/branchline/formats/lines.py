@@ -14,8 +14,10 @@ wrong with a line is handled here, once.
 from __future__ import annotations
 
 import json
+import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -25,9 +27,10 @@ from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Block, Reading
 from branchline.tree import Kind, Linker, Tree
 
-__all__ = ["Bulk", "LinesReader", "Piece", "pieces"]
+__all__ = ["Bulk", "LinesReader", "Piece", "bulk", "each_line", "pieces"]
 
 _BOM = b"\xef\xbb\xbf"
+_EMPTY = "it is empty"
 _T = TypeVar("_T")
 
 
@@ -93,13 +96,16 @@ class LinesReader:
         reading = self.reading
         offset = reading.consumed
         if self.gap or not reading.lines or not self.take_regular(data, end, offset):
-            for line in data[: end - 1].split(b"\n"):
+            for line in each_line(data, end):
                 self._feed_line(line, offset)
                 offset += len(line) + 1
         reading.consumed += end
 
     def finish(self, tail: bytes) -> None:
         reading = self.reading
+        reading.end_notes.clear()
+        if reading.read_only == _EMPTY:
+            reading.read_only = None
         if tail:
             reading.unterminated = True
             self._feed_line(tail, reading.consumed)
@@ -111,8 +117,8 @@ class LinesReader:
                 size=len(tail),
             )
         if not reading.consumed and not tail:
-            reading.read_only = "it is empty"
-            reading.note("empty", "the file is empty")
+            reading.read_only = _EMPTY
+            reading.note_end("empty", "the file is empty")
         reading.linker.settle()
         self.settled()
         reading.leaf = self.find_leaf()
@@ -204,52 +210,91 @@ class LinesReader:
 
 # -- lines that hold something else than one record -------------------------------------------------------
 
-_decoder = json.JSONDecoder()
-_ATTEMPTS = 256  # places in one line from which the rest is tried: a hostile line must not cost its square
+_decoder = json.JSONDecoder(parse_int=len, parse_float=len)  # numbers of any length cost nothing
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_TRIES = 16  # a torn record leaves two or three objects open; a line that needs more tries was made to hurt
+_CAREFUL_TRIES = 4
+
+
+class _Anything(msgspec.Struct, gc=False):
+    """Every object fits; nothing of it is kept."""
+
+
+_skip = msgspec.json.Decoder(_Anything).decode
+
+
+def each_line(data: bytes, end: int) -> Iterator[bytes]:
+    """The lines in ``data[:end]``, one after the other and without their newlines."""
+    start = 0
+    while start < end:
+        stop = data.index(b"\n", start)
+        yield data[start:stop]
+        start = stop + 1
 
 
 def pieces(line: bytes, markers: tuple[bytes, ...]) -> list[Piece]:
-    """Whole records at the start of a line, then the fragment, then the whole records behind it."""
+    """Whole records at the start of a line, then the fragment, then the whole records behind it.
+
+    Behind a fragment only what goes on in whole records to the end of the line counts: anything else may be a
+    part of the fragment itself.
+    """
     text = line.decode("latin-1")  # one character per byte; JSON's own signs are ASCII
-    size = len(text.rstrip(" \t\r"))
-    start, found = _whole_records(line, text, 0)
-    if start >= size:
+    found, start = _whole_records(line, text, 0, with_care=True)
+    if start == len(line):
         return found
-    for place in _places(line, markers, start + 1):
-        end, rest = _whole_records(line, text, place)
-        if rest and end >= size:
-            return [*found, Piece(start, line[start:place], whole=False), *rest]
+    places = _any_of(markers)
+    place = places.search(line, start + 1)
+    tries = 0
+    while place is not None and tries < _TRIES:
+        first = place.start()
+        rest, end = _whole_records(line, text, first, with_care=tries < _CAREFUL_TRIES)
+        if end == len(line):
+            return [*found, Piece(start, line[start:first], whole=False), *rest]
+        tries += end == first
+        # What lies inside a whole object, or goes on from inside a chain of them, ends where these end.
+        place = places.search(line, max(end, first + 1))
     return [*found, Piece(start, line[start:], whole=False)]
 
 
-def _whole_records(line: bytes, text: str, start: int) -> tuple[int, list[Piece]]:
-    """The JSON objects that follow each other from here, and where the last one ends."""
-    found = []
-    place = start
-    while place < len(text):
-        if text[place] in " \t\r":
-            place += 1
-            continue
-        try:
-            value, end = _decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            break
-        if not isinstance(value, dict):
-            break
-        found.append(Piece(place, line[place:end], whole=True))
-        start = place = end
-    return start, found
+@cache
+def _any_of(markers: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(map(re.escape, markers)))
 
 
-def _places(line: bytes, markers: tuple[bytes, ...], start: int) -> list[int]:
-    """The first places where a record may begin."""
-    found: set[int] = set()
-    for marker in markers:
-        place = line.find(marker, start)
-        while place >= 0 and len(found) < _ATTEMPTS:
-            found.add(place)
-            place = line.find(marker, place + 1)
-    return sorted(found)
+def _whole_records(line: bytes, text: str, start: int, *, with_care: bool) -> tuple[list[Piece], int]:
+    """The JSON objects that follow each other from here, and where the next one is not whole."""
+    found: list[Piece] = []
+    while start < len(line):
+        end = _object_end(line, text, start, with_care=with_care)
+        if end is None:
+            break
+        whole = line[start:end]
+        blanks = len(whole) - len(whole.lstrip())
+        found.append(Piece(start + blanks, whole.strip(), whole=True))
+        start = end
+    return found, start
+
+
+def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int | None:
+    """Where the object that starts here ends (blanks behind it count as part of it), or None."""
+    try:
+        _skip(memoryview(line)[start:])
+    except msgspec.ValidationError:
+        return None  # JSON, but no object
+    except msgspec.DecodeError as reason:
+        if trailing := _TRAILING.search(str(reason)):
+            return start + int(trailing[1]) - 1
+    except RecursionError:
+        return None
+    else:
+        return len(line)
+    if not with_care:
+        return None
+    try:  # the standard library reads some objects that the fast parser refuses
+        value, end = _decoder.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return len(line) - len(line[end:].lstrip()) if isinstance(value, dict) else None
 
 
 # -- many lines at once -----------------------------------------------------------------------------------

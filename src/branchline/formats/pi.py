@@ -15,7 +15,10 @@ from typing import Any
 
 import msgspec
 
+from branchline.context import milliseconds
 from branchline.entries import (
+    CONVERSATION,
+    SIDE,
     Damaged,
     Entry,
     Header,
@@ -31,8 +34,9 @@ from branchline.entries import (
 )
 from branchline.formats.base import Block, Format, LabelState, Reading
 from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
+from branchline.formats.lines import bulk, each_line, pieces
 from branchline.formats.transcript import Transcript
-from branchline.tree import ROOT
+from branchline.tree import ROOT, Kind
 
 __all__ = ["PI", "PiFormat", "PiReader"]
 
@@ -40,17 +44,25 @@ CURRENT_VERSION = 3
 _BOM = b"\xef\xbb\xbf"
 _NOTED = frozenset({"label", "session_info", "leaf", "session"})
 _SPEAKERS = frozenset({"user", "assistant"})
-_SHARED: dict[str, str] = {}
-_share = _SHARED.setdefault  # one string per type and role instead of one per line
+_LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
+_NOBODY = ""  # for a leaf entry that does not say what it points at
+_MARKERS = (b'{"type":"',)
+_SHARED = {name: name for name in (*SIDE, *CONVERSATION, *_SPEAKERS, "toolResult", "bashExecution", "system")}
+_share = _SHARED.get  # one string per known type and role instead of one per line
 
 
 class PiReader:
-    """Reads lines of versions 1, 2 and 3."""
+    """Reads lines of versions 1, 2 and 3.
 
-    def __init__(self) -> None:
+    ``shape_only`` leaves out what only a tree screen asks for: which answers are quiet.
+    """
+
+    def __init__(self, *, shape_only: bool = False) -> None:
+        self._shape_only = shape_only
         self.reading = Reading("pi")
         self.reading.current_version = CURRENT_VERSION
         self._leaf_targets: dict[int, str | None] = {}
+        self._lost_targets: dict[int, str] = {}
         self._gap = False
         self._started = False
 
@@ -66,8 +78,9 @@ class PiReader:
             end -= first
         offset = reading.consumed
         regular = self._started and reading.version == CURRENT_VERSION and not self._gap
-        if not regular or not self._feed_regular(data, end, offset):
-            for line in data[: end - 1].split(b"\n"):
+        alone = data.find(b"\n") == end - 1  # one line is less work by itself
+        if alone or not regular or not self._feed_regular(data, end, offset):
+            for line in each_line(data, end):
                 self._feed_line(line, offset)
                 offset += len(line) + 1
         reading.consumed += end
@@ -75,44 +88,41 @@ class PiReader:
     def _feed_regular(self, data: bytes, end: int, offset: int) -> bool:
         """Take lines of which each is one entry in good order; False, and nothing done, when one is not."""
         reading = self.reading
-        ends = _newlines(data, end)
-        if not _each_in_braces(data, ends):
+        decode = skeleton.decode_shapes if self._shape_only else skeleton.decode_lines
+        whole = bulk(data, end, decode)
+        if whole is None:
             return False
-        try:
-            found = skeleton.decode_lines(memoryview(data)[:end])
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return False
-        if len(found) != len(ends):
-            return False
+        found, ends = whole
         types = [s.type for s in found]
         parents = [s.parentId for s in found]
         if msgspec.UNSET in parents or "session" in types:
             return False
         first = len(reading.tree)
         messages = [s.message for s in found]
-        roles = [None if message is None else message.role for message in messages]
-        quiet = [
-            first + number
-            for number, role in enumerate(roles)
-            if role == "assistant" and messages[number].is_quiet()  # type: ignore[union-attr]
-        ]
-        times = [s.timestamp for s in found]
-        if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):  # type: ignore[arg-type]
+        if types.count("message") != len(messages) - messages.count(None):
+            return False  # an entry of another type with a message, or a message without one
+        spoken = [m.timestamp for m in messages if m is not None and m.role in _SPEAKERS]
+        if None in spoken or max(spoken, default=0) > _LAST_INSTANT:
             return False
-        spoken = [
-            message.timestamp
-            for message in messages
-            if message is not None and message.role in _SPEAKERS and message.timestamp is not None
-        ]
-        if spoken:
-            reading.last_message_time = max(reading.last_message_time or 0, *spoken)
+        roles = [None if message is None else message.role for message in messages]
+        quiet: Iterable[int] = ()
+        if not self._shape_only:
+            quiet = [
+                first + number
+                for number, role in enumerate(roles)
+                if role == "assistant" and messages[number].is_quiet()
+            ]
+        times = [s.timestamp for s in found]
+        if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):
+            return False
+        reading.last_message_time = max(reading.last_message_time or 0, *spoken, 0) or None
         reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
         reading.lines += len(ends)
         if not _NOTED.isdisjoint(types):
             for number, kind in enumerate(types):
                 if kind in _NOTED:
                     start = ends[number - 1] + 1 if number else 0
-                    self._note_side_record(first + number, decode_entry(data[start : ends[number]]))
+                    self._note_side_record(first + number, data[start : ends[number]])
         return True
 
     # -- the careful way: one line at a time ----------------------------------------------------------
@@ -127,19 +137,28 @@ class PiReader:
             line = line[len(_BOM) :]
         if not line.strip():
             return
-        try:
-            found = skeleton.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            found = None
-        if found is not None and reading.version == CURRENT_VERSION and found.type != "session":
-            self._add(found, line, offset)
-            return
+        if reading.version >= 2:
+            try:
+                found = skeleton.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                found = None
+            if found is not None and found.type != "session":
+                self._add(found, line, offset)
+                return
         try:
             value = skeleton.careful(line)
         except ValueError as reason:
-            self._feed_unreadable(line, offset, str(reason))
+            self._feed_damaged(line, offset, str(reason))
             return
+        self._take(value, line, offset)
+
+    def _take(self, value: Any, line: bytes, offset: int) -> None:
+        """One JSON value: the header, an entry, or neither."""
+        reading = self.reading
+        number = reading.lines
         if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+            if isinstance(value, dict):
+                reading.other_objects.append(len(reading.tree))
             self._gap = False
             message = "not an entry: " + (
                 "an object without a type" if isinstance(value, dict) else "no object"
@@ -149,7 +168,7 @@ class PiReader:
         if value["type"] == "session":
             self._feed_header(value, line, offset)
             return
-        self._start_without_header()
+        self._start_without_header(value)
         if reading.version == 1:
             value = _with_position_id(value, reading)
         if not isinstance(value.get("id"), str):
@@ -170,7 +189,7 @@ class PiReader:
                 size=len(line),
             )
             parent = None
-        message = found.message
+        message = found.message if found.type == "message" else None
         role = None if message is None else message.role
         if role == "hookMessage" and reading.version < CURRENT_VERSION:
             role = "custom"
@@ -179,16 +198,17 @@ class PiReader:
             parent,
             type=_share(found.type, found.type),
             time=found.timestamp,
-            role=None if role is None else _share(role, role),
+            role=role if role is None else _share(role, role),
             quiet=role == "assistant" and message is not None and message.is_quiet(),
             after_gap=self._gap,
         )
         self._gap = False
         reading.place(position, offset, len(line), reading.lines)
-        if message is not None and role in ("user", "assistant") and message.timestamp is not None:
-            reading.last_message_time = message.timestamp
+        if message is not None and role in _SPEAKERS:
+            spoken = _instant(message.timestamp, found.timestamp)
+            reading.last_message_time = max(reading.last_message_time or 0, spoken) or None
         if found.type in _NOTED:
-            self._note_side_record(position, _record(line))
+            self._note_side_record(position, line)
 
     def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self.reading
@@ -196,9 +216,13 @@ class PiReader:
         if self._started or header is None:
             what = "another header inside the file; ignored" if self._started else "a header without an id"
             reading.note("extra-header", what, line=reading.lines, offset=offset, size=len(line))
+            reading.other_objects.append(len(reading.tree))
+            self._gap = False
             return
         self._started = True
         self._gap = False
+        reading.read_only = None
+        reading.other_objects.clear()
         reading.header, reading.header_line, reading.version = header, line, header.version
         reading.header_end = offset + len(line)
         if header.version > CURRENT_VERSION:
@@ -211,47 +235,55 @@ class PiReader:
             message = "version 1: ids are made from positions while reading; the file stays as it is"
             reading.note("v1", message, line=reading.lines, offset=offset, size=len(line))
 
-    def _start_without_header(self) -> None:
+    def _start_without_header(self, first: dict[str, Any]) -> None:
         reading = self.reading
         if self._started:
             return
         self._started = True
-        reading.version = CURRENT_VERSION
+        # Version 1 has neither ids nor parents; a lost header must not cost the whole conversation.
+        reading.version = CURRENT_VERSION if "id" in first or "parentId" in first else 1
         reading.read_only = "it has no header"
         reading.note("no-header", "the file has no header; opened read-only", line=1)
 
-    def _feed_unreadable(self, line: bytes, offset: int, reason: str) -> None:
+    def _feed_damaged(self, line: bytes, offset: int, reason: str) -> None:
+        """A line that is not one JSON value: whole entries in it are read, what is left of others is kept."""
         reading = self.reading
-        number = reading.lines
-        second = skeleton.glued(line)
-        if second is not None:
-            start, rest = second
-            message = (
-                f"a fragment of {start} bytes stands before an entry in the same line; the entry is read"
-            )
-            reading.note("glued", message, line=number, offset=offset, size=start)
-            self._gap = True
-            reading.lines -= 1
-            self._feed_line(rest, offset + start)
-            return
-        fragment = skeleton.salvage(line) if self._started and reading.version > 1 else None
-        message = f"unreadable ({reason}), {len(line)} bytes"
+        found = pieces(line, _MARKERS)
+        glued = any(piece.whole for piece in found)
+        for piece in found:
+            place = offset + piece.start
+            if piece.whole:
+                self._take(skeleton.careful(piece.data), piece.data, place)
+                continue
+            message = f"unreadable ({reason}), {len(piece.data)} bytes"
+            if glued:
+                message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
+            message += self._keep_place(piece.data, place)
+            kind: Kind = "glued" if glued else "unreadable"
+            reading.note(kind, message, line=reading.lines, offset=place, size=len(piece.data))
+        if all(piece.whole for piece in found):
+            message = f"{len(found)} entries stand in one line; all are read"
+            reading.note("glued", message, line=reading.lines, offset=offset, size=len(line))
+
+    def _keep_place(self, data: bytes, offset: int) -> str:
+        """A place in the tree for a fragment that still tells its id and parent; says so if there is one."""
+        reading = self.reading
+        fragment = skeleton.salvage(data) if self._started and reading.version > 1 else None
         if fragment is None:
             self._gap = True
-        else:
-            message += f"; entry {fragment.id} keeps its place in the tree"
-            position = reading.linker.add(
-                fragment.id, fragment.parent, type="damaged", placeholder=True, after_gap=self._gap
-            )
-            self._gap = False
-            reading.place(position, offset, len(line), reading.lines)
-        reading.note("unreadable", message, line=number, offset=offset, size=len(line))
+            return ""
+        position = reading.linker.add(
+            fragment.id, fragment.parent, type="damaged", placeholder=True, after_gap=self._gap
+        )
+        self._gap = False
+        reading.place(position, offset, len(data), reading.lines)
+        return f"; entry {fragment.id} keeps its place in the tree"
 
     # -- side records and the end ---------------------------------------------------------------------
 
-    def _note_side_record(self, position: int, entry: Entry) -> None:
+    def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self.reading
-        match entry:
+        match entry := _record(line):
             case Label():
                 if entry.label:
                     reading.labels[entry.target] = LabelState(entry.label, entry.timestamp)
@@ -260,13 +292,20 @@ class PiReader:
             case SessionInfo():
                 reading.title = entry.name.strip() or None
             case Leaf():
-                self._leaf_targets[position] = entry.target
+                target = skeleton.careful(line).get("targetId", msgspec.UNSET)
+                if target is None:
+                    self._leaf_targets[position] = None
+                    return
+                self._leaf_targets[position] = target if isinstance(target, str) else _NOBODY
+                if entry.target is None or reading.linker.holder(entry.target) is None:
+                    self._lost_targets[position] = "nothing" if entry.target is None else entry.target
             case _:
                 pass
 
     def finish(self, tail: bytes) -> None:
         """Read an unterminated last line if there is one; settle links; find the leaf."""
         reading = self.reading
+        reading.end_notes.clear()
         if tail:
             reading.unterminated = True
             self._feed_line(tail, reading.consumed)
@@ -283,10 +322,11 @@ class PiReader:
                 "it is empty" if not reading.lines else "nothing in it can be read as a session"
             )
             if reading.consumed == 0 and not tail:
-                reading.note("empty", "the file is empty")
+                reading.note_end("empty", "the file is empty")
             else:
-                reading.note("no-header", "no header and no entry can be read")
+                reading.note_end("no-header", "no header and no entry can be read")
         reading.linker.settle()
+        self._note_lost_targets()
         self._find_leaf()
 
     def _find_leaf(self) -> None:
@@ -308,20 +348,22 @@ class PiReader:
             if found is not None:
                 position = found
                 break
-            self._note_lost_target(position, target)
             if tree.parents[position] != ROOT:
                 position = tree.parents[position]
                 break
             position -= 1
         reading.leaf = position
 
-    def _note_lost_target(self, position: int, target: str) -> None:
+    def _note_lost_targets(self) -> None:
         reading = self.reading
-        span = reading.span(position)
-        message = f"the leaf entry points at {target}, which is not in this file"
-        line = reading.line_of(position)
-        if not any(finding.kind == "leaf-target" and finding.line == line for finding in reading.notes):
-            reading.note("leaf-target", message, line=line, offset=span.offset, size=span.size)
+        for position, target in list(self._lost_targets.items()):
+            if reading.linker.holder(target) is not None:
+                del self._lost_targets[position]
+                continue
+            span = reading.span(position)
+            message = f"the leaf entry points at {target}, which is not in this file"
+            line = reading.line_of(position)
+            reading.note_end("leaf-target", message, line=line, offset=span.offset, size=span.size)
 
 
 class PiFormat(Format):
@@ -339,6 +381,10 @@ class PiFormat(Format):
     def reader(self, path: str = "") -> PiReader:
         del path
         return PiReader()
+
+    def listing_reader(self, path: str = "") -> PiReader:
+        del path
+        return PiReader(shape_only=True)
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The record of an entry; its id and parent are those of the tree."""
@@ -405,31 +451,10 @@ def _record(line: bytes) -> Entry:
         )
 
 
-def _newlines(data: bytes, end: int) -> list[int]:
-    """Where the newlines are."""
-    found = []
-    find = data.find
-    position = find(b"\n", 0, end)
-    while position >= 0:
-        found.append(position)
-        position = find(b"\n", position + 1, end)
-    return found
-
-
-def _each_in_braces(data: bytes, ends: list[int]) -> bool:
-    """Whether every line begins with a brace and ends with one.
-
-    Then no value goes over the end of a line, because inside a value ``}`` is never followed by ``{``; and as
-    many values as lines means one on each.
-    """
-    before = data[:1] + data[ends[-1] - 1 : ends[-1]]
-    inner = ends[:-1]
-    after = memoryview(data)[1:]
-    return (
-        before == b"{}"
-        and not set(map(data.__getitem__, [end - 1 for end in inner])) - {0x7D}
-        and not set(map(after.__getitem__, inner)) - {0x7B}
-    )
+def _instant(said: float | None, written: str) -> float:
+    """When a message was said, in milliseconds: its own time, else that of its entry, else 0."""
+    found = milliseconds(written) or 0 if said is None else said
+    return found if 0 < found <= _LAST_INSTANT else 0
 
 
 # -- older versions ---------------------------------------------------------------------------------------
@@ -442,11 +467,23 @@ def _position_id(session: str, index: int) -> str:
 
 def _with_position_id(fields: dict[str, Any], reading: Reading) -> dict[str, Any]:
     """Version 1 to 2 for one entry: it gets an id and hangs from the entry before it."""
-    assert reading.header is not None
     count = len(reading.tree)
-    entry_id = _position_id(reading.header.id, count + 1)
+    entry_id = _position_id("" if reading.header is None else reading.header.id, count + 1)
     parent = reading.tree.keys[-1] if count else None
     return {**fields, "id": entry_id, "parentId": parent}
+
+
+def _object_position(index: int, reading: Reading) -> int:
+    """The position of the object with this index, which counts every readable object (the header is 0).
+
+    -1 for the header and for other objects that are no entries.
+    """
+    position = index - 1
+    for passed, size in enumerate(reading.other_objects, 1):
+        if size + passed == index:
+            return ROOT
+        position -= size + passed < index
+    return position
 
 
 def _upgraded(line: bytes, reading: Reading, position: int) -> Entry:
@@ -455,8 +492,8 @@ def _upgraded(line: bytes, reading: Reading, position: int) -> Entry:
     if reading.version == 1:
         fields["id"] = reading.tree.keys[position]
         kept = fields.pop("firstKeptEntryIndex", None)
-        if isinstance(kept, int) and 0 < kept <= position + 1:
-            fields["firstKeptEntryId"] = reading.tree.keys[kept - 1]
+        if isinstance(kept, int) and (first := _object_position(kept, reading)) in range(position + 1):
+            fields["firstKeptEntryId"] = reading.tree.keys[first]
     message = fields.get("message")
     if isinstance(message, dict) and message.get("role") == "hookMessage":
         fields["message"] = {**message, "role": "custom"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from branchline.entries import Entry
 from branchline.errors import LogShrank
-from branchline.formats.base import Format, Reading
+from branchline.formats.base import Format, Reader, Reading
 from branchline.formats.feed import feed_from
 from branchline.tree import ROOT, Finding, Tree
 
@@ -22,11 +22,18 @@ class Transcript:
     It never writes. What others append is taken in by :meth:`catch_up`.
     """
 
-    def __init__(self, format: Format, read: Callable[[int, int], bytes], name: str = "session") -> None:  # noqa: A002
+    def __init__(
+        self,
+        format: Format,  # noqa: A002
+        read: Callable[[int, int], bytes],
+        name: str = "session",
+        *,
+        reader: Reader | None = None,
+    ) -> None:
         self.format = format
         self.name = name
         self._read = read
-        self._reader = format.reader(name)
+        self._reader = format.reader(name) if reader is None else reader
         self._feed()
 
     @property
@@ -61,11 +68,12 @@ class Transcript:
         """Take in whole lines that were just written behind what is known already."""
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
-        self._mark = data[-_MARK:]
+        self._mark = (self.reading.consumed, data[-_MARK:])
 
     def still_there(self) -> bool:
         """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
-        return self._read(self.reading.consumed - len(self._mark), len(self._mark)) == self._mark
+        end, mark = self._mark
+        return self._read(end - len(mark), len(mark)) == mark
 
     def continue_from(self, read: Callable[[int, int], bytes], name: str) -> None:
         """Go on reading the same lines from another place, after a draft was published or a file replaced."""
@@ -73,9 +81,11 @@ class Transcript:
         self.name = name
 
     def read_again(self) -> None:
-        """Forget everything and read from the start."""
-        self._reader = self.format.reader(self.name)
-        self._feed()
+        """Forget everything and read from the start; if that fails, nothing is forgotten."""
+        reader = self.format.reader(self.name)
+        feed_from(reader, self._read)
+        self._reader = reader
+        self._set_mark()
 
     def bytes_between(self, start: int, end: int | None) -> bytes:
         """What lies in the log between two offsets, to the end when ``end`` is None."""
@@ -123,5 +133,9 @@ class Transcript:
 
     def _feed(self) -> None:
         feed_from(self._reader, self._read)
-        size = min(self.reading.consumed, _MARK)
-        self._mark = self._read(self.reading.consumed - size, size)
+        self._set_mark()
+
+    def _set_mark(self) -> None:
+        end = self.reading.consumed
+        size = min(end, _MARK)
+        self._mark = (end, self._read(end - size, size))

@@ -159,7 +159,7 @@ class SessionLibrary:
         """A session at a glance. SessionNotFound when there is none."""
         stored, draft = self._require(id)
         with self.store.snapshot(stored.key) as read:
-            return describe(stored, read_whole(read, stored.path or stored.key), draft=draft)
+            return describe(stored, read_whole(read, stored), draft=draft)
 
     def forest(self) -> Forest:
         """The sessions linked to the sessions they were forked from, depth first."""
@@ -311,7 +311,7 @@ class SessionLibrary:
             with self.store.snapshot(stored.key) as read:
                 if self.cwd is not None and (reason := self._elsewhere(peek_header(read))) is not None:
                     return Hidden(stored.key, reason)
-                return deep_row(stored, read_whole(read, stored.path or stored.key), draft=draft)
+                return deep_row(stored, read_whole(read, stored), draft=draft)
         except Exception as problem:  # noqa: BLE001  one file, whatever is in it, is never the end of a list
             return problem_row(stored, problem, draft=draft)
 
@@ -372,7 +372,7 @@ class SessionLibrary:
         """The row of a session in which nobody said anything; None for any other, and for damaged ones."""
         try:
             with self.store.snapshot(stored.key) as read:
-                transcript = read_whole(read, stored.path or stored.key)
+                transcript = read_whole(read, stored)
                 reading = transcript.reading
                 if (
                     reading.header is None

@@ -31,8 +31,10 @@ _SPEAKERS = frozenset({"user", "assistant"})
 
 def one_line(text: str, length: int = _PREVIEW) -> str:
     """The beginning of a text with every run of white space as one blank."""
-    words = " ".join(text.lstrip()[: 4 * length].split())
-    return words if len(words) <= length else words[: length - 1] + "…"
+    words = text.lstrip()[: 4 * length]
+    if not words.isprintable() or "  " in words:
+        words = " ".join(words.split())
+    return words.rstrip() if len(words) <= length else words[: length - 1] + "…"
 
 
 def shallow_row(stored: Stored, *, draft: bool = False) -> SessionRow:
@@ -78,15 +80,18 @@ def problem_row(stored: Stored, problem: Exception, *, draft: bool = False) -> S
     )
 
 
-def read_whole(read: Read, name: str) -> Transcript:
+def read_whole(read: Read, stored: Stored) -> Transcript:
     """The session in a log. NotASession when nothing in it is one."""
-    start = read(0, _AT_ONCE)
-    if len(start) < _AT_ONCE:
+    name = stored.path or stored.key
+    wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
+    start = read(0, wanted)
+    if len(start) < wanted:
 
         def read(offset: int, size: int) -> bytes:
             return start[offset : offset + size]
 
-    transcript = Transcript(detect(start[:_HEAD], name), read, name)
+    format_ = detect(start[:_HEAD], name)
+    transcript = Transcript(format_, read, name, reader=format_.listing_reader(name))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{name} is not a session: {transcript.reading.read_only}")
     return transcript

@@ -48,6 +48,8 @@ class FileLock:
         self._descriptor = -1
         self._threads = threading.Lock()
         self._who = _who()
+        self._signed = -1  # when the lock file was changed by us, as the file system says
+        self._since = 0.0
         _living.add(self)
 
     def acquire(self, owner: object) -> None:
@@ -97,6 +99,7 @@ class FileLock:
         self.owner = None
         self._threads = threading.Lock()
         self._who = _who()
+        self._signed = -1
 
     def _lock(self, started: float) -> None:
         system = self._system
@@ -116,16 +119,26 @@ class FileLock:
                 system.sleep(min(sleep, left))
                 sleep = min(sleep * 2, _LONGEST_SLEEP)
                 continue
-            if system.fstat(descriptor).st_nlink:
+            found = system.fstat(descriptor)
+            if found.st_nlink:
                 break
             # Somebody deleted the lock file, and others lock a new one by now.
             self._close()
-        record = b'%s,"since":%.3f}' % (self._who, system.time())
+        now = system.time()
+        # Our name still stands there unless somebody wrote theirs; a second more or less does not matter.
+        if found.st_mtime_ns != self._signed or not 0 <= now - self._since < 1:
+            self._sign(descriptor, now)
+
+    def _sign(self, descriptor: int, now: float) -> None:
+        """Say in the lock file who holds it and since when."""
+        record = b'%s,"since":%.3f}' % (self._who, now)
         try:
-            system.pwrite(descriptor, record.ljust(_RECORD - 1) + b"\n", 0)
+            self._system.pwrite(descriptor, record.ljust(_RECORD - 1) + b"\n", 0)
+            self._signed = self._system.fstat(descriptor).st_mtime_ns
+            self._since = now
         except OSError:
             # The name is a courtesy to those who wait (a full disk cannot take it); the lock is ours.
-            return
+            self._signed = -1
 
     def _open(self) -> int:
         system = self._system

@@ -7,6 +7,7 @@ first append). It does not know what the entries mean.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 
@@ -69,6 +70,9 @@ class Pen:
         """Take in what others wrote; returns how many entries are new."""
         if self._log is None:
             return 0
+        before = len(self.transcript.tree)
+        if isinstance(self._log, FileLog):
+            self._require_same_file(self._log)
         reading = self.transcript.reading
         size = self._log.size()
         if size < reading.consumed:
@@ -76,16 +80,15 @@ class Pen:
                 f"cannot go on reading {self._log.name}: the file ends at {size}, "
                 f"expected at least {reading.consumed}; open it again to see what is left"
             )
-        if isinstance(self._log, FileLog):
-            self._require_same_file(self._log)
         if size == reading.consumed and not reading.unterminated:
-            return 0
+            return len(self.transcript.tree) - before
         if not self.transcript.still_there():
             raise LogReplaced(
                 f"cannot go on reading {self._log.name}: its lines were rewritten while it was open; "
                 "open it again to see what is there now"
             )
-        return self.transcript.catch_up()
+        self.transcript.catch_up()
+        return len(self.transcript.tree) - before
 
     # -- writing --------------------------------------------------------------------------------------
 
@@ -104,21 +107,25 @@ class Pen:
             return self.transcript.tree.keys[known:]
         if self.draft:
             self._follow()
-        if self.transcript.reading.version < self.transcript.reading.current_version:
+        transcript = self.transcript
+        reading = transcript.reading
+        if reading.version < reading.current_version:
             self._upgrade()
+            reading = transcript.reading
         with self._log.exclusive() as writer:
-            reading = self.transcript.reading
             if writer.end != reading.consumed or reading.unterminated:
                 self.catch_up()
-            data = self.format.encode(make(), self.transcript.reading)
+                reading = transcript.reading
+            data = self.format.encode(make(), reading)
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
             # Still under the lock, so that no other thread can take the same lines in a second time.
-            if offset == self.transcript.reading.consumed and not self.transcript.reading.unterminated:
-                self.transcript.take(data)
-            else:
-                self.transcript.catch_up()
+            if offset == reading.consumed and not reading.unterminated:
+                known = len(reading.tree)
+                transcript.take(data)
+                return reading.tree.keys[known:]
+            transcript.catch_up()
         return self._keys_between(offset, offset + len(data))
 
     def hold(self, lines: bytes) -> None:
@@ -149,9 +156,10 @@ class Pen:
             try:
                 published = self.store.publish(self.key, durability=self.durability)
             except (SessionNotFound, FileExistsError):
-                if any(draft.key == self.key for draft in self.store.drafts()):
+                already = self._published()  # by somebody else who has this draft open
+                if already is None:
                     raise
-                published = self.store.open(self.key, durability=self.durability)  # somebody else was first
+                published = already
             self._use(published)
         self.draft = False
 
@@ -185,10 +193,24 @@ class Pen:
 
         Its lock lies beside the session; who kept the lock of the draft would write beside the others.
         """
-        assert self.store is not None
-        if self.store.stat(self.key) is not None:
-            self._use(self.store.open(self.key, durability=self.durability))
+        published = self._published()
+        if published is not None:
+            self._use(published)
             self.draft = False
+
+    def _published(self) -> Log | None:
+        """The session that was made of this draft, if one was; not another one that has taken its name."""
+        assert self.store is not None
+        if self.store.stat(self.key) is None:
+            return None
+        found = self.store.open(self.key, durability=self.durability)
+        ours = self._log
+        if found is ours or (
+            isinstance(found, FileLog) and isinstance(ours, FileLog) and found.identity == ours.identity
+        ):
+            return found
+        found.close()
+        return None
 
     def _use(self, log: Log) -> None:
         if self._log is not None:
@@ -200,7 +222,8 @@ class Pen:
         """Rewrite a file of an older version as version 3: beside the old one, checked, with a backup."""
         log = self._log
         if isinstance(log, FileLog):
-            with log.exclusive():
+            # Where the file was replaced, somebody has perhaps upgraded it already; that is looked at below.
+            with contextlib.suppress(LogReplaced), log.exclusive():
                 self.catch_up()
                 lines = list(self.format.upgrade(self.transcript))
                 wanted = list(self.transcript.tree.keys)
@@ -212,10 +235,26 @@ class Pen:
                         raise ReadOnly(f"cannot upgrade {log.path}: the new file would not hold every entry")
 
                 replace_file(log.path, lines, backup=True, check=complete)
-            self._use(FileLog(log.path, durability=self.durability))
+            self._take_up_upgraded(log.path)
         elif log is not None:
             self._use(MemoryLog(b"".join(self.format.upgrade(self.transcript)), log.name))
-        self.transcript.read_again()
+            self.transcript.read_again()
+
+    def _take_up_upgraded(self, path: str) -> None:
+        """Go on with the newer version of this session that lies in its place, whoever has written it."""
+        opened = FileLog(path, durability=self.durability)
+        try:
+            found = Transcript(self.format, opened.read, opened.name)
+        except BaseException:
+            opened.close()
+            raise
+        known = self.transcript.tree.keys
+        newer = found.reading.version > self.transcript.reading.version
+        if not newer or found.tree.keys[: len(known)] != known:
+            opened.close()
+            raise _replaced(path)
+        self._use(opened)
+        self.transcript = found
 
     def _require_same_file(self, log: FileLog) -> None:
         try:
@@ -223,4 +262,10 @@ class Pen:
         except OSError:
             return  # renamed or deleted: what we hold is still the session
         if (status.st_dev, status.st_ino) != log.identity:
-            raise LogReplaced(f"another file lies at {log.path} now; open it again to see it")
+            if self.transcript.reading.version == self.transcript.reading.current_version:
+                raise _replaced(log.path)
+            self._take_up_upgraded(log.path)
+
+
+def _replaced(path: str) -> LogReplaced:
+    return LogReplaced(f"another file lies at {path} now; open it again to see it")

@@ -470,9 +470,9 @@ class Session(SessionView):
     def _timestamp(self) -> str:
         """The time of a new entry; in a fork never before the fork, which thereby knows its own entries."""
         now = self._clock.now()
-        begun = self.header.timestamp
-        if self.parent_session is not None and iso(now) < begun < iso(now + _DAY):
-            return begun
+        header = self.header
+        if header.parent_session is not None and iso(now) < header.timestamp < iso(now + _DAY):
+            return header.timestamp
         return iso(now)
 
     def _conversation_at(self, entry_id: str) -> str | None:

@@ -257,22 +257,26 @@ def _sort_in(item: os.DirEntry[str], found: list[Stored], hidden: list[Hidden]) 
         if (reason := placeholder(name)) is not None:
             hidden.append(Hidden(name, reason))
         return
-    key = name[: -len(SUFFIX)]
     try:
         status = item.stat()
     except OSError as problem:
         hidden.append(Hidden(name, f"cannot be looked at: {explain(problem)}"))
         return
-    if not stat.S_ISREG(status.st_mode):
-        hidden.append(Hidden(name, "not a regular file"))
-    elif not is_key(key):
-        hidden.append(Hidden(name, "its name cannot be an id"))
-    elif (reason := conflict_copy(key)) is not None:
-        hidden.append(Hidden(name, reason))
-    elif sys.platform == "darwin" and status.st_flags & _DATALESS:
-        hidden.append(Hidden(name, "a placeholder of iCloud, not the session itself"))
-    else:
+    key = name[: -len(SUFFIX)]
+    if (reason := _why_hidden(key, status)) is None:
         found.append(Stored(key, status.st_size, status.st_mtime, item.path))
+    else:
+        hidden.append(Hidden(name, reason))
+
+
+def _why_hidden(key: str, status: os.stat_result) -> str | None:
+    if not stat.S_ISREG(status.st_mode):
+        return "not a regular file"
+    if not is_key(key):
+        return "its name cannot be an id"
+    if sys.platform == "darwin" and status.st_flags & _DATALESS:
+        return "a placeholder of iCloud, not the session itself"
+    return conflict_copy(key)
 
 
 def _stored(key: str, path: str) -> Stored | None:

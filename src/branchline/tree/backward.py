@@ -42,7 +42,7 @@ class BackwardLinker(Linker):
         if parent_id is not None:
             found = self.holder(parent_id)
             parent = self._guess(position, entry_id, parent_id) if found is None else found
-        key = self._key_for(entry_id, position)
+        key = self._key_for(entry_id, position, placeholder=placeholder)
         self.tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
         return position
 

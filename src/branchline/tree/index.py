@@ -244,6 +244,12 @@ class Tree:
             for position, parent in enumerate(parents, first):
                 self._hang(position, parent)
 
+    def rename(self, position: int, key: str) -> None:
+        """Give an entry another key; its old one is free."""
+        del self.positions[self.keys[position]]
+        self.keys[position] = key
+        self.positions[key] = position
+
     def relink(self, position: int, parent: int) -> None:
         """Hang an entry from another one, when its parent turned up later in the file."""
         self.parents[position] = parent

@@ -4,14 +4,16 @@ Files are written by many programs and sometimes by two at once, so a parent may
 the file, be the entry itself, or be named by an id that several entries carry. The rules:
 
 - a ``parentId`` means the latest holder of that id before the entry, else the first one after it;
-- later holders of an id get the keys ``id#2``, ``id#3``;
+- later holders of an id get the keys ``id#2``, ``id#3``; what stands for an unreadable line holds its id
+  only as long as no readable entry does;
 - an entry that is its own parent is a root;
 - a ring is cut at its first entry in the file, which becomes a root;
 - a missing parent makes a root, unless the lines just before it could not be read: then it hangs from the
-  nearest entry before that gap, as a guess that is reported.
+  nearest readable entry before that gap, as a guess that is reported. A guess that closes a ring is dropped.
 
 Nothing is decided before the whole file was seen (:meth:`Linker.settle`), and later lines may still bring
-a parent that was missing.
+a parent that was missing. Then what was guessed or cut is decided again, so that a file which grew and one
+which was there at once are linked alike.
 """
 
 from __future__ import annotations
@@ -49,9 +51,15 @@ class Linker:
         self._counts: dict[str, int] = {}
         self._waiting: dict[str, list[int]] = {}
         self._forward: list[tuple[int, int]] = []
-        self._gaps: dict[int, int] = {}  # entry directly after a gap -> nearest entry before it
+        self._gaps: dict[
+            int, int
+        ] = {}  # waiting entry directly after a gap -> nearest readable one before it
         self._guessed: set[int] = set()
+        self._cut: dict[int, int] = {}  # entry at which a ring was cut -> the parent that it names
+        self._last_readable = ROOT
+        self._settled = True
         self._oddities: list[Oddity] = []
+        self._rings: list[Oddity] = []
 
     def holder(self, entry_id: str) -> int | None:
         """The latest entry so far that carries this id."""
@@ -82,12 +90,16 @@ class Linker:
                 self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
             else:
                 self._waiting.setdefault(parent_id, []).append(position)
-                if after_gap and position:
-                    self._gaps[position] = position - 1
-        key = self._key_for(entry_id, position)
+                if after_gap and self._last_readable != ROOT:
+                    self._gaps[position] = self._last_readable
+                    self._settled = False
+        key = self._key_for(entry_id, position, placeholder=placeholder)
         tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
+        if not placeholder:
+            self._last_readable = position
         for child in self._waiting.pop(entry_id, ()):
             self._forward.append((child, position))
+            self._settled = False
         return position
 
     def extend(
@@ -122,27 +134,33 @@ class Linker:
                 self._oddities.append(Oddity(position, "self-parent", f"{parent_id} is its own parent"))
             else:
                 self._forward.append((position, parent))
+                self._settled = False
         tree.fill(parents, types, times, roles, quiet)
+        self._last_readable = len(tree) - 1
         return True
 
     def settle(self) -> None:
         """Link what came in an odd order, guess across gaps, cut rings. Cheap when nothing is odd."""
-        if not self._forward and not self._gaps:
+        if self._settled:
             return
+        relink = self.tree.relink
+        for position, parent in self._cut.items():
+            relink(position, parent)
+        self._cut.clear()
+        self._rings.clear()
         for child, parent in self._forward:
-            self.tree.relink(child, parent)
-            self._guessed.discard(child)
+            relink(child, parent)
             self._gaps.pop(child, None)
         self._forward.clear()
         for position, parent in self._gaps.items():
-            self.tree.relink(position, parent)
-            self._guessed.add(position)
-        self._gaps.clear()
+            relink(position, parent)
+        self._guessed = set(self._gaps)
         self._cut_rings()
+        self._settled = True
 
     def oddities(self) -> list[Oddity]:
         """What is strange about the links, as things stand now."""
-        found = list(self._oddities)
+        found = self._oddities + self._rings
         keys = self.tree.keys
         for parent_id, group in self._waiting.items():
             for position in group:
@@ -158,11 +176,17 @@ class Linker:
         found.sort(key=lambda oddity: oddity.position)
         return found
 
-    def _key_for(self, entry_id: str, position: int) -> str:
+    def _key_for(self, entry_id: str, position: int, *, placeholder: bool = False) -> str:
         """The id itself, or for a later holder of it ``id#2``, ``id#3``."""
-        if entry_id not in self.tree.positions:
+        held_by = self.tree.positions.get(entry_id)
+        if held_by is None:
             return entry_id
         key = self._next_key(entry_id)
+        if placeholder:
+            return key
+        if held_by in self.tree.placeholders:
+            self.tree.rename(held_by, key)
+            return entry_id
         message = f"the id {entry_id} was used before; this entry is shown as {key}"
         self._oddities.append(Oddity(position, "duplicate-id", message))
         self._latest[entry_id] = position
@@ -189,8 +213,13 @@ class Linker:
                 ring = [position]
                 while (position := parents[position]) != ring[0]:
                     ring.append(position)
+                if guesses := self._guessed.intersection(ring):
+                    self._guessed.discard(min(guesses))
+                    self.tree.relink(min(guesses), ROOT)
+                    continue
                 first = min(ring)
+                self._cut[first] = parents[first]
                 self.tree.relink(first, ROOT)
                 names = ", ".join(self.tree.keys[member] for member in sorted(ring)[:4])
                 message = f"{len(ring)} entries are each other's ancestors ({names}); cut here"
-                self._oddities.append(Oddity(first, "cycle", message))
+                self._rings.append(Oddity(first, "cycle", message))

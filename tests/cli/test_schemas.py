@@ -1,0 +1,187 @@
+"""The JSON of every command is a contract: its keys are written down here, and a change is a new version."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support import CORPUS
+
+POSITION = {"schema", "session", "file", "leaf"}
+ROW = {
+    "key",
+    "id",
+    "path",
+    "size",
+    "modified_ms",
+    "draft",
+    "cwd",
+    "title",
+    "created",
+    "last_activity_ms",
+    "messages",
+    "total_messages",
+    "first_prompt",
+    "parent_session",
+    "format",
+    "version",
+    "provider",
+    "model",
+    "findings",
+    "problem",
+}
+
+SCHEMAS = {
+    ("new",): POSITION | {"cwd", "title"},
+    ("append", "talk", "words"): POSITION | {"entry"},
+    ("branch", "talk", "~1"): POSITION | {"before"},
+    ("reset", "talk"): POSITION | {"before"},
+    ("label", "talk", "@leaf", "x"): POSITION | {"entry", "label"},
+    ("label", "talk", "@leaf", "--clear"): POSITION | {"entry", "label"},
+    ("label", "talk", "@leaf"): POSITION | {"entry", "label"},
+    ("name", "talk", "x"): POSITION | {"title"},
+    ("name", "talk"): POSITION | {"title"},
+    ("fork", "talk"): POSITION | {"parent", "parent_file", "entries", "cwd"},
+    ("show", "talk"): POSITION | {"title", "entries", "cards"},
+    ("tree", "talk"): POSITION | {"filter", "rows"},
+    ("context", "talk"): POSITION | {"at", "model", "thinking_level", "tokens", "messages"},
+    ("context", "talk", "--provider", "anthropic"): POSITION
+    | {"at", "model", "thinking_level", "tokens", "provider", "request"},
+    ("ls",): {"schema", "sessions", "seen", "hidden", "unreadable"},
+    ("forest",): {"schema", "sessions"},
+    ("check", "talk"): {"schema", "files", "bad"},
+    ("repair", "talk"): {
+        "schema",
+        "path",
+        "output",
+        "unreadable",
+        "entries",
+        "header_made",
+        "changed",
+        "aside",
+    },
+    ("export", "talk", "-o", "x.jsonl"): {"schema", "session", "format", "branch", "path", "size"},
+    ("import", str(CORPUS / "pi" / "edge" / "labels.jsonl")): {
+        "schema",
+        "session",
+        "path",
+        "entries",
+        "source",
+    },
+    ("rm", "talk"): {"schema", "removed"},
+    ("restore", "--list"): {"schema", "trash"},
+    ("prune",): {"schema", "dry_run", "sessions"},
+    ("inspect", "talk"): {
+        "schema",
+        "format",
+        "version",
+        "id",
+        "cwd",
+        "title",
+        "parent_session",
+        "entries",
+        "leaf",
+        "path",
+        "roots",
+        "tree",
+        "labels",
+        "context",
+        "usage",
+        "findings",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "arguments", SCHEMAS, ids=lambda arguments: " ".join(arguments[:1] + arguments[2:])[:40]
+)
+def test_the_keys_of_a_result_are_pinned(arguments, data, talk) -> None:
+    assert set(data(*arguments)) == SCHEMAS[arguments]
+
+
+def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
+    (world / "damaged.jsonl").write_bytes((CORPUS / "pi" / "edge" / "corrupt-middle.jsonl").read_bytes())
+    data("fork", talk)
+    run("new", "--id", "empty")
+    inspected = data("inspect", talk)
+    checked = data("check", "damaged.jsonl", code=1)["files"][0]
+    repaired = data("repair", "damaged.jsonl")
+
+    inside = {
+        "card": data("show", talk)["cards"][0],
+        "tree row": data("tree", talk)["rows"][0],
+        "context message": data("context", talk)["messages"][0],
+        "row": data("ls")["sessions"][0],
+        "forest": data("forest")["sessions"][0],
+        "forest row": data("forest")["sessions"][0]["row"],
+        "node": inspected["tree"][0],
+        "context": inspected["context"],
+        "usage": inspected["usage"],
+        "finding": data("inspect", "damaged.jsonl")["findings"][0],
+        "file": checked,
+        "checked finding": checked["findings"][0],
+        "change": repaired["changed"][0],
+        "aside": repaired["aside"][0],
+        "pruned": data("prune")["sessions"][0],
+        "hidden": None,
+        "removed": data("rm", talk)["removed"][0],
+        "trashed": data("restore", "--list")["trash"][0],
+        "restored": data("restore"),
+    }
+
+    assert {name: set(value) for name, value in inside.items() if value is not None} == {
+        "card": {
+            "kind",
+            "id",
+            "title",
+            "body",
+            "meta",
+            "timestamp",
+            "label",
+            "arguments",
+            "pictures",
+            "error",
+            "open",
+        },
+        "tree row": {
+            "id",
+            "parent",
+            "depth",
+            "connector",
+            "last",
+            "active",
+            "type",
+            "role",
+            "time",
+            "label",
+            "text",
+        },
+        "context message": {"entry", "role", "message"},
+        "row": ROW,
+        "forest": {"row", "depth", "parent", "children", "last", "active_ms", "note"},
+        "forest row": ROW,
+        "node": {"id", "parent", "depth", "type", "role", "label", "active"},
+        "context": {"model", "thinking_level", "messages"},
+        "usage": {"input", "output", "cache_read", "cache_write", "cost", "inherited_cost"},
+        "finding": {"line", "offset", "kind", "message"},
+        "file": {"path", "id", "format", "version", "entries", "status", "problem", "findings"},
+        "checked finding": {"line", "offset", "size", "kind", "severity", "message"},
+        "change": {"entry", "line", "fields"},
+        "aside": {"line", "offset", "size", "reason"},
+        "pruned": {"row", "removed", "token"},
+        "removed": {"path", "key", "token"},
+        "trashed": {"token", "key", "size", "removed_ms", "draft", "directory"},
+        "restored": {"schema", "key", "path"},
+    }
+
+
+def test_every_command_has_a_schema(run) -> None:
+    from branchline.cli.app import cli
+
+    assert {arguments[0] for arguments in SCHEMAS} | {"restore"} == set(cli.list_commands(None))
+
+
+def test_json_is_one_line_for_programs(run, talk) -> None:
+    assert run("tree", talk, "--json").stdout.count("\n") == 1
+    json.loads(run("tree", talk, "--json").stdout)

@@ -1,0 +1,124 @@
+"""However the bytes arrive, and whichever way they are read, the reading is the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from branchline.formats import PI, Transcript
+from readings import facts, in_chunks_of, one_line_at_a_time
+from strategies import session_files
+from support import CORPUS, transcript
+
+SAMPLES = sorted((CORPUS / "pi").rglob("*.jsonl"))
+MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def grown(data: bytes, splits: list[int]) -> Transcript:
+    """A transcript that saw the file grow to each of these sizes, and then to its end."""
+    visible = 0
+
+    def read(offset: int, size: int) -> bytes:
+        return data[offset : min(offset + size, visible)]
+
+    found = Transcript(PI, read)
+    for split in [*splits, len(data)]:
+        visible = split
+        found.catch_up()
+    return found
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_the_fast_way_and_the_careful_way_read_a_sample_alike(path, monkeypatch):
+    fast = facts(transcript(path))
+
+    one_line_at_a_time(monkeypatch)
+
+    assert facts(transcript(path)) == fast
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_a_sample_is_read_alike_in_pieces_of_any_size(path, monkeypatch):
+    whole = facts(transcript(path))
+
+    for size in (1, 2, 7, 64, 255, 1000, 4096):
+        in_chunks_of(monkeypatch, size)
+        assert facts(transcript(path)) == whole, size
+
+
+@MANY
+@given(session_files())
+def test_the_fast_way_and_the_careful_way_read_any_file_alike(data):
+    fast = facts(transcript(data))
+
+    with pytest.MonkeyPatch.context() as patch:
+        one_line_at_a_time(patch)
+        careful = facts(transcript(data))
+
+    assert careful == fast
+
+
+@MANY
+@given(session_files(), st.integers(1, 300))
+def test_any_file_is_read_alike_in_pieces_of_any_size(data, size):
+    whole = facts(transcript(data))
+
+    with pytest.MonkeyPatch.context() as patch:
+        in_chunks_of(patch, size)
+        pieces = facts(transcript(data))
+
+    assert pieces == whole
+
+
+@MANY
+@given(session_files(), st.lists(st.integers(0, 2000), max_size=4))
+def test_a_file_that_grows_is_read_like_one_that_was_there_at_once(data, splits):
+    fresh = facts(transcript(data))
+
+    found = grown(data, sorted(min(split, len(data)) for split in splits))
+
+    assert facts(found) == fresh
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cycle", "duplicate-id", "duplicate-id-cycle", "torn-tail", "torn-glued", "corrupt-middle", "leaf-missing-target",
+     "v1", "v2", "no-header", "bom", "crlf", "blank-first-line", "not-objects", "orphan", "leaf-ours-continued",
+     "second-header", "self-parent", "nul-block", "labels", "version-99", "garbage", "empty"],
+)  # fmt: skip
+def test_catching_up_at_every_byte_of_a_sample_gives_the_fresh_reading(name):
+    data = (CORPUS / "pi" / "edge" / f"{name}.jsonl").read_bytes()
+    fresh = facts(transcript(data))
+
+    for split in range(len(data) + 1):
+        assert facts(grown(data, [split])) == fresh, split
+
+
+def test_catching_up_line_by_line_gives_the_fresh_reading():
+    for path in (CORPUS / "pi" / "golden").glob("*.jsonl"):
+        data = path.read_bytes()
+        ends = [number + 1 for number, byte in enumerate(data) if byte == 10]
+
+        found = grown(data, ends)
+
+        assert facts(found) == facts(transcript(data)), path.name
+
+
+def test_catching_up_costs_as_much_as_what_was_appended():
+    data = (CORPUS / "pi" / "golden" / "g006.jsonl").read_bytes()
+    asked: list[tuple[int, int]] = []
+    visible = data.index(b"\n", len(data) // 2) + 1
+
+    def read(offset: int, size: int) -> bytes:
+        asked.append((offset, size))
+        return data[offset : min(offset + size, visible)]
+
+    found = Transcript(PI, read)
+    asked.clear()
+
+    end = visible
+    visible = len(data)
+    found.catch_up()
+
+    assert min(offset for offset, _ in asked) == end

@@ -1,0 +1,262 @@
+"""Until the first reply a session is a draft: no listing shows it, nothing in it is lost, nothing must be tidied up."""
+
+import os
+import stat
+
+import pytest
+
+from branchline import Session
+from branchline.errors import NotSaved, SessionNotFound
+from branchline.log import SYSTEM
+from branchline.stores import FilesStore, MemoryStore
+from session.kit import (
+    CWD,
+    assistant,
+    bytes_of,
+    clock,
+    facts,
+    new,
+    path_of,
+    records_of,
+    require_same_after_reopening,
+    user,
+    words,
+)
+
+
+def files_in(place):
+    return sorted(path for path in place.rglob("*") if path.is_file() and path.suffix != ".lock")
+
+
+def mode_of(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@pytest.mark.parity("OPR-02", "ZOT-09")
+def test_a_session_without_an_entry_touches_nothing(place):
+    with new(place) as session:
+        assert session.leaf is None
+        assert session.path() == []
+        assert session.tree() == []
+        assert not session.labels
+        assert session.file is not None
+        session.reset()
+        session.refresh()
+
+    assert not place.exists()
+
+
+@pytest.mark.parity("ZOT-09")
+def test_closing_a_session_that_never_held_a_message_leaves_no_file(place):
+    with new(place) as session:
+        session.append_model_change("anthropic", "claude")
+        session.append_thinking_level_change("high")
+        session.set_title("Nothing was said")
+        session.append_custom("x", 1)
+        assert len(files_in(place)) == 1
+
+    assert files_in(place) == []
+    assert FilesStore(place).drafts() == []
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda session: session.append_message("a question"),
+        lambda session: session.append_custom_message("ext", "remember this"),
+        lambda session: session.branch_with_summary(None, "a summary that was paid for"),
+        lambda session: session.append_compaction("a summary"),
+    ],
+    ids=["message", "custom message", "branch summary", "compaction"],
+)
+def test_closing_a_session_with_words_in_it_keeps_the_draft(place, say):
+    with new(place) as session:
+        say(session)
+        data = bytes_of(session)
+
+    [draft] = FilesStore(place).drafts()
+    assert draft.key == session.key
+    assert FilesStore(place).scan().found == []
+    with Session.from_store(FilesStore(place), draft.key) as again:
+        assert again.is_draft
+        assert bytes_of(again) == data
+
+
+@pytest.mark.parity("OPR-02")
+def test_a_draft_that_is_resumed_becomes_a_session_with_its_first_reply(place):
+    with new(place) as session:
+        session.append_message("are you there?")
+    [draft] = FilesStore(place).drafts()
+
+    with Session.from_store(FilesStore(place), draft.key, clock=clock(seed=9)) as again:
+        again.append_message(assistant("I am"))
+
+        assert not again.is_draft
+        assert words(again) == ["are you there?", "I am"]
+        require_same_after_reopening(again)
+    assert FilesStore(place).drafts() == []
+    assert [found.key for found in FilesStore(place).scan().found] == [draft.key]
+
+
+def test_a_session_whose_first_word_is_a_reply_was_never_a_draft(place):
+    session = new(place)
+
+    session.append_message(assistant("hello, what can I do?"))
+
+    assert files_in(place) == [path_of(session)]
+    assert not (place / ".branchline" / "drafts").exists()
+    require_same_after_reopening(session)
+
+
+def test_at_once_writes_the_header_at_once(place):
+    session = new(place, persist="at_once")
+
+    assert [record["type"] for record in records_of(path_of(session))] == ["session"]
+    assert not session.is_draft
+    session.close()
+    assert path_of(session).exists()
+
+
+@pytest.mark.parity("OPR-02")
+def test_each_later_entry_is_one_append_and_nothing_else_is_written(place, monkeypatch):
+    session = new(place, durability="os")
+    session.append_message("a")
+    session.append_message(assistant("b"))
+    writes = []
+    real = os.write
+
+    def write(descriptor, data):
+        writes.append(bytes(data))
+        return real(descriptor, data)
+
+    monkeypatch.setattr(SYSTEM, "write", write)
+
+    session.append_message("c")
+    session.append_label(session.leaf, "here")
+
+    assert [data.count(b"\n") for data in writes] == [1, 1]
+    assert path_of(session).read_bytes().endswith(b"".join(writes))
+
+
+# -- two hands on one draft ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", [FilesStore, MemoryStore])
+def test_a_draft_that_somebody_else_published_goes_on_as_the_session_it_became(place, store):
+    kept = store(str(place))
+    session = Session.create(CWD, store=kept, clock=clock())
+    session.append_message("a question")
+    other = Session.from_store(kept, session.key, clock=clock(seed=100))
+
+    session.append_message(assistant("the first reply"))
+    other.append_message("another question")
+    other.append_message(assistant("the second reply"))
+    session.refresh_log()
+
+    assert not session.is_draft
+    assert not other.is_draft
+    assert kept.drafts() == []
+    assert len(kept.scan().found) == 1
+    assert session.index.keys == other.index.keys
+    assert len(session.children(session.path()[0])) == 2
+    if store is FilesStore:
+        assert other._pen.log.path == session._pen.log.path  # and so both take the same lock
+
+
+def test_whoever_is_second_to_publish_finds_it_done(place):
+    kept = FilesStore(place)
+    session = Session.create(CWD, store=kept, clock=clock())
+    session.append_message("a question")
+    other = Session.from_store(kept, session.key, clock=clock(seed=100))
+
+    session.append_message(assistant("a reply"))
+    other.append_message(assistant("another reply"))
+
+    assert len(records_of(path_of(session))) == 4
+    require_same_after_reopening(other)
+
+
+def test_a_draft_whose_name_somebody_else_took_says_so_and_loses_nothing(place):
+    session = new(place)
+    session.append_message("a question")
+    path_of(session).write_bytes(b"something else\n")
+    before = facts(session)
+
+    with pytest.raises(FileExistsError, match=session.key):
+        session.append_message(assistant("a reply"))
+
+    assert path_of(session).read_bytes() == b"something else\n"
+    assert session.is_draft
+    assert facts(session) == before
+    session.append_message("more")
+    assert words(session) == ["a question", "more"]
+    path_of(session).unlink()
+    session.append_message(assistant("a reply"))
+    assert words(session) == ["a question", "more", "a reply"]
+    require_same_after_reopening(session)
+
+
+# -- publishing fails ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failing", ["link", "unlink", "fsync", "write"])
+def test_whatever_fails_at_the_first_reply_the_question_is_safe_and_the_reply_can_be_given_again(
+    place, monkeypatch, failing
+):
+    session = new(place)
+    session.append_message("a question")
+    before = facts(session)
+
+    def fail(*_arguments):
+        raise OSError(5, os.strerror(5))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SYSTEM, failing, fail)
+        patched.setattr(SYSTEM, "fdatasync", fail)
+        with pytest.raises(NotSaved):
+            session.append_message(assistant("a reply"))
+    assert facts(session) == before
+
+    session.append_message(assistant("a reply"))
+
+    assert not session.is_draft
+    assert words(session) == ["a question", "a reply"]
+    assert FilesStore(place).drafts() == []
+    assert len(FilesStore(place).scan().found) == 1
+    require_same_after_reopening(session)
+
+
+class Killed(BaseException):
+    """Stands for the death of the process: nothing after it runs."""
+
+
+@pytest.mark.parametrize("moment", ["link", "unlink"])
+def test_a_process_that_dies_while_publishing_leaves_one_session_without_a_loss(place, monkeypatch, moment):
+    session = new(place)
+    session.append_message(user("a question"))
+    data = bytes_of(session)
+
+    def die(*_arguments):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SYSTEM, moment, die)
+        with pytest.raises(Killed):
+            session.append_message(assistant("a reply that was never acknowledged"))
+    del session
+
+    store = FilesStore(place)
+    listed, drafts = store.scan().found, store.drafts()
+    assert len(listed) + len(drafts) == 1
+    with Session.from_store(store, (listed + drafts)[0].key, clock=clock(seed=7)) as again:
+        assert bytes_of(again) == data
+        again.append_message(assistant("a reply"))
+        assert words(again) == ["a question", "a reply"]
+        assert not again.is_draft
+    assert len(store.scan().found) == 1
+    assert store.drafts() == []
+
+
+def test_there_is_no_draft_where_there_is_none(place):
+    with pytest.raises(SessionNotFound, match="nothing"):
+        Session.from_store(FilesStore(place), "nothing")
