@@ -93,7 +93,9 @@ def _best(samples: Sequence[Sample | Failure]) -> Sample | Failure:
 
 
 def _run(command: Sequence[str], home: Path) -> str | Failure:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "PI_"))}
+    # Installed programs have their bytecode; one that is compiled anew on every start measures the compiler.
+    left_out = ("XDG_", "PI_", "PYTHONDONTWRITEBYTECODE")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     try:
         done = subprocess.run(
             command,

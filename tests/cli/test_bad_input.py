@@ -12,6 +12,28 @@ from support import CORPUS
 
 EDGE = CORPUS / "pi" / "edge"
 
+COMMANDS = [
+    "append",
+    "branch",
+    "check",
+    "context",
+    "export",
+    "forest",
+    "fork",
+    "import",
+    "inspect",
+    "label",
+    "ls",
+    "name",
+    "new",
+    "prune",
+    "repair",
+    "reset",
+    "restore",
+    "rm",
+    "show",
+    "tree",
+]
 READ = [
     ["inspect"],
     ["inspect", "--json"],
@@ -228,7 +250,7 @@ def test_a_mistyped_command_gets_a_suggestion(run) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "append branch check context export forest fork import inspect label ls name new prune repair reset restore rm show tree".split(),
+    COMMANDS,
 )
 def test_every_command_explains_itself_with_examples(name, run) -> None:
     result = run(name, "--help")
@@ -241,7 +263,7 @@ def test_every_command_explains_itself_with_examples(name, run) -> None:
 def test_the_help_names_every_command(run) -> None:
     shown = run("--help").stdout
 
-    for name in "append branch check context export forest fork import inspect label ls name new prune repair reset restore rm show tree".split():
+    for name in COMMANDS:
         assert f"\n  {name} " in shown
     assert run("-h").stdout == shown
 

@@ -95,6 +95,7 @@ def test_a_branch_export_leaves_other_branches_out(data, talk, run, world) -> No
     assert "Then what?" not in content
 
 
+@pytest.mark.parity("ZOT-17")
 def test_a_portable_export_does_not_tell_where_it_was_made(data, run, talk, world) -> None:
     forked = data("fork", talk)["session"]
 
@@ -144,6 +145,7 @@ def test_importing_again_takes_the_next_free_name(data) -> None:
     assert names == [stem, f"{stem}-1", f"{stem}-2"]
 
 
+@pytest.mark.parity("ZOT-17")
 def test_an_import_can_have_an_id_and_a_directory_of_its_own(data, tmp_path, monkeypatch) -> None:
     (tmp_path / "shop").mkdir()
 

@@ -11,6 +11,7 @@ def ids(data, *options):
     return [row["id"] for row in data("ls", *options)["sessions"]]
 
 
+@pytest.mark.parity("IND-06")
 def test_rm_moves_to_the_trash_and_says_how_to_undo(run, data, talk) -> None:
     path = Path(data("name", talk)["file"])
     content = path.read_bytes()

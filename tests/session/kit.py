@@ -117,7 +117,7 @@ def facts(session: Session) -> dict[str, Any]:
         "types": list(tree.types),
         "roles": list(tree.roles),
         "times": list(tree.times),
-        "children": {key: session.children(key) for key in tree.keys},
+        "children": {key: (tree.children(key), session.children(key)) for key in tree.keys},
         "roots": [node.id for node in session.tree()],
         "context": [(item.entry, message_fields(item.message)) for item in context.messages],
         "model": context.model,

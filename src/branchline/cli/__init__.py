@@ -21,6 +21,8 @@ def main() -> None:
         open_streams()
         print(f"branchline {__version__}")  # noqa: T201  the one line that needs no filter
         return
-    from branchline.cli.app import cli
-
+    try:
+        from branchline.cli.app import cli
+    except KeyboardInterrupt:  # what comes later is caught there
+        sys.exit(130)
     cli.main(prog_name="branchline")

@@ -177,7 +177,8 @@ def _system_words(problem: OSError) -> str:
         return str(problem)
     words = "there is no such file" if problem.errno == errno.ENOENT else problem.strerror.lower()
     if problem.filename is None:
-        return f"the system says: {words}"
+        # Only a directory that one stands in can be missing without a name.
+        return "this directory does not exist any more" if problem.errno == errno.ENOENT else words
     return f"cannot use {os.fsdecode(problem.filename)}: {words}"
 
 

@@ -114,9 +114,9 @@ def _print(out: Output, report: FileReport) -> None:
     room = max(map(len, places), default=0)
     for place, finding in zip(places, report.findings, strict=True):
         level = severity(finding.kind)
-        where = place if finding.line else "whole file"
-        out.line(
-            f"  {where:<{room}}  ",
-            paint(_STYLES[level], f"{level:<7}  {finding.kind:<16}  "),
-            finding.message,
-        )
+        where = f"  {place if finding.line else 'whole file':<{room}}  "
+        if out.columns is None:
+            out.line(where, f"{level:<7}  {finding.kind:<16}  ", finding.message)
+        else:
+            out.line(where, paint(_STYLES[level], f"{level}  {finding.kind}"))
+            out.text(finding.message, indent="    ")

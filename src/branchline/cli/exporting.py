@@ -105,6 +105,10 @@ def _branch(session: Session, *, portable: bool) -> bytes:
     from branchline.entries import Header, encode_header
     from branchline.stores import MemoryStore
 
+    if session.transcript.format.name != "pi":
+        raise NotSupported(
+            f"a path of {session.id} cannot be exported as JSONL: it is a file of another program"
+        )
     header = Header(
         version=3,
         id=session.id,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from branchline.log import FileLog
     from branchline.tree import Finding
 
-__all__ = ["FileReport", "deep_findings", "examine", "read_anything", "transcript_of"]
+__all__ = ["FileReport", "examine", "read_anything", "transcript_of"]
 
 
 class FileReport(NamedTuple):
@@ -55,6 +55,7 @@ def examine(path: str) -> FileReport:
 
 def read_anything(path: str) -> tuple[Transcript, list[Finding]]:
     """A reading of a file whatever it holds, and its findings. NotASession for what is no regular file."""
+    from branchline.formats.check import deep_findings
     from branchline.log import FileLog
 
     with FileLog(path) as log:
@@ -72,26 +73,3 @@ def transcript_of(log: FileLog, path: str) -> Transcript:
     except NotASession:
         format_ = PI
     return Transcript(format_, log.read, path)
-
-
-def deep_findings(transcript: Transcript) -> list[Finding]:
-    """The findings of a reading and, line by line, bytes that are no UTF-8; in file order."""
-    from branchline.tree import Finding
-
-    found = list(transcript.findings)
-    silent = {finding.line for finding in found if finding.kind == "unreadable"}
-    offset = 0
-    for number, line in enumerate(transcript.bytes_between(0, None).split(b"\n"), 1):
-        if number not in silent:
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as problem:
-                message = (
-                    f"invalid UTF-8 at byte {problem.start} of the line; shown with replacement characters"
-                )
-                found.append(
-                    Finding(kind="encoding", message=message, line=number, offset=offset, size=len(line))
-                )
-        offset += len(line) + 1
-    found.sort(key=lambda finding: finding.line)
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.cli.findings import deep_findings, read_anything
+from branchline.cli.findings import read_anything
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint
 from branchline.cli.targets import file_named
@@ -47,6 +47,7 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
 
 def report(session: Session) -> dict[str, Any]:
     """The contract: what other programs and tests read."""
+    from branchline.formats.check import deep_findings
     from branchline.session.wording import role_of
     from branchline.tree import ROOT, walk_nodes
 
@@ -145,6 +146,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     import os
 
     from branchline.cli.changes import described
+    from branchline.formats.check import deep_findings
     from branchline.library.describing import count_branches
     from branchline.tree import severity
 

@@ -134,7 +134,7 @@ def _row_pieces(row: SessionRow, width: int, *, with_directory: bool) -> list[Pi
     else:
         pieces.append(row.first_prompt or paint("dim", "(no messages)"))
     if row.findings:
-        pieces.append(paint("red", f"  ! {count(row.findings, 'finding')}"))
+        pieces.append(paint("dim", f"  ({count(row.findings, 'finding')})"))
     return pieces
 
 

@@ -7,6 +7,7 @@ control character and everything beyond ASCII escaped.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
+from branchline.cli.streams import write, write_bytes
 from branchline.views.text import cut, one_line, safe, width
 
 __all__ = ["Output", "Piece", "Style", "paint", "remark"]
@@ -51,7 +53,11 @@ def paint(style: Style, text: str) -> Painted:
 
 def remark(text: str) -> None:
     """Say something to the person on stderr; it is never part of the result."""
-    print(safe(text), file=sys.stderr)  # noqa: T201
+    with contextlib.suppress(OSError, ValueError):  # who cannot take the result may still hear the remark
+        sys.stdout.flush()
+    with contextlib.suppress(OSError, ValueError):  # where nobody listens, the exit code still says it
+        sys.stderr.write(safe(text) + "\n")
+        sys.stderr.flush()
 
 
 class Output:
@@ -71,11 +77,11 @@ class Output:
     def result(self, command: str, fields: dict[str, Any], *, version: int = 1) -> None:
         """Write the result of a command as one JSON object, which names its schema."""
         text = _encoded({"schema": f"branchline.{command}/{version}", **fields}, pretty=self.interactive)
-        sys.stdout.write(text + "\n")
+        write(text + "\n")
 
     def plain_json(self, value: Any) -> None:
         """Write a value that has a shape of its own: the body of a request."""
-        sys.stdout.write(_encoded(value, pretty=self.interactive) + "\n")
+        write(_encoded(value, pretty=self.interactive) + "\n")
 
     def line(self, *pieces: Piece) -> None:
         """Write one line made of pieces, whole: what is in it may be wanted elsewhere."""
@@ -93,13 +99,13 @@ class Output:
                 text = cut(text, room)
                 room -= width(text)
             shown.append(self._styled(text, piece.style if isinstance(piece, Painted) else "plain"))
-        sys.stdout.write("".join(shown).rstrip() + "\n")
+        write("".join(shown).rstrip() + "\n")
 
     def text(self, text: str, *, indent: str = "", style: Style = "plain") -> None:
         """Write some text with all its lines; long ones are broken between words on a terminal."""
         for line in safe(text).split("\n"):
             for part in _broken(line, None if self.columns is None else self.columns - len(indent)):
-                sys.stdout.write(indent + self._styled(part, style) + "\n" if part else "\n")
+                write(indent + self._styled(part, style) + "\n" if part else "\n")
 
     def table(self, rows: Iterable[tuple[str, Piece]], *, style: Style = "dim") -> None:
         """Write names and values, the values in one column."""
@@ -111,15 +117,9 @@ class Output:
     def data(self, data: bytes) -> None:
         """Write bytes as they are, for another program to read; a terminal gets them filtered."""
         if self.interactive or sys.stdout.isatty():
-            sys.stdout.write(safe(data.decode("utf-8", "replace")))
+            write(safe(data.decode("utf-8", "replace")))
             return
-        sys.stdout.flush()
-        binary = getattr(sys.stdout, "buffer", None)
-        if binary is None:
-            sys.stdout.write(data.decode("utf-8", "replace"))
-        else:
-            binary.write(data)
-            binary.flush()
+        write_bytes(data)
 
     def _styled(self, text: str, style: Style) -> str:
         if not self.colored or not text or style == "plain":

@@ -143,7 +143,7 @@ def _heading(card: Card) -> str | None:
 
 def _heading_pieces(card: Card, heading: str) -> list[Piece]:
     pieces: list[Piece] = [paint(_STYLES.get(card.kind, "green"), heading)]
-    facts = [time_words(card.timestamp), card.id[:8], *(() if card.kind == "bash" else card.meta)]
+    facts = [time_words(card.timestamp), card.id[:8], *(() if card.kind in ("bash", "tool") else card.meta)]
     pieces.append(paint("dim", "  " + " · ".join(filter(None, facts))))
     if card.label:
         pieces.append(paint("yellow", f"  [{card.label}]"))

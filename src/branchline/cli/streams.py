@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TextIO
 
-__all__ = ["open_streams", "stop_writing"]
+__all__ = ["open_streams", "stop_writing", "write", "write_bytes"]
 
 
 def open_streams() -> None:
@@ -25,6 +25,25 @@ def open_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+
+
+def write(text: str) -> None:
+    """Write text to stdout, every character of it."""
+    encoding = sys.stdout.encoding or "utf-8"
+    write_bytes(text.encode(encoding, "replace"))
+
+
+def write_bytes(data: bytes) -> None:
+    """Write bytes to stdout, every one of them.
+
+    Not through the text layer: where Python runs unbuffered, that one loses what a single call to the
+    system does not take.
+    """
+    binary = sys.stdout.buffer
+    view = memoryview(data)
+    while view:
+        taken = binary.write(view)
+        view = view[taken:]
 
 
 def stop_writing(stream: TextIO) -> None:

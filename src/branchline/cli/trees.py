@@ -116,10 +116,16 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
             pieces.append(paint("dim", f"{label_time(index.times[row.position], now):<14}  "))
         pieces += [
             paint("bold", "› " if row.position == leaf else "  "),
-            paint("dim", indentation(row, outline.gutters(number))),
+            paint("dim", _shifted(indentation(row, outline.gutters(number)), out.columns)),
         ]
         drawn = draw_row(row, texts(row.position), label=labels.get(row.key), now=now if times else None)
         out.row(*pieces, paint(_style(session, row), drawn))
+
+
+def _shifted(indent: str, columns: int | None) -> str:
+    """The indentation of a row; on a terminal at most half a line of it, so that the text can be read."""
+    room = None if columns is None else columns // 2
+    return indent if room is None or len(indent) <= room else "…" + indent[1 - room :]
 
 
 def _style(session: Session, row: OutlineRow) -> Style:

@@ -7,6 +7,7 @@ edited is the very record that was decoded.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import msgspec
 
@@ -113,6 +114,8 @@ def branch_summary_message(entry: BranchSummary) -> BranchSummaryMessage:
 def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edits:
     """The last edit of each entry among the selected ones."""
     edits: Edits = {}
+    if "context_edit" not in set(map(tree.types.__getitem__, selection.path)):
+        return edits
     for entry in entries:
         if type(entry) is not ContextEdit:
             continue
@@ -147,11 +150,11 @@ def _with_content(message: Message, content: Content) -> Message:
 
 
 def _messages(entries: list[Entry], edits: Edits) -> list[ContextMessage]:
+    if not edits and set(map(type, entries)) == {MessageEntry}:  # nearly always
+        plain = cast("list[MessageEntry]", entries)
+        return list(map(ContextMessage, [entry.id for entry in plain], [entry.message for entry in plain]))
     found: list[ContextMessage] = []
     for entry in entries:
-        if type(entry) is MessageEntry and entry.id not in edits:  # nearly all of them
-            found.append(ContextMessage(entry.id, entry.message))
-            continue
         said = edited(entry_messages(entry), edits.get(entry.id))
         found += [ContextMessage(entry.id, message) for message in said]
     return found

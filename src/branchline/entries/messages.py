@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from branchline.entries.blocks import KnownBlock, blocks_text
+from branchline.entries.blocks import KnownBlock, Text, blocks_text
 
 if TYPE_CHECKING:
     from branchline.entries.blocks import Block
@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 Number = int | float
+_ENDED_WELL = (None, "", "stop", "toolUse")
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -96,6 +97,15 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     raw_stop_reason: str | None = None
     end_turn: bool | None = None
     timestamp: Number | None = None
+
+    def is_quiet(self) -> bool:
+        """Whether it has no words for a person (only thoughts or tool calls) and ended well."""
+        if isinstance(self.content, str):
+            return not self.content.strip() and self.stop_reason in _ENDED_WELL
+        for block in self.content:  # a loop, because this runs once for every answer of a session
+            if type(block) is Text and block.text.strip():
+                return False
+        return self.stop_reason in _ENDED_WELL
 
 
 class ToolResult(_Message, frozen=True, kw_only=True, tag="toolResult"):
@@ -164,6 +174,16 @@ class UnknownMessage(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     fields: dict[str, Any]
 
+
+ROLE_OF: dict[type, str] = {
+    UserMessage: "user",
+    AssistantMessage: "assistant",
+    ToolResult: "toolResult",
+    SystemMessage: "system",
+    BashExecution: "bashExecution",
+    CustomContent: "custom",
+}
+"""The role of each kind of stored message, as files name it."""
 
 StoredMessage = UserMessage | AssistantMessage | ToolResult | SystemMessage | BashExecution | CustomContent
 Message = StoredMessage | BranchSummaryMessage | CompactionSummaryMessage | UnknownMessage

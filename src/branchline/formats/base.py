@@ -67,6 +67,9 @@ class Reading:
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[Block] = []
+        self.records: dict[
+            int, Sequence[Entry]
+        ] = {}  # decoded while reading: entries of a block, by its first
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
@@ -179,6 +182,15 @@ class Format:
     def listing_reader(self, path: str = "") -> Reader:
         """A reader for lists of sessions, which may leave out what only a tree screen asks for."""
         return self.reader(path)
+
+    def context_reader(self, path: str = "") -> Reader:
+        """A reader for somebody who will ask for every entry next: it may decode and keep them."""
+        return self.reader(path)
+
+    def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
+        """The records of a whole block from its lines, if they can be decoded together; else None."""
+        del data, reading, block
+        return None
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""

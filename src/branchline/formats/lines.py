@@ -79,6 +79,14 @@ class LinesReader:
         del data
         return None
 
+    def is_record(self, data: bytes) -> bool:
+        """Whether a whole object found in a damaged line is a record, and not a part of one."""
+        del data
+        return True
+
+    def lost(self, data: bytes, offset: int) -> None:
+        """A damaged piece told nothing; its line is ``reading.lines``."""
+
     def find_leaf(self) -> int:
         """The position where the file stands; the last entry unless the format says otherwise."""
         tree = self.reading.tree
@@ -95,6 +103,12 @@ class LinesReader:
     def feed(self, data: bytes, end: int) -> None:
         reading = self.reading
         offset = reading.consumed
+        if not reading.lines and (first := data.find(b"\n") + 1) < end:
+            # The first line goes in alone, so that what follows it in the first chunk is regular work too.
+            self.feed(data[:first], first)
+            data = data[first:end]
+            end -= first
+            offset += first
         if self.gap or not reading.lines or not self.take_regular(data, end, offset):
             for line in each_line(data, end):
                 self._feed_line(line, offset)
@@ -181,7 +195,7 @@ class LinesReader:
 
     def _feed_damaged(self, line: bytes, offset: int, reason: str) -> None:
         reading = self.reading
-        found = pieces(line, self.markers)
+        found = pieces(line, self.markers, self.is_record)
         glued = any(piece.whole for piece in found)
         kind: Kind = "glued" if glued else "unreadable"
         for piece in found:
@@ -195,6 +209,7 @@ class LinesReader:
                 message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
             if rest is None:
                 self.gap = True
+                self.lost(piece.data, place)
             else:
                 message += f"; entry {rest.id} keeps its place in the tree"
                 position = reading.linker.add(
@@ -232,14 +247,16 @@ def each_line(data: bytes, end: int) -> Iterator[bytes]:
         start = stop + 1
 
 
-def pieces(line: bytes, markers: tuple[bytes, ...]) -> list[Piece]:
+def pieces(
+    line: bytes, markers: tuple[bytes, ...], is_record: Callable[[bytes], bool] | None = None
+) -> list[Piece]:
     """Whole records at the start of a line, then the fragment, then the whole records behind it.
 
     Behind a fragment only what goes on in whole records to the end of the line counts: anything else may be a
-    part of the fragment itself.
+    part of the fragment itself. ``is_record`` tells whether an object is a record, where not every one is.
     """
     text = line.decode("latin-1")  # one character per byte; JSON's own signs are ASCII
-    found, start = _whole_records(line, text, 0, with_care=True)
+    found, start = _whole_records(line, text, 0, with_care=True, is_record=is_record)
     if start == len(line):
         return found
     places = _any_of(markers)
@@ -247,7 +264,9 @@ def pieces(line: bytes, markers: tuple[bytes, ...]) -> list[Piece]:
     tries = 0
     while place is not None and tries < _TRIES:
         first = place.start()
-        rest, end = _whole_records(line, text, first, with_care=tries < _CAREFUL_TRIES)
+        rest, end = _whole_records(
+            line, text, first, with_care=tries < _CAREFUL_TRIES, is_record=is_record
+        )
         if end == len(line):
             return [*found, Piece(start, line[start:first], whole=False), *rest]
         tries += end == first
@@ -261,7 +280,9 @@ def _any_of(markers: tuple[bytes, ...]) -> re.Pattern[bytes]:
     return re.compile(b"|".join(map(re.escape, markers)))
 
 
-def _whole_records(line: bytes, text: str, start: int, *, with_care: bool) -> tuple[list[Piece], int]:
+def _whole_records(
+    line: bytes, text: str, start: int, *, with_care: bool, is_record: Callable[[bytes], bool] | None
+) -> tuple[list[Piece], int]:
     """The JSON objects that follow each other from here, and where the next one is not whole."""
     found: list[Piece] = []
     while start < len(line):
@@ -269,6 +290,8 @@ def _whole_records(line: bytes, text: str, start: int, *, with_care: bool) -> tu
         if end is None:
             break
         whole = line[start:end]
+        if is_record is not None and not is_record(whole):
+            break
         blanks = len(whole) - len(whole.lstrip())
         found.append(Piece(start + blanks, whole.strip(), whole=True))
         start = end

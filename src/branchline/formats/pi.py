@@ -10,8 +10,8 @@ import hashlib
 import os
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,7 @@ from branchline.entries import (
     Header,
     Label,
     Leaf,
+    MessageEntry,
     SessionInfo,
     Unknown,
     codec,
@@ -32,6 +33,7 @@ from branchline.entries import (
     jsontext,
     skeleton,
 )
+from branchline.entries.messages import ROLE_OF
 from branchline.formats.base import Block, Format, LabelState, Reading
 from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
 from branchline.formats.lines import bulk, each_line, pieces
@@ -54,11 +56,18 @@ _share = _SHARED.get  # one string per known type and role instead of one per li
 class PiReader:
     """Reads lines of versions 1, 2 and 3.
 
-    ``shape_only`` leaves out what only a tree screen asks for: which answers are quiet.
+    ``shape_only`` leaves out what only a tree screen asks for: which answers are quiet. ``keep_records``
+    decodes whole entries in the same pass and keeps them, for somebody who will ask for all of them next.
     """
 
-    def __init__(self, *, shape_only: bool = False) -> None:
+    def __init__(self, *, shape_only: bool = False, keep_records: bool = False) -> None:
         self._shape_only = shape_only
+        self._keeps_records = keep_records
+        self._decode_lines: Callable[[memoryview], Sequence[Any]] = skeleton.decode_lines
+        if keep_records:
+            self._decode_lines = codec.decode_known_lines
+        elif shape_only:
+            self._decode_lines = skeleton.decode_shapes
         self.reading = Reading("pi")
         self.reading.current_version = CURRENT_VERSION
         self._leaf_targets: dict[int, str | None] = {}
@@ -88,23 +97,23 @@ class PiReader:
     def _feed_regular(self, data: bytes, end: int, offset: int) -> bool:
         """Take lines of which each is one entry in good order; False, and nothing done, when one is not."""
         reading = self.reading
-        decode = skeleton.decode_shapes if self._shape_only else skeleton.decode_lines
-        whole = bulk(data, end, decode)
+        whole = bulk(data, end, self._decode_lines)
         if whole is None:
             return False
         found, ends = whole
         types = [s.type for s in found]
-        parents = [s.parentId for s in found]
-        if msgspec.UNSET in parents or "session" in types:
+        if "session" in types:
             return False
-        first = len(reading.tree)
-        messages = [s.message for s in found]
-        if types.count("message") != len(messages) - messages.count(None):
-            return False  # an entry of another type with a message, or a message without one
-        spoken = [m.timestamp for m in messages if m is not None and m.role in _SPEAKERS]
+        columns = (
+            _record_columns(found, data, ends) if self._keeps_records else _skeleton_columns(found, types)
+        )
+        if columns is None:
+            return False
+        parents, messages, roles = columns
+        spoken = [m.timestamp for m, role in zip(messages, roles, strict=True) if role in _SPEAKERS]
         if None in spoken or max(spoken, default=0) > _LAST_INSTANT:
             return False
-        roles = [None if message is None else message.role for message in messages]
+        first = len(reading.tree)
         quiet: Iterable[int] = ()
         if not self._shape_only:
             quiet = [
@@ -116,6 +125,8 @@ class PiReader:
         if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):
             return False
         reading.last_message_time = max(reading.last_message_time or 0, *spoken, 0) or None
+        if self._keeps_records:
+            reading.records[first] = found
         reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
         reading.lines += len(ends)
         if not _NOTED.isdisjoint(types):
@@ -386,6 +397,21 @@ class PiFormat(Format):
         del path
         return PiReader(shape_only=True)
 
+    def context_reader(self, path: str = "") -> PiReader:
+        del path
+        return PiReader(keep_records=True)
+
+    def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
+        """All entries of a block at once, where each is as its line says; None where one is not."""
+        if reading.version != CURRENT_VERSION or not reading.linker.is_plain:
+            return None
+        try:
+            found = codec.decode_known_lines(memoryview(data))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        keys = reading.tree.keys[block.first : block.first + len(block.ends)]
+        return found if [entry.id for entry in found] == keys else None
+
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The record of an entry; its id and parent are those of the tree."""
         tree = reading.tree
@@ -455,6 +481,38 @@ def _instant(said: float | None, written: str) -> float:
     """When a message was said, in milliseconds: its own time, else that of its entry, else 0."""
     found = milliseconds(written) or 0 if said is None else said
     return found if 0 < found <= _LAST_INSTANT else 0
+
+
+class _Columns(NamedTuple):
+    """What regular lines say, one row for each."""
+
+    parents: list[str | None]
+    messages: list[Any]
+    roles: list[str | None]
+
+
+def _skeleton_columns(found: Sequence[Any], types: list[str]) -> _Columns | None:
+    messages = [s.message for s in found]
+    parents = [s.parentId for s in found]
+    if msgspec.UNSET in parents:
+        return None
+    if types.count("message") != len(messages) - messages.count(None):
+        return None  # an entry of another type with a message, or a message without one
+    return _Columns(parents, messages, [None if message is None else message.role for message in messages])
+
+
+def _record_columns(found: Sequence[Any], data: bytes, ends: list[int]) -> _Columns | None:
+    messages = [s.message if type(s) is MessageEntry else None for s in found]
+    parents = [s.parent for s in found]
+    if not all(_says_root(data, ends, number) for number, parent in enumerate(parents) if parent is None):
+        return None
+    return _Columns(parents, messages, [ROLE_OF.get(type(message)) for message in messages])
+
+
+def _says_root(data: bytes, ends: list[int], number: int) -> bool:
+    """Whether a line says that it hangs from nothing, rather than not saying it."""
+    start = ends[number - 1] + 1 if number else 0
+    return data.find(b'"parentId":null', start, ends[number]) >= 0
 
 
 # -- older versions ---------------------------------------------------------------------------------------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from branchline.entries import Entry
 from branchline.errors import LogShrank
-from branchline.formats.base import Format, Reader, Reading
+from branchline.formats.base import Block, Format, Reader, Reading
 from branchline.formats.feed import feed_from
 from branchline.tree import ROOT, Finding, Tree
 
@@ -80,6 +81,10 @@ class Transcript:
         self._read = read
         self.name = name
 
+    def take_over(self, other: Transcript) -> None:
+        """Know what another transcript of the same session has read from where both read now."""
+        self._reader, self._mark = other._reader, other._mark
+
     def read_again(self) -> None:
         """Forget everything and read from the start; if that fails, nothing is forgotten."""
         reader = self.format.reader(self.name)
@@ -115,21 +120,43 @@ class Transcript:
         """Decode many entries, one read for each stretch of lines that was read together."""
         reading, decode = self.reading, self.format.decode
         found: list[Entry] = []
-        data, start = b"", 0
-        first = last = ROOT  # the entries whose lines are at hand
-        ends: Sequence[int] = ()
-        for position in positions:
-            if not first <= position < last or first == ROOT:
-                block = reading.block_of(position)
-                first, ends = block.first, block.ends
-                last = first + len(ends)
-                data = self._read(block.offset, ends[-1])
-                if len(data) != ends[-1]:
-                    self.raw(last - 1)  # raises with the whole story
-            number = position - first
-            start = ends[number - 1] + 1 if number else 0
-            found.append(decode(data[start : ends[number]], reading, position))
+        number = 0
+        while number < len(positions):
+            block = reading.block_of(positions[number])
+            first, ends = block.first, block.ends
+            wanted = self._in_block(positions, number, block)
+            number += len(wanted)
+            records = reading.records.get(first)
+            data = b"" if records is not None else self._lines_of(block)
+            if records is None and 2 * len(wanted) > len(ends):
+                records = self.format.decode_block(data, reading, block)
+            if records is not None:
+                found += map(records.__getitem__, [position - first for position in wanted])
+                continue
+            for position in wanted:
+                start = ends[position - first - 1] + 1 if position > first else 0
+                found.append(decode(data[start : ends[position - first]], reading, position))
         return found
+
+    @staticmethod
+    def _in_block(positions: Sequence[int], number: int, block: Block) -> Sequence[int]:
+        """The positions from here on that lie in this block; paths go up, so they stand together."""
+        last = block.first + len(block.ends)
+        wanted = positions[number : bisect_left(positions, last, number)]
+        return (
+            wanted if wanted and block.first <= min(wanted) and max(wanted) < last else positions[number:][:1]
+        )
+
+    def forget_records(self) -> None:
+        """Let go of entries that were decoded while reading."""
+        self.reading.records.clear()
+
+    def _lines_of(self, block: Block) -> bytes:
+        size = block.ends[-1]
+        data = self._read(block.offset, size)
+        if len(data) != size:
+            self.raw(block.first + len(block.ends) - 1)  # raises with the whole story
+        return data
 
     def _feed(self) -> None:
         feed_from(self._reader, self._read)

@@ -24,6 +24,7 @@ def choose(
     rows = list(rows)
     tests: tuple[Callable[[SessionRow], bool], ...] = (
         lambda row: row.key == text,
+        lambda row: row.id == text and row.key.endswith("_" + text),  # a copy has another name
         lambda row: row.id == text,
         lambda row: row.id.startswith(text) or row.key.startswith(text),
     )

@@ -138,10 +138,7 @@ class SessionLibrary:
 
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
-        for row in self._with_headers():
-            if row.problem is None:
-                return row
-        return None
+        return next((row for row in self._with_headers() if row.version is not None), None)
 
     def find(self, text: str) -> SessionRow:
         """The session that a person means: by key, by id or its unique beginning, or by title.

@@ -165,7 +165,12 @@ def _back_up(path: str, system: System) -> str | None:
 
 
 def _sync_file(path: str, system: System) -> None:
-    descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.EACCES):
+            return  # a link, or nothing that we may read: its name can move all the same
+        raise
     try:
         system.fsync(descriptor)
     finally:

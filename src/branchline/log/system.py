@@ -45,6 +45,7 @@ class System:
     fchown = staticmethod(os.fchown)
     chmod = staticmethod(os.chmod)
     mkdir = staticmethod(os.mkdir)
+    rmdir = staticmethod(os.rmdir)
     link = staticmethod(os.link)
     rename = staticmethod(os.rename)
     unlink = staticmethod(os.unlink)

@@ -12,12 +12,14 @@ import os
 from collections.abc import Callable
 
 from branchline.entries import Entry, Header
-from branchline.errors import LogReplaced, LogShrank, ReadOnly, SessionNotFound
+from branchline.errors import LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import Format, Transcript
 from branchline.log import Durability, FileLog, Log, MemoryLog, Torn, replace_file
 from branchline.stores import Store
 
 __all__ = ["Pen"]
+
+_TAIL = 1 << 20
 
 
 class Pen:
@@ -36,6 +38,7 @@ class Pen:
         key: str = "",
         draft: bool = False,
         durability: Durability = "fsync",
+        for_context: bool = False,
     ) -> None:
         self.format = format
         self.key = key
@@ -49,7 +52,8 @@ class Pen:
             assert header is not None
             self._begin_in_memory(format.encode_header(header))
         else:
-            self.transcript = Transcript(format, log.read, log.name)
+            reader = format.context_reader(log.name) if for_context and not _compacted(log) else None
+            self.transcript = Transcript(format, log.read, log.name, reader=reader)
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -125,7 +129,13 @@ class Pen:
                 known = len(reading.tree)
                 transcript.take(data)
                 return reading.tree.keys[known:]
-            transcript.catch_up()
+            try:
+                transcript.catch_up()
+            except OSError as problem:
+                raise LogError(
+                    f"what was appended to {self._log.name} is saved, but cannot be read back ({problem}); "
+                    "open it again"
+                ) from problem
         return self._keys_between(offset, offset + len(data))
 
     def hold(self, lines: bytes) -> None:
@@ -213,10 +223,10 @@ class Pen:
         return None
 
     def _use(self, log: Log) -> None:
-        if self._log is not None:
-            self._log.close()
-        self._log = log
+        old, self._log = self._log, log
         self.transcript.continue_from(log.read, log.name)
+        if old is not None:
+            old.close()
 
     def _upgrade(self) -> None:
         """Rewrite a file of an older version as version 3: beside the old one, checked, with a backup."""
@@ -254,7 +264,7 @@ class Pen:
             opened.close()
             raise _replaced(path)
         self._use(opened)
-        self.transcript = found
+        self.transcript.take_over(found)
 
     def _require_same_file(self, log: FileLog) -> None:
         try:
@@ -269,3 +279,9 @@ class Pen:
 
 def _replaced(path: str) -> LogReplaced:
     return LogReplaced(f"another file lies at {path} now; open it again to see it")
+
+
+def _compacted(log: Log) -> bool:
+    """Whether a compaction stands near the end, so that a context needs few of the entries before it."""
+    end = log.size()
+    return b'"type":"compaction"' in log.read(max(0, end - _TAIL), _TAIL)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 
 from branchline.errors import LogError, NotASession, SessionNotFound
-from branchline.log import Durability, FileLog, is_locked, publish_file, sync_directory
+from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
 from branchline.log.system import explain
 from branchline.stores.base import Hidden, Read, Scan, Stored, Trashed, check_key, is_key, newest_first
 from branchline.stores.openfiles import open_files
@@ -30,9 +30,12 @@ _DATALESS = 0x40000000  # macOS: the name is here, the bytes are in iCloud
 class FilesStore:
     """The sessions of one directory. Nothing is touched until asked."""
 
-    def __init__(self, directory: str | os.PathLike[str], *, lock_timeout: float = 10.0) -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str], *, lock_timeout: float = 10.0, system: System = SYSTEM
+    ) -> None:
         self.directory = os.path.abspath(os.fspath(directory))
         self._lock_timeout = lock_timeout
+        self._system = system
 
     @property
     def name(self) -> str:
@@ -74,12 +77,12 @@ class FilesStore:
         ]
 
     def snapshot(self, key: str) -> _Snapshot:
-        return _Snapshot(self, key)
+        return _Snapshot(self.path_of(key), self._draft_path(key))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
         used = set()
-        opened = open_files(SUFFIX)
+        opened = open_files(SUFFIX) if (keys := tuple(keys)) else set()
         for key in keys:
             for path in (self.path_of(key), self._draft_path(key)):
                 try:
@@ -96,7 +99,7 @@ class FilesStore:
     def open(self, key: str, *, durability: Durability = "fsync") -> FileLog:
         for path in (self.path_of(key), self._draft_path(key)):
             try:
-                return FileLog(path, durability=durability, lock_timeout=self._lock_timeout)
+                return self._log(path, durability)
             except FileNotFoundError:
                 continue
         raise self._no_session(key)
@@ -111,26 +114,28 @@ class FilesStore:
         if os.path.lexists(other):
             raise self._taken("create", key)
         try:
-            return FileLog.create(path, data, durability=durability, lock_timeout=self._lock_timeout)
+            return FileLog.create(
+                path, data, durability=durability, lock_timeout=self._lock_timeout, system=self._system
+            )
         except FileExistsError:
             raise self._taken("create", key) from None
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> FileLog:
         path = self.path_of(key)
         try:
-            publish_file(self._draft_path(key), path)
+            publish_file(self._draft_path(key), path, system=self._system)
         except FileNotFoundError:
             raise SessionNotFound(f"there is no draft {key!r} in {self.directory}") from None
         except FileExistsError:
             raise self._taken("publish the draft", key) from None
-        return FileLog(path, durability=durability, lock_timeout=self._lock_timeout)
+        return self._log(path, durability)
 
     def drop_draft(self, key: str) -> bool:
         try:
-            os.unlink(self._draft_path(key))
+            self._system.unlink(self._draft_path(key))
         except FileNotFoundError:
             return False
-        sync_directory(self._draft_directory)
+        sync_directory(self._draft_directory, self._system)
         return True
 
     # -- moving ---------------------------------------------------------------------------------------
@@ -144,7 +149,7 @@ class FilesStore:
         if os.path.lexists(target) or os.path.lexists(self._draft_path(new_key)):
             raise self._taken(f"rename {key!r}", new_key)
         try:
-            publish_file(source, target)
+            publish_file(source, target, system=self._system)
         except FileNotFoundError:
             raise self._no_session(key) from None
         except FileExistsError:
@@ -185,12 +190,8 @@ class FilesStore:
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def open_draft(self, key: str) -> int:
-        """A descriptor for reading a draft. SessionNotFound when there is none."""
-        try:
-            return os.open(self._draft_path(key), _READ)
-        except FileNotFoundError:
-            raise self._no_session(key) from None
+    def _log(self, path: str, durability: Durability) -> FileLog:
+        return FileLog(path, durability=durability, lock_timeout=self._lock_timeout, system=self._system)
 
     def _no_session(self, key: str) -> SessionNotFound:
         return SessionNotFound(f"there is no session {key!r} in {self.directory}")
@@ -213,38 +214,43 @@ class FilesStore:
 
     @property
     def _trash(self) -> Trash:
-        return Trash(os.path.join(self.directory, _SIDE, "trash"), SUFFIX)
+        return Trash(os.path.join(self.directory, _SIDE, "trash"), SUFFIX, self._system)
 
     @property
     def _draft_directory(self) -> str:
-        return os.path.join(self.directory, _SIDE, "drafts")
+        return f"{self.directory}/{_SIDE}/drafts"
 
     def _draft_path(self, key: str) -> str:
-        return os.path.join(self._draft_directory, check_key(key) + SUFFIX)
+        return f"{self.directory}/{_SIDE}/drafts/{check_key(key)}{SUFFIX}"
 
 
 class _Snapshot:
     """A file open for reading, for the length of a `with` block. Nothing is locked or remembered."""
 
-    __slots__ = ("_descriptor", "_key", "_store")
+    __slots__ = ("_descriptor", "_draft", "_path")
 
-    def __init__(self, store: FilesStore, key: str) -> None:
-        self._store = store
-        self._key = key
+    def __init__(self, path: str, draft: str) -> None:
+        self._path = path
+        self._draft = draft
         self._descriptor = -1
 
     def __enter__(self) -> Read:
-        path = self._store.path_of(self._key)
-        try:
-            descriptor = os.open(path, _READ)
-        except FileNotFoundError:
-            descriptor = self._store.open_draft(self._key)
-        self._descriptor = descriptor
+        descriptor = self._descriptor = self._open()
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise NotASession(f"cannot read {path}: it is not a regular file")
+            raise NotASession(f"cannot read {self._path}: it is not a regular file")
         pread = os.pread
         return lambda offset, size: pread(descriptor, size, offset)
+
+    def _open(self) -> int:
+        try:
+            return os.open(self._path, _READ)
+        except FileNotFoundError:
+            pass
+        try:
+            return os.open(self._draft, _READ)
+        except FileNotFoundError:
+            raise SessionNotFound(f"there is no session at {self._path}") from None
 
     def __exit__(self, *_exception: object) -> None:
         os.close(self._descriptor)

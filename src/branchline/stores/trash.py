@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from branchline.entries import jsontext
-from branchline.log import FileLog, create_directory, publish_file, sync_directory
+from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
 from branchline.stores.base import Trashed, check_key
 
 __all__ = ["Trash"]
@@ -24,25 +24,28 @@ _MANIFEST = "manifest.json"
 class Trash:
     """The trash in one folder, which is made when something is first put into it."""
 
-    def __init__(self, directory: str, suffix: str) -> None:
+    def __init__(self, directory: str, suffix: str, system: System = SYSTEM) -> None:
         self._directory = directory
         self._suffix = suffix
+        self._system = system
 
     def put(self, key: str, path: str, *, draft: bool = False) -> Trashed | None:
         """Move the file at this path in; None when it is gone already."""
+        system = self._system
         try:
-            size = os.lstat(path).st_size
+            size = system.lstat(path).st_size
         except FileNotFoundError:
             return None
         removed = time.time()
         token = time.strftime("%Y%m%dT%H%M%S", time.gmtime(removed)) + "-" + secrets.token_hex(4)
         place = os.path.join(self._directory, token)
-        create_directory(place)
+        create_directory(place, system)
         # The manifest comes first: a crash leaves a manifest without a file, never a file without one.
         manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
-        FileLog.create(os.path.join(place, _MANIFEST), jsontext.dumps(manifest) + b"\n").close()
+        data = jsontext.dumps(manifest) + b"\n"
+        FileLog.create(os.path.join(place, _MANIFEST), data, system=system).close()
         try:
-            publish_file(path, os.path.join(place, key + self._suffix))
+            publish_file(path, os.path.join(place, key + self._suffix), system=system)
         except FileNotFoundError:
             self._forget(token)
             return None
@@ -72,13 +75,14 @@ class Trash:
 
     def take(self, item: Trashed, path: str) -> None:
         """Give a file back its old name. FileExistsError when another file has it now."""
-        publish_file(os.path.join(self._directory, item.token, item.key + self._suffix), path)
+        place = os.path.join(self._directory, item.token, item.key + self._suffix)
+        publish_file(place, path, system=self._system)
         self._forget(item.token)
 
     def _forget(self, token: str) -> None:
         """Take the folder of something that is not here (any more) away."""
         place = os.path.join(self._directory, token)
         with contextlib.suppress(OSError):  # what stays is an empty folder, which nobody lists
-            os.unlink(os.path.join(place, _MANIFEST))
-            os.rmdir(place)
-            sync_directory(self._directory)
+            self._system.unlink(os.path.join(place, _MANIFEST))
+            self._system.rmdir(place)
+            sync_directory(self._directory, self._system)

@@ -61,6 +61,11 @@ class Linker:
         self._oddities: list[Oddity] = []
         self._rings: list[Oddity] = []
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether every entry has the id and the parent that its line says."""
+        return not (self._latest or self._waiting or self._oddities)
+
     def holder(self, entry_id: str) -> int | None:
         """The latest entry so far that carries this id."""
         found = self._latest.get(entry_id)

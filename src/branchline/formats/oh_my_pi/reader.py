@@ -1,0 +1,103 @@
+"""Reads oh-my-pi's lines: pi's, behind a title slot, with types and roles of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from branchline.entries import skeleton
+from branchline.formats.base import Reading
+from branchline.formats.oh_my_pi import skeletons
+from branchline.formats.oh_my_pi.blobs import blob_directories
+from branchline.formats.oh_my_pi.slot import SLOT_BYTES, Titles, read_slot
+from branchline.formats.pi import CURRENT_VERSION, PiReader
+
+__all__ = ["OhMyPiReader", "OhMyPiReading"]
+
+NAME = "oh-my-pi"
+
+
+class OhMyPiReading(Reading):
+    """A reading that also knows the slot and where pictures are kept apart from the lines.
+
+    ``slot_end`` is where the slot ends, 0 in a file without one.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(NAME)
+        self.current_version = CURRENT_VERSION
+        self.blob_directories = blob_directories(path)
+        self.titles = Titles()
+        self.slot_end = 0
+
+
+class OhMyPiReader(PiReader):
+    """A reader for lines that may begin with a title slot."""
+
+    reading: OhMyPiReading
+
+    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
+        super().__init__(shape_only=shape_only)
+        self.reading = OhMyPiReading(path)
+        self._decode_lines = skeletons.decode_shapes if shape_only else skeletons.decode_lines
+
+    def feed(self, data: bytes, end: int) -> None:
+        """Take whole lines; slot and header go in alone, so that what follows them is regular work."""
+        while (
+            not self._started
+            and self.reading.lines < 2
+            and 0 < (first := data.find(b"\n") + 1) < end
+        ):
+            super().feed(data[:first], first)
+            data = data[first:end]
+            end -= first
+        super().feed(data, end)
+
+    def _take(self, value: Any, line: bytes, offset: int) -> None:
+        if not self._started and isinstance(value, dict) and _may_be_slot(value):
+            self._take_slot(value, line, offset)
+        else:
+            super()._take(value, line, offset)
+
+    def _take_slot(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        reading = self.reading
+        slot = read_slot(fields)
+        self._gap = False
+        message = ""
+        if slot is None:
+            message = "not an entry: a title slot that is not valid"
+        else:
+            reading.titles.see_slot(slot)
+            reading.title = reading.titles.current
+            reading.slot_end = offset + len(line)
+            if offset or len(line) != SLOT_BYTES - 1:
+                message = f"the title slot has {offset + len(line) + 1} bytes instead of {SLOT_BYTES}"
+        if message:
+            reading.note("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
+
+    def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        before = self.reading.header
+        super()._feed_header(fields, line, offset)
+        if self.reading.header is not before:
+            self.reading.titles.see_header(fields)
+            self.reading.title = self.reading.titles.current
+
+    def _add(self, found: skeleton.Skeleton, line: bytes, offset: int) -> None:
+        super()._add(skeletons.renamed(found), line, offset)
+
+    def _note_side_record(self, position: int, line: bytes) -> None:
+        reading = self.reading
+        if reading.tree.types[position] != "session_info":
+            super()._note_side_record(position, line)
+            return
+        fields = skeleton.careful(line)
+        if fields.get("type") == "title_change":  # the names that pi gives have no effect here
+            reading.titles.see_change(fields)
+            reading.title = reading.titles.current
+
+
+def _may_be_slot(fields: dict[str, Any]) -> bool:
+    """Whether this object before the header is a title slot, or what is left of a damaged one.
+
+    Entries of every version have a time.
+    """
+    return fields.get("type") == "title" or ("id" not in fields and "timestamp" not in fields)

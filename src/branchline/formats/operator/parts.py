@@ -1,0 +1,123 @@
+"""The parts of Operator's messages as our blocks, and our blocks as Operator's parts.
+
+Operator keeps pictures as base64 text or as addresses, several in one part and without their type. The type
+is told from the first bytes; an address stays what it is, in an unknown block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from branchline.entries import Block, Content, Image, Text, Thinking, ToolCall, UnknownBlock
+
+__all__ = ["PARTS", "blocks_of", "parts_of"]
+
+PARTS = frozenset({"text", "image", "audio", "thinking", "tool_call", "tool_result"})
+"""The kinds of part that Operator knows; an entry with another one is no entry for it."""
+
+_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,")
+_FIRST_SIGNS = (
+    ("iVBORw0KGgo", "image/png"),
+    ("/9j/", "image/jpeg"),
+    ("R0lGOD", "image/gif"),
+    ("UklGR", "image/webp"),
+)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_THOUGHT = (
+    "thought_signature"  # where a call's signature is kept in its metadata, which Operator leaves alone
+)
+
+Refuse = Callable[[str], Exception]
+
+
+def blocks_of(parts: Any) -> tuple[Block, ...]:
+    """The blocks of some parts; of tool results nothing, as each of those is a message here."""
+    if not isinstance(parts, list):
+        return ()
+    return tuple(block for part in parts for block in _blocks(part))
+
+
+def _blocks(part: Any) -> Iterator[Block]:
+    match part:
+        case {"type": "text", "content": str(text)}:
+            yield Text(text=text)
+        case {"type": "thinking", "content": str(text)}:
+            signature = part.get("signature")
+            yield Thinking(
+                thinking=text,
+                thinking_signature=signature if isinstance(signature, str) and signature else None,
+            )
+        case {"type": "image", "images": [*images]} if all(isinstance(image, str) for image in images):
+            yield from map(_picture, images)
+        case {"type": "tool_call", "id": str(call), "name": str(name), "args": dict(arguments)}:
+            metadata = part.get("metadata")
+            signature = metadata.get(_THOUGHT) if isinstance(metadata, dict) else None
+            yield ToolCall(
+                id=call,
+                name=name,
+                arguments=arguments,
+                thought_signature=signature if isinstance(signature, str) else None,
+            )
+        case {"type": "tool_result"}:
+            return
+        case {"type": str(kind)}:
+            yield UnknownBlock(type=kind, fields=part)
+        case dict():
+            yield UnknownBlock(type="", fields=part)
+        case _:
+            yield UnknownBlock(type="", fields={"value": part})
+
+
+def _picture(image: str) -> Block:
+    if found := _DATA_URL.match(image):
+        return Image(data=image[found.end() :], mime_type=found[1])
+    for signs, kind in _FIRST_SIGNS:
+        if image.startswith(signs):
+            return Image(data=image, mime_type=kind)
+    if _ADDRESS.match(image):
+        return UnknownBlock(type="image", fields={"type": "image", "images": [image]})
+    return Image(data=image)
+
+
+def parts_of(content: Content, allowed: Iterable[type[Block]], refuse: Refuse) -> list[dict[str, Any]]:
+    """Content as Operator stores it; refused where it holds a block that does not belong there."""
+    if isinstance(content, str):
+        return [{"type": "text", "content": content}]
+    allowed = tuple(allowed)
+    return [_part(block, allowed, refuse) for block in content]
+
+
+def _part(block: Block, allowed: tuple[type[Block], ...], refuse: Refuse) -> dict[str, Any]:
+    if isinstance(block, UnknownBlock):
+        if block.type in ("image", "audio") and set(block.fields) == {"type", _LISTS[block.type]}:
+            return dict(block.fields)
+        raise refuse("block")
+    if not isinstance(block, allowed):
+        raise refuse("block")
+    match block:
+        case Text():
+            return {"type": "text", "content": block.text}
+        case Image():
+            return {"type": "image", "images": [block.data]}
+        case Thinking():
+            return {
+                "type": "thinking",
+                "content": block.thinking,
+                "signature": block.thinking_signature or "",
+            }
+        case ToolCall():
+            signature = block.thought_signature
+            return {
+                "type": "tool_call",
+                "id": block.id,
+                "name": block.name,
+                "args": msgspec.to_builtins(block.arguments),
+                "metadata": {} if signature is None else {_THOUGHT: signature},
+            }
+
+
+_LISTS = {"image": "images", "audio": "audio"}

@@ -1,0 +1,259 @@
+"""One line of Operator as the record that our own format would hold.
+
+Operator keeps all results of a turn in one message; here each is an entry of its own, and all of them come
+from the same line. Everything else is one line, one record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from branchline.entries import (
+    AssistantMessage,
+    BranchSummary,
+    BranchSummaryMessage,
+    Compaction,
+    CompactionSummaryMessage,
+    Cost,
+    Custom,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Label,
+    Leaf,
+    Message,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    SystemMessage,
+    Text,
+    ThinkingLevelChange,
+    ToolResult,
+    Unknown,
+    UnknownMessage,
+    Usage,
+    UserMessage,
+)
+from branchline.formats.operator.parts import blocks_of
+from branchline.formats.operator.times import instant, iso_time
+
+__all__ = ["LEVELS", "ROLES", "STOP_REASONS", "TYPES", "Result", "results_in", "to_entry", "tree_role"]
+
+Fields = Mapping[str, Any]
+
+TYPES = frozenset(
+    {
+        "message",
+        "thinking_level_change",
+        "model_change",
+        "compaction",
+        "branch_summary",
+        "label",
+        "leaf",
+        "session_info",
+        "channel",
+        "custom",
+        "custom_message",
+    }
+)
+ROLES = frozenset({"system", "user", "assistant", "tool", "custom", "branch_summary", "compaction_summary"})
+LEVELS = frozenset({"off", "minimal", "low", "medium", "high", "xhigh", "max"})
+STOP_REASONS = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "toolUse",
+    "content_filter": "error",
+    "abort": "aborted",
+    "error": "error",
+}
+"""Operator's reasons for the end of an answer, and ours."""
+
+_TREE_ROLES = {
+    "tool": "toolResult",
+    "branch_summary": "branchSummary",
+    "compaction_summary": "compactionSummary",
+}
+
+
+class Result(NamedTuple):
+    """Which tool result of a message an entry stands for, and the name of the tool."""
+
+    number: int
+    name: str
+
+
+def tree_role(role: str, results: int) -> str:
+    """The role of a message as the tree names it. A message of tools that holds no result stays what it is."""
+    return role if role == "tool" and not results else _TREE_ROLES.get(role, role)
+
+
+def results_in(contents: Any) -> list[dict[str, Any]]:
+    """The tool results of a message, in order."""
+    if not isinstance(contents, list):
+        return []
+    return [part for part in contents if isinstance(part, dict) and part.get("type") == "tool_result"]
+
+
+def to_entry(
+    fields: Fields, key: str, parent: str | None, result: Result | None, first_parts: Mapping[str, str]
+) -> Entry:
+    """The record of a line. ``first_parts`` names the first entry of a line that holds several."""
+    common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": iso_time(fields.get("timestamp"))}
+    own = _Own(fields)
+    match fields.get("type"):
+        case "message":
+            return MessageEntry(**common, message=_message(fields.get("message"), result))
+        case "thinking_level_change":
+            return ThinkingLevelChange(**common, thinking_level=own.text("thinking_level"))
+        case "model_change":
+            return ModelChange(**common, provider=own.text("provider_id"), model_id=own.text("model_id"))
+        case "compaction":
+            first_kept = own.text_or_none("first_kept_entry_id")
+            return Compaction(
+                **common,
+                summary=own.text("summary"),
+                first_kept=first_kept if first_kept is None else first_parts.get(first_kept, first_kept),
+                tokens_before=own.number("tokens_before"),
+                details=fields.get("details"),
+                from_hook=own.flag("from_hook"),
+            )
+        case "branch_summary":
+            return BranchSummary(
+                **common,
+                from_id=own.text_or_none("from_id"),
+                summary=own.text("summary"),
+                details=fields.get("details"),
+                from_hook=own.flag("from_hook"),
+            )
+        case "label" if own.text_or_none("target_id") is not None:
+            return Label(**common, target=own.text("target_id"), label=own.text_or_none("label"))
+        case "leaf":
+            return Leaf(**common, target=own.text_or_none("target_id"))
+        case "session_info":
+            return SessionInfo(**common, name=own.text("name").strip())
+        case "custom":
+            return Custom(**common, custom_type=own.text("custom_type"), data=fields.get("data"))
+        case "custom_message":
+            return CustomMessage(
+                **common,
+                custom_type=own.text("custom_type"),
+                content=blocks_of(fields.get("content")),
+                display=display if (display := own.flag("display")) is not None else msgspec.UNSET,
+                details=fields.get("details"),
+            )
+        case kind:
+            return Unknown(type=kind if isinstance(kind, str) else "", **common, fields=dict(fields))
+
+
+class _Own:
+    """The fields of a line, each taken only if it is of its kind."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def text(self, name: str) -> str:
+        return self.text_or_none(name) or ""
+
+    def text_or_none(self, name: str) -> str | None:
+        value = self._fields.get(name)
+        return value if isinstance(value, str) else None
+
+    def number(self, name: str) -> int | float | None:
+        value = self._fields.get(name)
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    def flag(self, name: str) -> bool | None:
+        value = self._fields.get(name)
+        return value if isinstance(value, bool) else None
+
+
+def _message(fields: Any, result: Result | None) -> Message:
+    if not isinstance(fields, dict):
+        return UnknownMessage(role="", fields={} if fields is None else {"value": fields})
+    own = _Own(fields)
+    contents = fields.get("contents")
+    time = instant(fields.get("timestamp"))
+    match fields.get("role"):
+        case "user":
+            return UserMessage(content=blocks_of(contents), timestamp=time)
+        case "system":
+            return SystemMessage(content=blocks_of(contents), timestamp=time)
+        case "assistant":
+            reason = own.text_or_none("stop_reason")
+            ours = None if reason is None else STOP_REASONS.get(reason, reason)
+            return AssistantMessage(
+                content=blocks_of(contents),
+                usage=_usage(fields.get("usage")),
+                stop_reason=ours,
+                raw_stop_reason=reason if reason == "content_filter" else None,
+                error_message=own.text("error") or None,
+                timestamp=time,
+            )
+        case "tool" if result is not None:
+            return _tool_result(contents, result, time)
+        case "custom":
+            return CustomContent(custom_type="", content=blocks_of(contents), timestamp=time)
+        case "branch_summary":
+            return BranchSummaryMessage(summary=_words(contents), timestamp=time)
+        case "compaction_summary":
+            return CompactionSummaryMessage(summary=_words(contents), timestamp=time)
+        case role:
+            return UnknownMessage(role=role if isinstance(role, str) else "", fields=fields)
+
+
+def _tool_result(contents: list[Any], result: Result, time: int | None) -> Message:
+    """One of the results of a message; parts of other kinds belong to the result that they follow."""
+    places = [
+        place
+        for place, part in enumerate(contents)
+        if isinstance(part, dict) and part.get("type") == "tool_result"
+    ]
+    start = places[result.number]
+    end = places[result.number + 1] if result.number + 1 < len(places) else len(contents)
+    part = contents[start]
+    own = _Own(part)
+    before = contents[:start] if result.number == 0 else []
+    return ToolResult(
+        tool_call_id=own.text("id"),
+        tool_name=result.name,
+        content=(*blocks_of(before), Text(text=own.text("content")), *blocks_of(contents[start + 1 : end])),
+        details=part.get("metadata") or None,
+        is_error=own.flag("is_error") or False,
+        timestamp=time,
+    )
+
+
+def _usage(fields: Any) -> Usage | None:
+    if not isinstance(fields, dict):
+        return None
+    own = _Own(fields)
+    tokens = [
+        own.number(name) or 0
+        for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    ]
+    cost = fields.get("cost")
+    return Usage(
+        input=tokens[0],
+        output=tokens[1],
+        cache_read=tokens[2],
+        cache_write=tokens[3],
+        total_tokens=sum(tokens),
+        cost=_cost(_Own(cost)) if isinstance(cost, dict) else Cost(),
+    )
+
+
+def _cost(own: _Own) -> Cost:
+    return Cost(
+        input=own.number("input") or 0,
+        output=own.number("output") or 0,
+        cache_read=own.number("cache_read") or 0,
+        cache_write=own.number("cache_write") or 0,
+        total=own.number("total") or 0,
+    )
+
+
+def _words(contents: Any) -> str:
+    return "".join(block.text for block in blocks_of(contents) if isinstance(block, Text))

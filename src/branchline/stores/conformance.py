@@ -1,0 +1,398 @@
+"""The contract of a store as a suite that any store can run.
+
+Under pytest, subclass it and say how a new, empty store is made::
+
+    from branchline.stores.conformance import StoreContract
+
+
+    class TestMyStore(StoreContract):
+        def make_store(self):
+            return MyStore()
+
+Every test stands alone, takes a fresh store and needs nothing but plain assertions, so that the methods can
+be called without pytest too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from branchline.errors import InvalidId, SessionNotFound
+from branchline.stores.base import Store
+
+__all__ = ["StoreContract"]
+
+_FIRST = b'{"type":"session","version":3,"id":"one"}\n'
+_NEXT = b'{"type":"message","id":"a","parentId":null}\n'
+_NO_KEYS = (
+    "",
+    ".",
+    "..",
+    "../x",
+    "a/b",
+    "a\\b",
+    "/etc/passwd",
+    ".hidden",
+    " x",
+    "x ",
+    "a\nb",
+    "a\0b",
+    "x" * 300,
+)
+
+
+class StoreContract:
+    """What :class:`branchline.stores.Store` promises."""
+
+    def make_store(self) -> Store:
+        """A new store with nothing in it."""
+        raise NotImplementedError("say in a subclass how a new, empty store is made")
+
+    # -- making and looking ---------------------------------------------------------------------------
+
+    def test_a_new_store_is_empty(self) -> None:
+        """Nothing there is an empty answer, never an error."""
+        store = self.make_store()
+
+        assert store.name
+        assert store.scan().found == []
+        assert store.drafts() == []
+        assert store.trashed() == []
+        assert store.stat("one") is None
+
+    def test_what_was_created_is_found_and_read(self) -> None:
+        """A log is listed with its key and size, and holds the lines that it was made of."""
+        store = self.make_store()
+
+        store.create("one", _FIRST + _NEXT).close()
+
+        (found,) = store.scan().found
+        assert (found.key, found.size) == ("one", len(_FIRST + _NEXT))
+        assert store.stat("one") == found
+        assert _content(store, "one") == _FIRST + _NEXT
+
+    def test_what_is_appended_is_read_by_others(self) -> None:
+        """A log is one log, however often it is opened."""
+        store = self.make_store()
+        log = store.create("one", _FIRST)
+
+        with log.exclusive() as writer:
+            writer.append(_NEXT)
+        log.close()
+
+        assert _content(store, "one") == _FIRST + _NEXT
+        assert store.scan().found[0].size == len(_FIRST + _NEXT)
+
+    def test_the_log_that_changed_last_comes_first(self) -> None:
+        """The newest log stands first; ties are broken by key."""
+        store = self.make_store()
+        for key in ("b", "a", "c"):
+            store.create(key, _FIRST).close()
+            time.sleep(0.02)
+
+        log = store.open("a")
+        with log.exclusive() as writer:
+            writer.append(_NEXT)
+        log.close()
+
+        assert [found.key for found in store.scan().found] == ["a", "c", "b"]
+
+    def test_a_key_is_taken_once(self) -> None:
+        """A log or a draft of the same key stands in the way, and stays as it is."""
+        store = self.make_store()
+        store.create("log", _FIRST).close()
+        store.create("draft", _FIRST, draft=True).close()
+
+        for key in ("log", "draft"):
+            for draft in (False, True):
+                _raises(FileExistsError, partial(store.create, key, _NEXT, draft=draft))
+
+        assert _content(store, "log") == _content(store, "draft") == _FIRST
+
+    def test_a_key_is_never_a_path(self) -> None:
+        """Names that could lead elsewhere are refused by every verb, and nothing is made."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+
+        for key in _NO_KEYS:
+            verbs: list[Callable[[], Any]] = [
+                partial(store.stat, key),
+                partial(_content, store, key),
+                partial(store.open, key),
+                partial(store.create, key, _FIRST),
+                partial(store.create, key, _FIRST, draft=True),
+                partial(store.publish, key),
+                partial(store.drop_draft, key),
+                partial(store.rename, key, "two"),
+                partial(store.rename, "one", key),
+                partial(store.remove, key),
+                partial(store.restore, key),
+            ]
+            for verb in verbs:
+                _raises(InvalidId, verb)
+
+        assert [found.key for found in store.scan().found] == ["one"]
+        assert store.drafts() == []
+        assert store.trashed() == []
+
+    def test_any_other_name_is_a_key(self) -> None:
+        """Blanks, dots and every script may be in a key."""
+        store = self.make_store()
+        keys = ["2026-01-01T00-00-00-000Z_0199-ab", "my plan v1.2", "сессия ☃", "a" * 200]
+
+        for key in keys:
+            store.create(key, _FIRST).close()
+
+        assert sorted(found.key for found in store.scan().found) == sorted(keys)
+        assert all(_content(store, key) == _FIRST for key in keys)
+
+    def test_what_is_not_there_cannot_be_opened(self) -> None:
+        """Who asks for an absent log is told so."""
+        store = self.make_store()
+
+        _raises(SessionNotFound, lambda: store.open("one"))
+        _raises(SessionNotFound, lambda: _content(store, "one"))
+
+    def test_a_look_never_changes_anything(self) -> None:
+        """Reading through a snapshot gives any part of the log and leaves the time of the log as it was."""
+        store = self.make_store()
+        store.create("one", _FIRST + _NEXT).close()
+        before = store.scan()
+
+        with store.snapshot("one") as read:
+            assert read(0, len(_FIRST)) == _FIRST
+            assert read(len(_FIRST), 1 << 20) == _NEXT
+            assert read(1 << 20, 10) == b""
+
+        assert store.scan() == before
+
+    # -- drafts ---------------------------------------------------------------------------------------
+
+    def test_no_listing_shows_a_draft(self) -> None:
+        """A draft is known to those who ask for drafts, and opens."""
+        store = self.make_store()
+
+        store.create("one", _FIRST, draft=True).close()
+
+        assert store.scan().found == []
+        assert store.stat("one") is None
+        assert [draft.key for draft in store.drafts()] == ["one"]
+        assert _content(store, "one") == _FIRST
+        store.open("one").close()
+
+    def test_a_published_draft_is_a_log(self) -> None:
+        """Publishing keeps every word and takes the draft away."""
+        store = self.make_store()
+        store.create("one", _FIRST, draft=True).close()
+
+        log = store.publish("one")
+        with log.exclusive() as writer:
+            writer.append(_NEXT)
+        log.close()
+
+        assert [found.key for found in store.scan().found] == ["one"]
+        assert store.drafts() == []
+        assert _content(store, "one") == _FIRST + _NEXT
+
+    def test_only_a_draft_is_published(self) -> None:
+        """Without a draft there is nothing to publish, whether or not there is a log."""
+        store = self.make_store()
+        store.create("log", _FIRST).close()
+
+        _raises(SessionNotFound, lambda: store.publish("absent"))
+        _raises((SessionNotFound, FileExistsError), lambda: store.publish("log"))
+
+        assert _content(store, "log") == _FIRST
+
+    def test_a_draft_can_be_dropped(self) -> None:
+        """Dropping says whether there was one, and never touches a log."""
+        store = self.make_store()
+        store.create("draft", _FIRST, draft=True).close()
+        store.create("log", _FIRST).close()
+
+        assert store.drop_draft("draft") is True
+        assert store.drop_draft("draft") is False
+        assert store.drop_draft("log") is False
+
+        assert store.drafts() == []
+        assert store.stat("log") is not None
+
+    # -- renaming -------------------------------------------------------------------------------------
+
+    def test_a_renamed_log_keeps_every_word(self) -> None:
+        """Another key, the same lines; the old key is free."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+
+        renamed = store.rename("one", "two")
+
+        assert (renamed.key, renamed.size) == ("two", len(_FIRST))
+        assert [found.key for found in store.scan().found] == ["two"]
+        assert _content(store, "two") == _FIRST
+        store.create("one", _NEXT).close()
+
+    def test_renaming_overwrites_nothing(self) -> None:
+        """A missing source and a taken target are refused; a log is no free target for itself."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+        store.create("two", _NEXT).close()
+        store.create("draft", _NEXT, draft=True).close()
+
+        _raises(SessionNotFound, lambda: store.rename("absent", "three"))
+        for target in ("one", "two", "draft"):
+            message = _raises(FileExistsError, partial(store.rename, "one", target))
+            assert target in message
+
+        assert _content(store, "one") == _FIRST
+        assert _content(store, "two") == _content(store, "draft") == _NEXT
+
+    def test_who_is_appending_goes_on_through_a_renaming(self) -> None:
+        """A log that is open follows its lines, not their name."""
+        store = self.make_store()
+        log = store.create("one", _FIRST)
+        with log.exclusive() as writer:
+            writer.append(_NEXT)
+
+        store.rename("one", "two")
+        with log.exclusive() as writer:
+            writer.append(_NEXT)
+        log.close()
+
+        assert _content(store, "two") == _FIRST + _NEXT + _NEXT
+        assert [found.key for found in store.scan().found] == ["two"]
+
+    # -- the trash ------------------------------------------------------------------------------------
+
+    def test_what_was_removed_lies_in_the_trash(self) -> None:
+        """A removed log is nowhere but in the trash, with its key and size."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+
+        removed = store.remove("one")
+
+        assert removed is not None
+        assert (removed.key, removed.size, removed.draft) == ("one", len(_FIRST), False)
+        assert store.trashed() == [removed]
+        assert store.scan().found == []
+        assert store.stat("one") is None
+        _raises(SessionNotFound, lambda: store.open("one"))
+
+    def test_removing_what_is_not_there_is_no_error(self) -> None:
+        """Nothing to remove is an answer; a draft is removed only by who says so."""
+        store = self.make_store()
+        store.create("draft", _FIRST, draft=True).close()
+
+        assert store.remove("absent") is None
+        assert store.remove("draft") is None
+
+        assert store.trashed() == []
+        assert [draft.key for draft in store.drafts()] == ["draft"]
+
+    def test_the_trash_gives_back(self) -> None:
+        """A restored log holds what it held, is listed again and is not in the trash any more."""
+        store = self.make_store()
+        store.create("one", _FIRST + _NEXT).close()
+        removed = store.remove("one")
+        assert removed is not None
+
+        restored = store.restore(removed.token)
+
+        assert (restored.key, restored.size) == ("one", len(_FIRST + _NEXT))
+        assert _content(store, "one") == _FIRST + _NEXT
+        assert store.trashed() == []
+        _raises(SessionNotFound, lambda: store.restore(removed.token))
+
+    def test_a_draft_comes_back_as_a_draft(self) -> None:
+        """The trash knows what it was given."""
+        store = self.make_store()
+        store.create("one", _FIRST, draft=True).close()
+
+        removed = store.remove("one", draft=True)
+
+        assert removed is not None
+        assert removed.draft
+        assert store.drafts() == []
+        store.restore(removed.token)
+        assert [draft.key for draft in store.drafts()] == ["one"]
+        assert store.scan().found == []
+
+    def test_restoring_overwrites_nothing(self) -> None:
+        """A key that is taken again is refused with a sentence; both logs stay whole, the way out works."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+        removed = store.remove("one")
+        assert removed is not None
+        store.create("one", _NEXT).close()
+
+        message = _raises(FileExistsError, lambda: store.restore(removed.token))
+
+        assert "one" in message
+        assert _content(store, "one") == _NEXT
+        assert store.trashed() == [removed]
+        store.rename("one", "two")
+        store.restore(removed.token)
+        assert _content(store, "one") == _FIRST
+
+    def test_the_same_key_can_be_removed_again(self) -> None:
+        """The trash keeps each of them apart, the last removed first, and gives each back."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+        earlier = store.remove("one")
+        time.sleep(0.002)
+        store.create("one", _FIRST + _NEXT).close()
+        later = store.remove("one")
+        assert earlier is not None
+        assert later is not None
+
+        assert store.trashed() == [later, earlier]
+        store.restore(earlier.token)
+
+        assert _content(store, "one") == _FIRST
+        assert store.trashed() == [later]
+
+    def test_a_log_that_is_open_keeps_its_words_through_removal_and_return(self) -> None:
+        """What is appended to a removed log comes back with it."""
+        store = self.make_store()
+        log = store.create("one", _FIRST)
+
+        removed = store.remove("one")
+        assert removed is not None
+        with log.exclusive() as writer:
+            writer.append(_NEXT)
+        log.close()
+        store.restore(removed.token)
+
+        assert _content(store, "one") == _FIRST + _NEXT
+
+    # -- who is there ---------------------------------------------------------------------------------
+
+    def test_a_log_that_is_being_written_is_in_use(self) -> None:
+        """A writer is noticed at once and without waiting; absent and idle logs are not in use."""
+        store = self.make_store()
+        store.create("idle", _FIRST).close()
+        log = store.create("busy", _FIRST)
+        draft = store.create("draft", _FIRST, draft=True)
+
+        with log.exclusive(), draft.exclusive():
+            assert store.in_use(["idle", "busy", "draft", "absent"]) == {"busy", "draft"}
+        log.close()
+        draft.close()
+
+        assert store.in_use(["idle", "busy", "draft", "absent"]) == set()
+
+
+def _content(store: Store, key: str) -> bytes:
+    with store.snapshot(key) as read:
+        return read(0, 1 << 20)
+
+
+def _raises(kind: type[Exception] | tuple[type[Exception], ...], action: Callable[[], Any]) -> str:
+    """The message of the exception that the action must raise."""
+    try:
+        action()
+    except kind as problem:
+        return str(problem)
+    raise AssertionError(f"expected {kind}, and nothing was raised")

@@ -1,0 +1,233 @@
+"""The command as a process among others: pipes that close, disks that fill, keys that interrupt."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import signal
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from branchline import Session
+from support import CORPUS
+
+EDGE = CORPUS / "pi" / "edge"
+LIMIT = 4096
+
+
+def limited() -> None:
+    """No file may grow beyond a few kilobytes, as on a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
+
+
+@pytest.fixture
+def program(request) -> list[str]:
+    import sys
+
+    installed = Path(sys.executable).parent / "branchline"
+    return [str(installed)] if installed.exists() else [sys.executable, "-m", "branchline"]
+
+
+@pytest.fixture
+def big(world) -> Path:
+    """A session file larger than any pipe."""
+    session = Session.create(world, directory=world, id="big", persist="at_once", durability="os")
+    with session:
+        for number in range(300):
+            session.append_message(f"{number} " + "words " * 200)
+    return Path(session.file)
+
+
+def test_make_run_works_on_a_fresh_machine(process, tmp_path) -> None:
+    done = process()
+
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"No sessions yet.")
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_may_be_closed(closed, program, talk, tmp_path) -> None:
+    for command in ("", "ls", f"show {talk}", "nonsense", "--version", "--help", f"append {talk} more"):
+        done = subprocess.run(
+            ["bash", "-c", f'"$@" {command} {closed}', "bash", *program],
+            check=False,
+            capture_output=True,
+            timeout=60,
+        )
+        assert b"Traceback" not in done.stderr
+        assert b"Exception ignored" not in done.stderr
+        assert done.returncode == (2 if command == "nonsense" else 0), (command, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "command", [["tree", "--json"], ["show"], ["export"], ["tree"], ["show", "--raw"]], ids=" ".join
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_ends_the_program_quietly(
+    command, unbuffered, program, big, monkeypatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    name, *options = command
+    with subprocess.Popen(
+        [*program, name, str(big), *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.read(10)
+        child.stdout.close()
+        errors = child.stderr.read()
+        code = child.wait(60)
+
+    assert code == 141
+    assert errors == b""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_gets_every_byte(unbuffered, program, big, monkeypatch) -> None:
+    """Also from a Python without buffers, interrupted by signals, through a slow reader."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    with subprocess.Popen([*program, "export", str(big)], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        received = b""
+        while piece := os.read(child.stdout.fileno(), 5000):
+            received += piece
+            child.send_signal(signal.SIGCONT)
+
+    assert received == big.read_bytes()
+
+
+def test_help_into_a_closed_pipe_is_quiet_too(program) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    done = subprocess.run(
+        [*program, "--help"], check=False, stdout=writing, stderr=subprocess.PIPE, timeout=60
+    )
+
+    os.close(writing)
+    assert done.returncode in (1, 141)
+    assert done.stderr == b""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_output_that_cannot_be_written_is_told(process, big) -> None:
+    with open("/dev/full", "wb") as full:
+        done = process("show", big, stdout=full, stderr=subprocess.PIPE)
+
+    assert done.returncode == 1
+    assert b"no space left" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_remarks_that_nobody_hears_change_no_exit_code(process, talk) -> None:
+    with open("/dev/full", "wb") as full:
+        codes = [
+            process(*command, stdout=subprocess.PIPE, stderr=full).returncode
+            for command in (["ls"], ["nonsense"], ["show", "nope"])
+        ]
+
+    assert codes == [0, 2, 1]
+
+
+def test_a_full_disk_loses_nothing_and_leaves_nothing(process, data, run, talk, world, tmp_path) -> None:
+    path = Path(data("name", talk)["file"])
+    (world / "words.txt").write_text("x" * 2 * LIMIT, encoding="utf-8")
+    (world / "damaged.jsonl").write_bytes(
+        (EDGE / "corrupt-middle.jsonl").read_bytes() + b"x" * 2 * LIMIT + b"\n"
+    )
+    run("append", talk, "-", stdin="x" * 2 * LIMIT)
+    before = {item: item.read_bytes() for item in tmp_path.rglob("*") if item.is_file()}
+
+    for command, words in {
+        ("append", talk, "-"): b"nothing was saved, the file is as it was",
+        ("fork", talk): b"nothing was saved",
+        ("export", talk, "-o", "out.jsonl"): b"nothing was written",
+        ("import", str(path), "--new-id"): b"nothing was written",
+        ("repair", "damaged.jsonl"): b"nothing was written",
+    }.items():
+        with open("words.txt", "rb") as stdin:
+            done = process(*command, stdin=stdin, preexec_fn=limited)
+        assert done.returncode == 1, command
+        assert b"file larger than allowed (EFBIG)" in done.stderr, (command, done.stderr)
+        assert words in done.stderr
+        assert done.stdout == b""
+
+    after = {item: item.read_bytes() for item in tmp_path.rglob("*") if item.is_file()}
+    locks = {item: content for item, content in after.items() if item.suffix == ".lock"}
+    assert {**before, **locks} == after
+    run("append", talk, "and it goes on")
+
+
+def test_an_interruption_is_an_exit_code(program, talk, data) -> None:
+    leaf = data("inspect", talk)["leaf"]
+    with subprocess.Popen(
+        [*program, "append", talk, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None
+        child.stdin.write(b"x")
+        child.stdin.flush()
+        while fcntl.ioctl(child.stdin.fileno(), termios.FIONREAD, b"    ") != b"\0\0\0\0":
+            time.sleep(0.01)  # until the command reads
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+
+    assert child.returncode == 130
+    assert b"Traceback" not in errors
+    assert data("inspect", talk)["leaf"] == leaf
+
+
+def test_a_terminal_that_knows_only_ascii_gets_question_marks(process, talk, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    monkeypatch.setenv("PYTHONUTF8", "0")
+    monkeypatch.setenv("LC_ALL", "C")
+
+    done = process("tree", talk)
+
+    assert done.returncode == 0
+    assert b"? ?? ? user: And the tests?" in done.stdout
+
+
+def test_an_unexpected_failure_is_one_sentence_unless_asked_for_more(run, monkeypatch, talk) -> None:
+    from click.testing import CliRunner
+
+    from branchline.cli.app import cli
+
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("boom \x1b[31m")
+
+    monkeypatch.setattr("branchline.cli.targets.file_named", fail)
+
+    result = CliRunner().invoke(cli, ["show", talk])
+
+    assert result.exit_code == 1
+    assert "this is a mistake in branchline" in result.stderr
+    assert "boom ␛[31m" in result.stderr
+    monkeypatch.setenv("BRANCHLINE_DEBUG", "1")
+    assert isinstance(CliRunner().invoke(cli, ["show", talk]).exception, RuntimeError)
+
+
+def test_a_directory_that_is_gone_is_told(process, world) -> None:
+    done = process("ls", preexec_fn=world.rmdir)
+
+    assert done.returncode == 1
+    assert done.stderr == b"branchline: this directory does not exist any more\n"
+
+
+def test_two_programs_that_append_at_once_both_succeed(program, talk, data) -> None:
+    children = [
+        subprocess.Popen([*program, "append", talk, f"message {number}"], stdout=subprocess.DEVNULL)
+        for number in range(4)
+    ]
+
+    assert [child.wait(60) for child in children] == [0, 0, 0, 0]
+    texts = [row["text"] for row in data("tree", talk)["rows"]]
+    assert {f"user: message {number}" for number in range(4)} <= set(texts)

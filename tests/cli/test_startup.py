@@ -1,0 +1,86 @@
+"""Nothing is loaded before it is needed: a library user pays for msgspec, a command for what it does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "click",
+    "rich",
+    "textual",
+    "starlette",
+    "uvicorn",
+    "pydantic",
+    "pydantic_ai",
+    "asyncio",
+    "sqlite3",
+    "platformdirs",
+}
+
+
+def loaded(code: str) -> set[str]:
+    """The modules that a piece of code leaves in memory."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint('\\n'.join(sys.modules), file=sys.stderr)"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return set(done.stderr.split())
+
+
+def test_importing_the_package_loads_no_heavy_module() -> None:
+    assert loaded("import branchline") & HEAVY == set()
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_loads_no_heavy_module(option: str) -> None:
+    modules = loaded(
+        f"import sys; sys.argv = ['branchline', {option!r}]\nfrom branchline.cli import main; main()"
+    )
+
+    assert modules & HEAVY == set()
+    assert "branchline.library" not in modules
+
+
+def test_importing_the_command_line_loads_no_command() -> None:
+    modules = loaded("import branchline.cli.app")
+
+    assert modules & (HEAVY - {"click"}) == set()
+    assert {name for name in modules if name.startswith("branchline.cli.")} <= {
+        "branchline.cli.app",
+        "branchline.cli.options",
+        "branchline.cli.streams",
+    }
+
+
+def test_help_loads_no_command() -> None:
+    run = "import sys; sys.argv = ['branchline', '--help']\nfrom branchline.cli import main\ntry: main()\nexcept SystemExit: pass"
+
+    modules = loaded(run)
+
+    assert "branchline.cli.listing" not in modules
+    assert "branchline.library" not in modules
+
+
+def test_a_command_loads_its_own_family_alone() -> None:
+    run = "import sys; sys.argv = ['branchline', 'ls']\nfrom branchline.cli import main\ntry: main()\nexcept SystemExit: pass"
+
+    modules = loaded(run)
+
+    assert (
+        modules & {"rich", "textual", "asyncio", "branchline.cli.mending", "branchline.cli.showing"} == set()
+    )
+
+
+def test_the_module_is_the_command(process) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "branchline", "--version"], check=True, capture_output=True, timeout=60
+    )
+
+    assert done.stdout == process("--version").stdout
+    assert done.stdout.startswith(b"branchline 0.")

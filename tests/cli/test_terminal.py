@@ -1,0 +1,148 @@
+"""On a terminal: colours unless unwelcome, rows that fit, and no control character but our own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from branchline.views.text import width
+
+COLOUR = re.compile(r"\x1b\[(?:0|1|2|3[1-6])m")
+COLUMNS = 60
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Run the command with a terminal of 60 columns as its output, and give what it printed there."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.delenv("LINES", raising=False)
+
+    def call(*arguments: object) -> str:
+        here, there = os.openpty()
+        fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+        child = subprocess.Popen(
+            [sys.executable, "-m", "branchline", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=there,
+            stderr=subprocess.PIPE,
+        )
+        os.close(there)
+        printed = b""
+        while True:
+            try:
+                piece = os.read(here, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            printed += piece
+        os.close(here)
+        assert child.stderr is not None
+        errors = child.stderr.read()
+        child.stderr.close()
+        assert child.wait(60) == 0, errors
+        assert b"Traceback" not in errors
+        return printed.decode().replace("\r\n", "\n")
+
+    return call
+
+
+def test_rows_have_colours_and_fit(terminal, run, talk) -> None:
+    run("append", talk, "a long prompt 日本語 " * 20)
+
+    for command in (["ls"], ["tree", talk], ["forest"], ["tree", talk, "--ids", "--all-times"]):
+        printed = terminal(*command)
+        assert COLOUR.search(printed)
+        plain = COLOUR.sub("", printed)
+        assert "\x1b" not in plain
+        assert all(width(line) <= COLUMNS for line in plain.splitlines())
+
+
+def test_a_row_deep_in_the_tree_can_still_be_read(terminal, world) -> None:
+    """Rows that are indented beyond the terminal are shifted left."""
+    from branchline import Session
+
+    with Session.create(world, directory=world, id="deep", persist="at_once", durability="os") as session:
+        above = session.append_message("root")
+        for number in range(40):
+            session.append_message(f"left {number}")
+            session.branch(above)
+            above = session.append_message(f"deep {number}")
+
+    rows = COLOUR.sub("", terminal("tree", session.file)).splitlines()
+
+    assert {f"deep {number}" for number in range(40)} <= {row.split("user: ")[-1] for row in rows}
+    assert all(width(row) <= COLUMNS for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("environment", "options"),
+    [({"NO_COLOR": "1"}, []), ({"TERM": "dumb"}, []), ({}, ["--plain"]), ({}, ["--color", "never"])],
+)
+def test_colours_are_left_out_where_they_are_unwelcome(
+    environment, options, terminal, talk, monkeypatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    assert "\x1b" not in terminal("tree", talk, *options)
+
+
+def test_colours_can_be_had_in_a_pipe(run, talk, monkeypatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    assert COLOUR.search(run("tree", talk, "--color", "always").stdout)
+    assert "\x1b" not in run("tree", talk).stdout
+
+
+def test_plain_output_is_what_a_pipe_gets(terminal, run, talk) -> None:
+    run("append", talk, "a long prompt " * 20)
+
+    assert terminal("tree", talk, "--plain") == run("tree", talk).stdout
+
+
+def test_words_are_broken_between_lines_and_nothing_is_left_out(terminal, run, talk) -> None:
+    text = "some words " * 30 + "https://example.com/" + "x" * 100
+    run("append", talk, text)
+
+    printed = COLOUR.sub("", terminal("show", talk, "--last", "1"))
+
+    lines = printed.splitlines()[1:]
+    assert " ".join(line.strip() for line in lines) == text
+    assert all(width(line) <= COLUMNS for line in lines[:-1])
+
+
+def test_a_file_name_is_never_cut(terminal, run, data, talk) -> None:
+    path = data("name", talk)["file"]
+
+    assert path in COLOUR.sub("", terminal("inspect", talk))
+
+
+def test_json_is_indented_for_eyes(terminal, talk) -> None:
+    assert terminal("name", talk, "--json").startswith('{\n  "schema": "branchline.name/1",\n')
+
+
+@pytest.mark.parametrize(
+    "command", [["show", "--raw"], ["export"], ["export", "--format", "md"], ["show"], ["tree"]]
+)
+def test_no_raw_bytes_reach_a_terminal(command, terminal, world) -> None:
+    evil = "\u202e\u009b31m\u200b"
+    line = '{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"' + evil + '"}}'
+    header = '{"type":"session","version":3,"id":"x","timestamp":"","cwd":""}'
+    path = Path(world) / "evil.jsonl"
+    path.write_text(f"{header}\n{line}\n", encoding="utf-8")
+    name, *options = command
+
+    printed = COLOUR.sub("", terminal(name, path, *options))
+
+    assert not set(printed) & set(evil.replace("31m", ""))
+    assert "‹U+202E›" in printed
