@@ -266,6 +266,19 @@ def test_pointers_follow_entries_whose_ids_were_used_twice(data, world, line) ->
     )
 
 
+def test_entries_in_one_line_get_a_line_each(data, write_session, line) -> None:
+    path = write_session(
+        line("a", None, "user", "x") + line("b", "a", "assistant", "y"), line("c", "b", "user", "z")
+    )
+    before = data("inspect", path)
+
+    done = data("repair", path)
+
+    assert before["entries"] == ["a", "b", "c"]
+    assert len(Path(done["output"]).read_bytes().splitlines()) == 4
+    assert data("check", done["output"])["files"][0]["status"] == "clean"
+
+
 def test_a_damaged_file_of_version_1_is_mended_as_version_3(run, data, world) -> None:
     """An index into the lines of the file would mean other entries once lines are set aside."""
     first, *rest = (EDGE / "v1.jsonl").read_bytes().splitlines(keepends=True)

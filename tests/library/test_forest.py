@@ -15,9 +15,14 @@ from library.kit import clock, empty, talk
 from session.kit import assistant, user
 
 
-def row(key, parent=None, *, id=None, at=0, created=""):
+def row(key, parent=None, *, name=None, at=0, created=""):
     return SessionRow(
-        key=key, id=id or key, path=f"/s/{key}.jsonl", parent_session=parent, modified_ms=at, created=created
+        key=key,
+        id=name or key,
+        path=f"/s/{key}.jsonl",
+        parent_session=parent,
+        modified_ms=at,
+        created=created,
     )
 
 
@@ -42,7 +47,7 @@ def test_forks_stand_below_their_parents_the_latest_activity_first(place):
     first = talk(place, 0, "first")
     quiet = fork_of(first, 1, "quiet")
     busy = fork_of(first, 2, "busy")
-    with SessionLibrary(place).open(quiet.key) as reopened:
+    with SessionLibrary(place, clock=clock(8)).open(quiet.key) as reopened:
         late = fork_of(reopened, 9, "late")
     other = talk(place, 5, "other")
     first.close()
@@ -129,7 +134,7 @@ def test_a_file_of_the_same_name_elsewhere_is_no_parent_unless_its_name_tells_th
     rows = [
         row("session"),
         row("child", "/elsewhere/session.jsonl"),
-        row("2026_x", id="x"),
+        row("2026_x", name="x"),
         row("other", "/old/2026_x.jsonl"),
     ]
 
@@ -158,7 +163,11 @@ def test_a_session_that_is_its_own_parent_is_a_root():
 
 @pytest.mark.parity("ZOT-03")
 def test_sessions_with_one_id_are_all_shown_and_the_oldest_is_the_parent():
-    rows = [row("new", id="x", created="2"), row("old", id="x", created="1"), row("child", "x", created="3")]
+    rows = [
+        row("new", name="x", created="2"),
+        row("old", name="x", created="1"),
+        row("child", "x", created="3"),
+    ]
 
     forest = plant(rows)
 
@@ -196,8 +205,8 @@ NAMES = [f"s{number}" for number in range(8)]
 )
 def test_whatever_the_links_every_session_is_shown_exactly_once(links):
     rows = [
-        row(f"k{number}", parent, id=id, at=at, created=created)
-        for number, (id, parent, at, created) in enumerate(links)
+        row(f"k{number}", parent, name=name, at=at, created=created)
+        for number, (name, parent, at, created) in enumerate(links)
     ]
 
     forest = plant(rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+from branchline.cli.changes import described
 from branchline.cli.findings import read_anything
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint
@@ -143,9 +145,6 @@ def _finding_fields(findings: list[Finding]) -> list[dict[str, Any]]:
 
 def _facts(session: Session) -> list[tuple[str, Piece]]:
     """The same for a person, in a dozen lines."""
-    import os
-
-    from branchline.cli.changes import described
     from branchline.formats.check import deep_findings
     from branchline.library.describing import count_branches
     from branchline.tree import severity

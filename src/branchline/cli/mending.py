@@ -65,11 +65,14 @@ class Mended(NamedTuple):
     entries: int
     header_made: bool
     upgraded: bool
+    parted: bool
+    """Entries that stood in one line have a line each."""
 
     @property
     def needed(self) -> bool:
-        """Whether anything was damaged."""
-        return self.header_made or bool(self.asides) or (bool(self.changes) and not self.upgraded)
+        """Whether there was anything to mend."""
+        guessed = bool(self.changes) and not self.upgraded
+        return self.header_made or self.parted or bool(self.asides) or guessed
 
 
 def mend(transcript: Transcript, *, key: str, spare_id: str) -> Mended:
@@ -101,6 +104,7 @@ def mend(transcript: Transcript, *, key: str, spare_id: str) -> Mended:
         entries=len(lines) - 1,
         header_made=reading.header is None,
         upgraded=reading.version == 1,
+        parted=any(finding.kind == "glued" for finding in transcript.findings),
     )
 
 

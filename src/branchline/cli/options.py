@@ -56,11 +56,11 @@ def add_output_options(target: click.Command) -> None:
     ]
 
 
-def session_argument(*, many: bool = False, required: bool = True) -> Callable[[Any], Any]:
+def session_argument(*, many: bool = False) -> Callable[[Any], Any]:
     """The SESSION argument: a file, an id, the beginning of one, or @last."""
     if many:
-        return click.argument("sessions", metavar="SESSION...", nargs=-1, required=required)
-    return click.argument("session", metavar="SESSION", required=required)
+        return click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
+    return click.argument("session", metavar="SESSION")
 
 
 def directory_option(function: Any) -> Any:

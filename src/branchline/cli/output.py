@@ -116,7 +116,7 @@ class Output:
 
     def data(self, data: bytes) -> None:
         """Write bytes as they are, for another program to read; a terminal gets them filtered."""
-        if self.interactive or sys.stdout.isatty():
+        if sys.stdout.isatty():
             write(safe(data.decode("utf-8", "replace")))
             return
         write_bytes(data)

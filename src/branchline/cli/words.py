@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
-__all__ = ["age", "count", "money", "short_id", "size_words", "time_words", "tokens"]
+__all__ = ["age", "count", "money", "size_words", "time_words", "tokens"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -57,8 +57,3 @@ def tokens(number: float) -> str:
 def money(amount: float) -> str:
     """``$0.0031``, ``$1.25``."""
     return f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}"
-
-
-def short_id(identifier: str, length: int = 8) -> str:
-    """The beginning of an id, which is enough to name it."""
-    return identifier[:length]

@@ -1,7 +1,7 @@
 """oh-my-pi's records as native ones, and native ones as oh-my-pi writes them.
 
 Most records are pi's. Reading gives the others their native form, so that tree, context and views need not
-know this program. Writing gives them back, and refuses what the program would not see.
+know this program. Writing gives them back in the program's own form.
 """
 
 from __future__ import annotations
@@ -13,26 +13,22 @@ import msgspec
 from branchline.entries import (
     BranchSummary,
     Compaction,
-    ContextEdit,
     Entry,
     MessageEntry,
     ModelChange,
     SessionInfo,
-    SystemMessage,
     ThinkingLevelChange,
     ToolResult,
     Unknown,
-    UnknownMessage,
     Usage,
     UsageEntry,
     codec,
     entry_from_fields,
 )
-from branchline.entries.lenient import usage_from
 from branchline.formats.oh_my_pi.slot import clean_title
 from branchline.tree import ROOT, Tree
 
-__all__ = ["RECOVERED", "chosen_model", "entry_line", "native_entry", "refused", "with_task_usage"]
+__all__ = ["RECOVERED", "chosen_model", "native_entry", "own_fields", "with_task_usage"]
 
 Fields = dict[str, Any]
 
@@ -42,34 +38,42 @@ RECOVERED = "retryRecovery"
 _WITHOUT_EFFECT = frozenset({"context_edit", "usage"})  # pi's own, which oh-my-pi passes over
 
 
+# -- reading ----------------------------------------------------------------------------------------------
+
+
 def native_entry(fields: Fields, tree: Tree, position: int) -> Entry:
     """The native record of an entry, from the JSON object of its line."""
     kind = fields.get("type")
     match kind:
         case "title_change":
-            name = fields.get("title")
-            return entry_from_fields({**fields, "type": "session_info", "name": name})
+            native = {"type": "session_info", "name": fields.get("title")}
         case "model_usage":
             native = {"type": "usage", "kind": fields.get("purpose"), "note": fields.get("errorMessage")}
-            return entry_from_fields({**fields, **native})
         case "model_change":
-            chosen = chosen_model(fields)
-            if chosen is None or chosen[0] != "default":
+            role, model = chosen_model(fields) or ("", "")
+            if role != "default":
                 return _unknown(fields)
-            provider, _, model = chosen[1].rpartition("/") if chosen[1].count("/") == 1 else _split(chosen[1])
-            return entry_from_fields({**fields, "provider": provider, "modelId": model})
+            provider, slash, name = model.partition("/")
+            native = {"provider": provider, "modelId": name} if slash else {"provider": "", "modelId": model}
         case "thinking_level_change":
-            return entry_from_fields({**fields, "thinkingLevel": fields.get("thinkingLevel") or "off"})
+            level = fields.get("thinkingLevel")
+            native = {"thinkingLevel": "off" if level is None else level}
         case "compaction":
-            return entry_from_fields(_native_compaction(fields, tree, position))
+            native = {
+                "firstKeptEntryId": _first_kept(fields, tree, position),
+                "fromHook": fields.get("fromExtension", fields.get("fromHook")),
+                "systemMessage": None,
+                "retainedTail": None,
+            }
         case "branch_summary":
-            return entry_from_fields({**fields, "fromHook": fields.get("fromExtension")})
+            native = {"fromHook": fields.get("fromExtension", fields.get("fromHook"))}
         case "message":
-            return entry_from_fields({**fields, "message": _native_message(fields.get("message"))})
+            native = {"message": _native_message(fields.get("message"))}
         case _ if kind in _WITHOUT_EFFECT:
             return _unknown(fields)
         case _:
-            return entry_from_fields(fields)
+            native = {}
+    return entry_from_fields({**fields, **native})
 
 
 def chosen_model(fields: Fields) -> tuple[str, str] | None:
@@ -77,7 +81,7 @@ def chosen_model(fields: Fields) -> tuple[str, str] | None:
     model, role = fields.get("model"), fields.get("role")
     if not isinstance(model, str) or not model:
         return None
-    return ("default" if role is None else str(role)), model
+    return "default" if role is None else str(role), model
 
 
 def with_task_usage(entry: Entry) -> Entry:
@@ -86,7 +90,121 @@ def with_task_usage(entry: Entry) -> Entry:
         return entry
     result = entry.message
     details = result.details
-    if result.tool_name != "task" or not isinstance(details, dict) or not isinstance(details.get("usage"), dict):
+    if result.tool_name != "task" or not isinstance(details, dict):
         return entry
-    usage = usage_from(details["usage"])
+    try:
+        usage = msgspec.convert(details.get("usage"), Usage)
+    except msgspec.ValidationError:
+        return entry
     return msgspec.structs.replace(entry, message=msgspec.structs.replace(result, usage=usage))
+
+
+def _native_message(message: Any) -> Any:
+    if not isinstance(message, dict):
+        return message
+    if message.get("role") == "hookMessage":
+        return {**message, "role": "custom"}
+    if message.get("role") == "assistant" and message.get(RECOVERED):
+        return {**message, "diagnostics": {RECOVERED: message[RECOVERED]}}
+    return message
+
+
+def _first_kept(fields: Fields, tree: Tree, position: int) -> Any:
+    """The first entry that is sent beside a compaction.
+
+    Where the provider itself keeps the history up to an entry, what follows that entry is sent; its own id
+    means that nothing is.
+    """
+    first, through = fields.get("firstKeptEntryId"), fields.get("providerReplayThroughEntryId")
+    preserved = fields.get("preserveData")
+    held = preserved if isinstance(preserved, dict) else {}
+    if not _is_openai_history(held.get("openaiRemoteCompaction")) and not (
+        first == "" and _is_anthropic_summary(held.get("anthropicCompaction"))
+    ):
+        return first
+    following = tree.keys[position]
+    above = tree.parents[position]
+    while above != ROOT:
+        key = tree.keys[above]
+        if key == through:
+            return following
+        following, above = key, tree.parents[above]
+    return tree.keys[position]
+
+
+def _is_openai_history(held: Any) -> bool:
+    if not isinstance(held, dict) or not isinstance(held.get("provider"), str) or not held["provider"]:
+        return False
+    items = held.get("replacementHistory")
+    return isinstance(items, list) and all(isinstance(item, dict) for item in items)
+
+
+def _is_anthropic_summary(held: Any) -> bool:
+    if not isinstance(held, dict):
+        return False
+    return all(isinstance(held.get(name), str) and held[name] for name in ("provider", "content"))
+
+
+def _unknown(fields: Fields) -> Unknown:
+    parent, time = fields.get("parentId"), fields.get("timestamp")
+    return Unknown(
+        type=str(fields.get("type")),
+        id=str(fields.get("id")),
+        parent=parent if isinstance(parent, str) else None,
+        timestamp=time if isinstance(time, str) else "",
+        fields=fields,
+    )
+
+
+# -- writing ----------------------------------------------------------------------------------------------
+
+
+def own_fields(entry: Entry, title: str | None) -> Fields:
+    """The JSON object of a new entry as oh-my-pi writes it; ``title`` is the one in force before it."""
+    native = codec.entry_fields(entry)
+    common = {"id": entry.id, "parentId": entry.parent, "timestamp": entry.timestamp}
+    match entry:
+        case SessionInfo():
+            change = {"title": clean_title(entry.name), "source": "user", "previousTitle": title or None}
+            return {"type": "title_change", **common, **_present(change)}
+        case ModelChange():
+            model = {"model": f"{entry.provider}/{entry.model_id}", "resolvedModelIsFallback": False}
+            return {"type": entry.type, **common, **model}
+        case ThinkingLevelChange():
+            return {**native, "configured": None}
+        case Compaction():
+            own = {
+                "summary": entry.summary,
+                "firstKeptEntryId": entry.first_kept or entry.id,
+                "tokensBefore": entry.tokens_before or 0,
+                "details": entry.details,
+                "fromExtension": entry.from_hook,
+                "usage": native.get("usage"),
+            }
+            return {"type": entry.type, **common, **_present(own)}
+        case BranchSummary():
+            own = {
+                "fromId": entry.parent or "root",
+                "summary": entry.summary,
+                "details": entry.details,
+                "fromExtension": entry.from_hook,
+                "usage": native.get("usage"),
+            }
+            return {"type": entry.type, **common, **_present(own)}
+        case UsageEntry():
+            own = {
+                "purpose": entry.kind,
+                "api": "",
+                "provider": entry.provider or "",
+                "model": entry.model or "",
+                "usage": msgspec.to_builtins(entry.usage or Usage()),
+                "stopReason": "stop",
+                "errorMessage": entry.note,
+            }
+            return {"type": "model_usage", **common, **_present(own)}
+        case _:
+            return native
+
+
+def _present(fields: Fields) -> Fields:
+    return {key: value for key, value in fields.items() if value is not None}

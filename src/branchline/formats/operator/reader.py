@@ -7,20 +7,22 @@ entries, the last of which carries the id.
 
 from __future__ import annotations
 
+import os
 import re
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
-from branchline.clock import iso
+from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Block, LabelState, Reading
 from branchline.formats.lines import LinesReader, bulk
-from branchline.formats.operator.parts import PARTS
-from branchline.formats.operator.records import ROLES, STOP_REASONS, TYPES, Result, results_in, tree_role
-from branchline.formats.operator.skeleton import Line, Said, decode_lines
+from branchline.formats.operator.records import Result, tree_role
+from branchline.formats.operator.skeleton import Line, Said, decode_lines, oddities_of, said_in
 from branchline.formats.operator.times import instant, iso_time
-from branchline.tree import ROOT, BackwardLinker
+from branchline.formats.operator.titles import Titles
+from branchline.tree import ROOT, BackwardLinker, Kind
 
 __all__ = ["OperatorReader", "OperatorReading"]
 
@@ -31,9 +33,7 @@ _FRAGMENT = re.compile(
     rb'\s*\{"id":"([^"\\]+)","timestamp":-?[0-9][0-9.eE+-]*,'
     rb'(?:"parent_id":(?:"([^"\\]+)"|null),)?"type":"[^"\\]*"'
 )
-_FILE_NAME = re.compile(
-    r"[0-9T-]{26}_([0-9a-f]{8})-([0-9a-f]{4})(-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl"
-)
+_FILE_NAME = re.compile(r"[0-9T-]{26}_(([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl")
 
 
 class OperatorReading(Reading):
@@ -50,7 +50,7 @@ class OperatorReading(Reading):
 
 
 class OperatorReader(LinesReader):
-    """Reads the sessions of version 3."""
+    """Reads sessions of version 3; the path helps where the header is lost."""
 
     format_name = "operator"
     markers = (b'{"id":"', b'{"type":"session"')
@@ -58,61 +58,263 @@ class OperatorReader(LinesReader):
 
     def __init__(self, path: str = "") -> None:
         super().__init__()
-        self.reading = OperatorReading()
+        self.reading: OperatorReading = OperatorReading()
         self._path = path
         self._started = False
         self._calls: dict[str, str] = {}
         self._moves: dict[int, int | None] = {}
-        self._titles: dict[int, str] = {}
-        self._titled_by: list[int] = []
-        self._first_title = 0
+        self._titles = Titles(self.reading.tree)
 
-    # -- the regular way ------------------------------------------------------------------------------
+    # -- the regular way: many lines at once ----------------------------------------------------------
 
     def take_regular(self, data: bytes, end: int, offset: int) -> bool:
         found = bulk(data, end, decode_lines) if self._started else None
         if found is None:
             return False
-        lines: list[Line] = list(found.values)
-        types = [line.type for line in lines]
+        lines: Sequence[Line] = found.values
+        types: list[str] = [line.type for line in lines]
+        times = [iso_time(line.timestamp) for line in lines]
         said = [line.message if line.type == "message" else None for line in lines]
-        if types.count("message") != len(said) - said.count(None):
+        if "" in times or types.count("message") != len(said) - said.count(None):
             return False
-        reading = self.reading
-        first = len(reading.tree)
+        first = len(self.reading.tree)
         ids = [line.id for line in lines]
         parents = [line.parent_id for line in lines]
-        times = [iso_time(line.timestamp) for line in lines]
-        if "" in times:
-            return False
-        answers = [m.results() if m is not None and m.role == "tool" else [] for m in said]
+        results = [() if message is None else message.results() for message in said]
         roles = [
-            None if m is None else tree_role(m.role, len(answers[number])) for number, m in enumerate(said)
+            None if message is None else tree_role(message.role, holds)
+            for message, holds in zip(said, results, strict=True)
         ]
+        rows: Sequence[int] = range(len(lines))
+        if max(map(len, results)) > 1:
+            rows = _spread(results, ids, parents, types, times, roles)
         quiet = [
-            number
-            for number, m in enumerate(said)
-            if m is not None and m.role == "assistant" and m.is_quiet()
+            first + row for row, message in zip(rows, said, strict=True) if message is not None and message.is_quiet()
         ]
-        shared = [number for number, results in enumerate(answers) if len(results) > 1]
-        rows = range(len(lines))
-        if shared:
-            rows = _spread(answers, ids, parents, types, times, roles)
-        if not reading.linker.extend(ids, parents, types, times, roles, [first + rows[n] for n in quiet]):  # type: ignore[arg-type]
+        if not self.reading.linker.extend(ids, parents, types, times, roles, quiet):
             return False
-        self._place(first, offset, found.ends, {number: len(answers[number]) for number in shared})
-        for number, message in enumerate(said):
+        self._place(first, offset, found.ends, rows)
+        for row, line, message, holds in zip(rows, lines, said, results, strict=True):
             if message is not None:
-                self._note_message(first + rows[number], message, answers[number])
-        if not _SIDE.isdisjoint(types):
-            for number, line in enumerate(lines):
-                if line.type in _SIDE:
-                    self._note_side(
-                        first + rows[number],
-                        line.type,
-                        times[rows[number]],
-                        line.label,
-                        line.target_id,
-                        line.name,
-                    )
+                self._note_message(first + row, message, holds)
+            elif line.type in _SIDE:
+                target = None if line.target_id is None else self._found(line.target_id, first + row)
+                self._note_side(first + row, line.type, line.label, line.target_id, target, line.name)
         return True
+
+    def _place(self, first: int, offset: int, ends: list[int], rows: Sequence[int]) -> None:
+        """Say where the entries lie; those of one line lie in the same place."""
+        reading = self.reading
+        start = row = 0
+        for number, last in enumerate(rows):
+            if last - row > number - start or number == len(ends) - 1:
+                begin = ends[start - 1] + 1 if start else 0
+                block = array("q", [end - begin for end in ends[start : number + 1]])
+                reading.blocks.append(Block(first + row, offset + begin, reading.lines + start + 1, block))
+                begin = ends[number - 1] + 1 if number else 0
+                for inner in range(row + number - start + 1, last + 1):
+                    alone = array("q", [ends[number] - begin])
+                    reading.blocks.append(Block(first + inner, offset + begin, reading.lines + number + 1, alone))
+                start, row = number + 1, last + 1
+        reading.lines += len(ends)
+
+    # -- the careful way: one line at a time ----------------------------------------------------------
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        kind, entry_id, parent = fields.get("type"), fields.get("id"), fields.get("parent_id")
+        if kind == "session":
+            self._take_header(fields, line, offset)
+            return
+        if not isinstance(kind, str):
+            self.note_not_an_entry("an object without a type", line, offset)
+            return
+        self._start_without_header()
+        if not isinstance(entry_id, str):
+            self.gap = False
+            self._note("no-id", "an entry without an id", line, offset)
+            return
+        for kind_of_finding, message in oddities_of(fields):
+            self._note(kind_of_finding, f"{entry_id}: {message}", line, offset)
+        if parent is not None and not isinstance(parent, str):
+            parent = f"{parent}"  # nobody's id, so that the link is guessed
+        message = said_in(fields.get("message")) if kind == "message" else None
+        holds = () if message is None else message.results()
+        role = None if message is None else tree_role(message.role, holds)
+        time = iso_time(fields.get("timestamp"))
+        target_id = fields.get("target_id") if kind in _SIDE else None
+        target = self._found(target_id, len(self.reading.tree)) if isinstance(target_id, str) else None
+        for part in range(1, len(holds)):
+            inner = f"{entry_id}.{part}"
+            self.add(inner, parent, line, offset, type=kind, time=time, role=role)
+            parent = inner
+        quiet = message is not None and message.is_quiet()
+        position = self.add(entry_id, parent, line, offset, type=kind, time=time, role=role, quiet=quiet)
+        if message is not None:
+            self._note_message(position, message, holds)
+        elif kind in _SIDE:
+            label, name = fields.get("label"), fields.get("name")
+            self._note_side(
+                position,
+                kind,
+                label if isinstance(label, str) else None,
+                target_id if target_id is None else str(target_id),
+                target,
+                name if isinstance(name, str) else None,
+            )
+
+    def fragment(self, data: bytes) -> Fragment | None:
+        found = _FRAGMENT.match(data)
+        if found is None or not self._started:
+            return None
+        parent = None if found[2] is None else found[2].decode("utf-8", "replace")
+        return Fragment(found[1].decode("utf-8", "replace"), parent)
+
+    def is_record(self, data: bytes) -> bool:
+        fields = jsontext.loads(data)
+        return fields.get("type") == "session" or {"id", "timestamp", "type"} <= fields.keys()
+
+    def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        reading = self.reading
+        self.gap = False
+        session, version = fields.get("id"), fields.get("version")
+        if self._started or not isinstance(session, str):
+            what = "another header inside the file; ignored" if self._started else "a header without an id"
+            self._note("extra-header", what, line, offset)
+            return
+        self._started = True
+        cwd, parent = fields.get("cwd"), fields.get("parent_session")
+        reading.read_only = None
+        reading.version = version if isinstance(version, int) and not isinstance(version, bool) else VERSION
+        reading.header = Header(
+            id=session,
+            version=reading.version,
+            timestamp=iso_time(fields.get("timestamp")),
+            cwd=cwd if isinstance(cwd, str) else "",
+            parent_session=parent if isinstance(parent, str) else None,
+        )
+        reading.header_line, reading.header_end = line, offset + len(line)
+        if reading.version > VERSION:
+            reading.read_only = f"it is of version {version}, newer than {VERSION}"
+            message = f"version {version} is newer than {VERSION}; opened read-only"
+            self._note("newer-version", message, line, offset)
+
+    def _start_without_header(self) -> None:
+        if self._started:
+            return
+        self._started = True
+        reading = self.reading
+        reading.version = VERSION
+        reading.header = _header_from_name(self._path)
+        reading.read_only = "it has no header, and Operator would overwrite it"
+        reading.note("no-header", "the file has no header; opened read-only", line=1)
+
+    # -- what is the same both ways -------------------------------------------------------------------
+
+    def _found(self, entry_id: str, before: int) -> int | None:
+        """The nearest entry before this position that carries the id."""
+        found = self.reading.linker.holder(entry_id)
+        return found if found is not None and found < before else None
+
+    def _note_message(self, position: int, message: Said, results: Sequence[str]) -> None:
+        reading = self.reading
+        if message.role == "assistant":
+            self._calls.update(message.calls())
+        if message.role in _SPEAKERS:
+            if message.is_spoken():
+                time = instant(message.timestamp) or milliseconds(reading.tree.times[position]) or 0
+                reading.last_message_time = max(reading.last_message_time or 0, time) or None
+        elif results:
+            first = position - len(results) + 1
+            for number, call in enumerate(results):
+                reading.results[first + number] = Result(number, self._calls.get(call, ""))
+            if len(results) > 1:
+                reading.inner.update(range(first, position))
+                reading.first_parts[reading.tree.keys[position]] = reading.tree.keys[first]
+
+    def _note_side(
+        self,
+        position: int,
+        kind: str,
+        label: str | None,
+        target_id: str | None,
+        target: int | None,
+        name: str | None,
+    ) -> None:
+        reading = self.reading
+        if kind == "session_info":
+            self._titles.add(position, (name or "").strip())
+        elif kind == "leaf":
+            self._moves[position] = ROOT if target_id is None else target
+        if kind == "session_info" or target_id is None:
+            return
+        if target is None:
+            span = reading.span(position)
+            finding: Kind = "leaf-target" if kind == "leaf" else "label-target"
+            message = f"the {kind} entry points at {target_id}, which is not above it"
+            reading.note(finding, message, line=reading.line_of(position), offset=span.offset, size=span.size)
+        elif kind == "label" and label:
+            reading.labels[reading.tree.keys[target]] = LabelState(label, reading.tree.times[position])
+        elif kind == "label":
+            reading.labels.pop(reading.tree.keys[target], None)
+
+    def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
+        self.reading.note(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+
+    # -- the end --------------------------------------------------------------------------------------
+
+    def finish(self, tail: bytes) -> None:
+        super().finish(tail)
+        reading = self.reading
+        reading.title = self._titles.at(reading.leaf)
+        if not self._started and (reading.consumed or tail):
+            reading.read_only = "nothing in it can be read as a session"
+            reading.note_end("no-header", "no header and no entry can be read")
+
+    def find_leaf(self) -> int:
+        """The last entry, or what it points at; what points nowhere or cannot be read is passed over."""
+        tree = self.reading.tree
+        position = len(tree) - 1
+        while position >= 0:
+            if position in tree.placeholders:
+                position -= 1
+                continue
+            target = self._moves.get(position, position)
+            if target is not None:
+                while target in tree.placeholders:
+                    target = tree.parents[target]
+                return target
+            position -= 1
+        return ROOT
+
+
+def _spread(
+    results: Sequence[Sequence[str]],
+    ids: list[str],
+    parents: list[str | None],
+    types: list[str],
+    times: list[str],
+    roles: list[str | None],
+) -> list[int]:
+    """Make room for messages with several results; returns where the last entry of each line is now."""
+    rows: list[int] = []
+    row = 0
+    for holds in results:
+        inner = [f"{ids[row]}.{part}" for part in range(1, len(holds))]
+        if inner:
+            ids[row:row] = inner
+            parents[row + 1 : row + 1] = inner
+            types[row:row] = [types[row]] * len(inner)
+            times[row:row] = [times[row]] * len(inner)
+            roles[row:row] = [roles[row]] * len(inner)
+        row += len(inner)
+        rows.append(row)
+        row += 1
+    return rows
+
+
+def _header_from_name(path: str) -> Header | None:
+    """What the name of a file says about its session: the id, and in it the time."""
+    found = _FILE_NAME.fullmatch(os.path.basename(path))
+    if found is None:
+        return None
+    return Header(id=found[1], version=VERSION, timestamp=iso_time(int(found[2] + found[3], 16) / 1000))

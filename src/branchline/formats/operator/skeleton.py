@@ -1,47 +1,51 @@
-"""What reading needs of Operator's lines when all of them are in good order, decoded many at a time.
+"""What reading needs of Operator's lines, decoded many at a time when all of them are in good order.
 
 A line that does not fit (another type, role, part or reason; a number where a text should be) is one that
-Operator would skip, and has to be looked at with care.
+Operator would skip. Such a line is looked at with care, and :func:`oddities_of` says what is wrong with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 import msgspec
 
 from branchline.entries import jsontext
+from branchline.formats.operator.parts import PARTS
+from branchline.formats.operator.records import ROLES, STOP_REASONS, TYPES
+from branchline.formats.operator.times import instant
+from branchline.tree import Kind
 
-__all__ = ["Line", "Said", "decode_lines", "has_words"]
+__all__ = ["Line", "Said", "decode_lines", "oddities_of", "said_in"]
 
 
 class _Part(msgspec.Struct, tag_field="type", gc=False):
-    pass
+    """One part of a message."""
 
 
-class Words(_Part, tag="text", gc=False):
+class _Words(_Part, tag="text", gc=False):
     content: msgspec.Raw = msgspec.Raw(b'""')
 
 
-class Picture(_Part, tag="image", gc=False):
+class _Picture(_Part, tag="image", gc=False):
     pass
 
 
-class Sound(_Part, tag="audio", gc=False):
+class _Sound(_Part, tag="audio", gc=False):
     pass
 
 
-class Thought(_Part, tag="thinking", gc=False):
+class _Thought(_Part, tag="thinking", gc=False):
     pass
 
 
-class Call(_Part, tag="tool_call", gc=False):
+class _Call(_Part, tag="tool_call", gc=False):
     id: str = ""
     name: str = ""
 
 
-class Answer(_Part, tag="tool_result", gc=False):
+class _Result(_Part, tag="tool_result", gc=False):
     id: str = ""
 
 
@@ -49,25 +53,29 @@ class Said(msgspec.Struct, gc=False):
     """A message."""
 
     role: Literal["system", "user", "assistant", "tool", "custom", "branch_summary", "compaction_summary"]
-    contents: tuple[Words | Picture | Sound | Thought | Call | Answer, ...]
+    contents: tuple[_Words | _Picture | _Sound | _Thought | _Call | _Result, ...]
     timestamp: int | float | None = None
     stop_reason: Literal["stop", "length", "tool_calls", "content_filter", "abort", "error"] | None = None
 
     def is_spoken(self) -> bool:
-        """Whether it shows something that was said, so that its time is the time of the last message."""
-        return any(type(part) is Words or type(part) is Picture for part in self.contents)
+        """Whether something in it was said or shown, which makes its time that of the last message."""
+        return any(type(part) is _Words or type(part) is _Picture for part in self.contents)
 
     def is_quiet(self) -> bool:
         """An answer without words for a person that ended well."""
-        if self.stop_reason not in (None, "stop", "tool_calls"):
+        if self.role != "assistant" or self.stop_reason not in (None, "stop", "tool_calls"):
             return False
-        return not any(type(part) is Words and has_words(part.content) for part in self.contents)
+        return not any(type(part) is _Words and _has_words(part.content) for part in self.contents)
 
     def calls(self) -> list[tuple[str, str]]:
-        return [(part.id, part.name) for part in self.contents if type(part) is Call]
+        """Id and name of every tool call."""
+        return [(part.id, part.name) for part in self.contents if type(part) is _Call]
 
-    def results(self) -> list[str]:
-        return [part.id for part in self.contents if type(part) is Answer]
+    def results(self) -> Sequence[str]:
+        """The call that each tool result answers; only messages of tools hold results."""
+        if self.role != "tool":
+            return ()
+        return [part.id for part in self.contents if type(part) is _Result]
 
 
 class Line(msgspec.Struct, gc=False):
@@ -98,11 +106,79 @@ class Line(msgspec.Struct, gc=False):
 decode_lines: Callable[[memoryview], Sequence[Line]] = msgspec.json.Decoder(Line).decode_lines
 
 
-def has_words(text: msgspec.Raw) -> bool:
-    """Whether the JSON text says anything but blanks."""
+def _has_words(text: msgspec.Raw) -> bool:
+    """Whether a JSON text says anything but blanks."""
     data = bytes(text)
     if data[:1] != b'"':
         return False
     if 0x20 < data[1] < 0x7F and data[1] not in b'"\\':
         return True  # nearly always
     return bool(jsontext.loads(data).strip())
+
+
+# -- one line, with care ----------------------------------------------------------------------------------
+
+
+def said_in(message: Any) -> Said | None:
+    """What can be told of a message of any shape; None when it is none."""
+    if not isinstance(message, dict) or not isinstance(role := message.get("role"), str):
+        return None
+    contents, reason, time = message.get("contents"), message.get("stop_reason"), message.get("timestamp")
+    return Said(
+        role=role,  # type: ignore[arg-type]
+        contents=tuple(_parts(contents if isinstance(contents, list) else [])),
+        stop_reason=reason,
+        timestamp=time,
+    )
+
+
+def _parts(contents: list[Any]) -> Iterator[Any]:
+    for part in contents:
+        if not isinstance(part, dict):
+            continue
+        match part.get("type"):
+            case "text":
+                yield _Words(content=msgspec.Raw(jsontext.dumps(part.get("content", ""))))
+            case "image":
+                yield _Picture()
+            case "tool_call":
+                yield _Call(id=_text(part.get("id")), name=_text(part.get("name")))
+            case "tool_result":
+                yield _Result(id=_text(part.get("id")))
+            case _:
+                continue
+
+
+def oddities_of(fields: dict[str, Any]) -> Iterator[tuple[Kind, str]]:
+    """Why Operator would skip this entry and lose what hangs from it."""
+    if instant(fields.get("timestamp")) is None:
+        yield "bad-value", "its timestamp is no time"
+    if not isinstance(fields.get("parent_id"), str | None):
+        yield "bad-value", "its parent_id is no text"
+    kind = fields.get("type")
+    if kind not in TYPES:
+        yield "unknown", f"entries of type {kind} are not known"
+    elif kind == "message":
+        yield from _oddities_of_message(fields.get("message"))
+
+
+def _oddities_of_message(message: Any) -> Iterator[tuple[Kind, str]]:
+    if not isinstance(message, dict):
+        yield "bad-value", "it holds no message"
+        return
+    role, contents, reason = message.get("role"), message.get("contents"), message.get("stop_reason")
+    if not isinstance(role, str) or role not in ROLES:
+        yield "unknown", f"the role {role} is not known"
+    if not isinstance(contents, list):
+        yield "bad-value", "its contents are no list"
+        return
+    for part in contents:
+        part_type = part.get("type") if isinstance(part, dict) else None
+        if not isinstance(part_type, str) or part_type not in PARTS:
+            yield "unknown", f"parts of type {part_type} are not known"
+    if reason is not None and (not isinstance(reason, str) or reason not in STOP_REASONS):
+        yield "unknown", f"the stop reason {reason} is not known"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -108,19 +108,13 @@ class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
 
 
 class _Results(msgspec.Struct, tag_field="role", tag="tool", gc=False):
-    content: tuple[_Result, ...]
+    content: tuple[_Result, ...] | None = None
     time: str = ""
-
-
-if TYPE_CHECKING:
-    _Message = _User | _Answer | _Results
-else:
-    _Message = Union[_User, _Answer, _Results]  # noqa: UP007  one name for both
 
 
 class _Row(msgspec.Struct, gc=False):
     type: Literal["message", "usage"]
-    message: _Message | None = None
+    message: _User | _Answer | _Results | None = None
     cumulative: Sums | None = None
 
 
@@ -146,50 +140,80 @@ class ZotReader(LinesReader):
     def take_regular(self, data: bytes, end: int, offset: int) -> bool:
         """Messages and usage as zot writes them; False, and nothing done, when anything else is among them."""
         found = bulk(data, end, _decode_rows)
-        if found is None or any((row.type == "message") is (row.message is None) for row in found.values):
+        if found is None:
             return False
         rows: Sequence[_Row] = found.values
-        if any(type(row.message) is _Results and len(row.message.content) != 1 for row in rows):
-            return False  # what shares its row with others is placed with care
-        if any(row.message is None and row.cumulative is None for row in rows):
+        if any((row.message is None) is not (row.type == "usage" and row.cumulative is not None) for row in rows):
             return False
         reading, tree = self.reading, self.reading.tree
-        first = len(tree)
         keys = self._keys(data, found.ends)
-        if keys is None or not tree.claim(keys):
-            return False
-        times, roles, quiet = [], [], []
-        for position, row in enumerate(rows, first):
+        position = first = len(tree)
+        times: list[str] = []
+        roles: list[str | None] = []
+        quiet: list[int] = []
+        shared: dict[int, int] = {}  # row -> how many entries stand in it, where it is not one
+        for number, row in enumerate(rows):
             message = row.message
-            if message is None:
-                assert row.cumulative is not None
-                reading.before[position] = reading.sums
-                reading.sums = row.cumulative
-                times.append("")
-                roles.append(None)
-                continue
-            time = native_time(message.time)
-            times.append(time)
             kind = type(message)
+            time = ""
             if kind is _User:
                 roles.append("user")
                 reading.calls_open = False
-                self._spoken = message.time
+                self._spoken = message.time  # type: ignore[union-attr]
             elif kind is _Answer:
                 roles.append("assistant")
-                self._spoken = message.time
-                if self._answered(message.content or ()):  # type: ignore[union-attr]
+                self._spoken = message.time  # type: ignore[union-attr]
+                if self._answered(message.content or ()):  # type: ignore[union-attr,arg-type]
                     quiet.append(position)
-            else:
+            elif kind is _Results:
                 roles.append("toolResult")
-                call = message.content[0].call_id  # type: ignore[union-attr]
-                self._result(position, call)
                 reading.calls_open = False
-            self._count_message(position, time)
-        types = [row.type for row in rows]
-        tree.fill(list(range(first - 1, first - 1 + len(rows))), types, times, roles, quiet)
-        self.add_block(first, offset, found.ends)
+                results = message.content or ()  # type: ignore[union-attr]
+                for place, result in enumerate(results, position):
+                    if name := reading.calls.get(result.call_id):  # type: ignore[union-attr]
+                        reading.tool_names[place] = name
+                if len(results) > 1:
+                    shared[number] = len(results)
+            else:
+                roles.append(None)
+                reading.before[position] = reading.sums
+                assert row.cumulative is not None
+                reading.sums = row.cumulative
+            if message is not None:
+                time = native_time(message.time)
+                if reading.own_from is None:
+                    self._look_for_own(position, time)
+                reading.message_rows += 1
+            times.append(time)
+            position += 1
+            for place in range(1, shared.get(number, 1)):
+                reading.numbers[position] = place
+                roles.append("toolResult")
+                times.append(time)
+                position += 1
+        types: list[str] = [row.type for row in rows]
+        self._place(first, offset, found.ends, shared)
+        for number in sorted(shared, reverse=True):
+            more = shared[number] - 1
+            keys[number + 1 : number + 1] = [f"{keys[number]}.{place + 2}" for place in range(more)]
+            types[number + 1 : number + 1] = ["message"] * more
+        tree.claim(keys)
+        tree.fill(list(range(first - 1, position - 1)), types, times, roles, quiet)
         return True
+
+    def _place(self, first: int, offset: int, ends: list[int], shared: dict[int, int]) -> None:
+        """Say where the entries of these rows lie."""
+        if not shared:
+            self.add_block(first, offset, ends)
+            return
+        reading = self.reading
+        start = 0
+        for number, end in enumerate(ends):
+            reading.lines += 1
+            for _ in range(shared.get(number, 1)):
+                reading.place(first, offset + start, end - start, reading.lines)
+                first += 1
+            start = end + 1
 
     def _answered(self, content: Sequence[_Words]) -> bool:
         """Remember what an answer asks for; whether it has no words for a person."""
@@ -203,12 +227,8 @@ class ZotReader(LinesReader):
         reading.calls, reading.calls_open = calls, True
         return not spoken
 
-    def _result(self, position: int, call_id: str) -> None:
-        if name := self.reading.calls.get(call_id):
-            self.reading.tool_names[position] = name
-
-    def _keys(self, data: bytes, ends: list[int]) -> list[str] | None:
-        """The ids of rows that follow each other; None when one occurs twice."""
+    def _keys(self, data: bytes, ends: list[int]) -> list[str]:
+        """The ids of rows that follow each other."""
         keys = []
         start = 0
         for end in ends:
@@ -285,7 +305,9 @@ class ZotReader(LinesReader):
             self._spoken = said
         count = result_count(message)
         key = self._key(line)
-        self._count_message(len(reading.tree), native, summary=_is_summary(message))
+        if reading.own_from is None and not _is_summary(message):
+            self._look_for_own(len(reading.tree), native)
+        reading.message_rows += 1
         for number in range(count):
             position = self._add(
                 line,
@@ -298,17 +320,16 @@ class ZotReader(LinesReader):
             )
             if number:
                 reading.numbers[position] = number
-            if role == "tool":
-                self._result(position, call_of(content, number))
+            if role == "tool" and (name := reading.calls.get(call_of(content, number))):
+                reading.tool_names[position] = name
 
-    def _count_message(self, position: int, time: str, *, summary: bool = False) -> None:
-        """Notice where the fork begins to say something of its own."""
+    def _look_for_own(self, position: int, time: str) -> None:
+        """Notice where a fork begins to say something of its own: behind what it asked for, or is younger."""
         reading = self.reading
-        if reading.own_from is None and not summary and reading.header is not None:
-            metadata = reading.header.metadata or {}
-            if reading.message_rows >= metadata.get("fork_point", 0) or time >= reading.header.timestamp > "":
+        if reading.header is not None:
+            fork_point = (reading.header.metadata or {}).get("fork_point", 0)
+            if reading.message_rows >= fork_point or time > reading.header.timestamp > "":
                 reading.own_from = position
-        reading.message_rows += 1
 
     def _add(
         self,
@@ -407,8 +428,8 @@ def _words(content: Any) -> list[_Words]:
 
 
 def _sums(fields: dict[str, Any]) -> Sums | None:
-    found = fields.get("cumulative", fields.get("usage"))
-    if not isinstance(found, dict):
+    found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
+    if found is None:
         return None
     numbers = {
         name: value

@@ -1,0 +1,241 @@
+"""oh-my-pi's sessions, live: how its files are known, and what we write into them.
+
+We only append. The title slot keeps its 256 bytes, a rename is an entry that is younger than the slot, and
+a move is the same leaf entry as in native files: who takes the last line as the leaf walks to its target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from branchline.context import ContextRules
+from branchline.entries import (
+    Compaction,
+    ContextEdit,
+    Damaged,
+    Entry,
+    Header,
+    MessageEntry,
+    ModelChange,
+    SystemMessage,
+    UnknownMessage,
+    entry_fields,
+    jsontext,
+)
+from branchline.formats.base import Block, Reading
+from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
+from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
+from branchline.formats.oh_my_pi.context import RULES
+from branchline.formats.oh_my_pi.places import is_own_path, sessions_directory, sessions_root
+from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
+from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, own_fields, with_task_usage
+from branchline.formats.oh_my_pi.slot import SLOT_BYTES, TitleSlot, slot_line
+from branchline.formats.pi import CURRENT_VERSION, PiFormat
+from branchline.formats.transcript import Transcript
+from branchline.tree import ROOT
+
+__all__ = ["OH_MY_PI", "OhMyPiFormat"]
+
+_BOM = b"\xef\xbb\xbf"
+_HEADER_KEYS = (
+    b'"titleSource":',
+    b'"title":',
+    b'"additionalDirectories":',
+    b'"previousSessionFiles":',
+    b'"providerPromptCacheKey":',
+)
+_OWN_ENTRIES = tuple(
+    b'{"type":"%s",' % kind
+    for kind in (
+        b"title_change",
+        b"service_tier_change",
+        b"mode_change",
+        b"model_usage",
+        b"ttsr_injection",
+        b"credential_pin",
+        b"session_init",
+        b"reset_boundary",
+    )
+)
+_CAREFUL_MARKS = (BLOB_MARK, RECOVERED.encode(), b'"hookMessage"', b'"task"')
+_PLAIN = frozenset({"message", "custom", "custom_message", "label", "leaf"})  # as pi has them
+_INHERITED = ("additionalDirectories",)
+
+
+class OhMyPiFormat(PiFormat):
+    """Files of oh-my-pi."""
+
+    name = NAME
+    writable = True
+    cannot: Mapping[str, str] = {
+        "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
+        "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
+        "retained_tail": "a compaction of oh-my-pi names its first kept entry and holds no messages itself",
+    }
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """A title slot, keys or types that only oh-my-pi writes, or a place where only it keeps sessions."""
+        lines = head.removeprefix(_BOM).lstrip().split(b"\n")
+        first = lines[0]
+        if first.startswith(b'{"type":"title"'):
+            return True
+        second = lines[1] if len(lines) > 1 else b""
+        if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):
+            return True  # the slot is damaged, and what follows it is still in its place
+        if not first.startswith(b"{") or b'"type"' not in first[:2000]:
+            return False
+        if first.startswith(b'{"type":"session"') and any(key in first for key in _HEADER_KEYS):
+            return True
+        return is_own_path(path) or any(map(_is_own_line, lines))
+
+    def reader(self, path: str = "") -> OhMyPiReader:
+        return OhMyPiReader(path)
+
+    def listing_reader(self, path: str = "") -> OhMyPiReader:
+        return OhMyPiReader(path, shape_only=True)
+
+    def context_reader(self, path: str = "") -> OhMyPiReader:
+        return OhMyPiReader(path)
+
+    def context_rules(self) -> ContextRules:
+        return RULES
+
+    def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
+        types = reading.tree.types[block.first : block.first + len(block.ends)]
+        if not _PLAIN.issuperset(types) or any(mark in data for mark in _CAREFUL_MARKS):
+            return None
+        return super().decode_block(data, reading, block)
+
+    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+        """The native record of an entry; pictures that are kept elsewhere are put back into it."""
+        tree = reading.tree
+        plain = tree.types[position] in _PLAIN and not any(mark in line for mark in _CAREFUL_MARKS)
+        if plain or position in tree.placeholders:
+            return super().decode(line, reading, position)
+        if reading.version != CURRENT_VERSION:
+            entry = super().decode(line, reading, position)
+            fields = entry_fields(entry) if isinstance(entry, ModelChange | ContextEdit) else None
+        else:
+            fields = _fields(line)
+        if fields is None:
+            return super().decode(line, reading, position)
+        if BLOB_MARK in line and isinstance(reading, OhMyPiReading):
+            with_blobs(fields, reading.blob_directories)
+        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        entry = with_task_usage(native_entry(fields, tree, position))
+        return msgspec.structs.replace(entry, id=tree.keys[position], parent=parent)
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+        for entry in entries:
+            self._require_place(entry)
+        lines = []
+        title = reading.title
+        for entry in entries:
+            fields = own_fields(entry, title)
+            if fields["type"] == "title_change":
+                title = fields["title"]
+            lines.append(jsontext.dumps(fields) + b"\n")
+        return b"".join(lines)
+
+    def encode_header(self, header: Header) -> bytes:
+        return _head(header, TitleSlot(updated=header.timestamp), {})
+
+    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+        """A new file with one path, entries chained across labels that are left out.
+
+        Labels are set again by who asks for the fork, as in native sessions.
+        """
+        source = transcript.reading
+        kept = {name: value for name, value in _header_fields(source).items() if name in _INHERITED}
+        return b"".join([_head(header, _slot_for(source, header), kept), *path_lines(transcript, leaf)])
+
+    def copy(self, transcript: Transcript, header: Header) -> bytes:
+        """A new file with everything, which also goes on with the prompt cache of its source."""
+        source = transcript.reading
+        fields = _header_fields(source)
+        kept = {name: value for name, value in fields.items() if name in _INHERITED}
+        cache = fields.get("providerPromptCacheKey", fields.get("id"))
+        if isinstance(cache, str):
+            kept["providerPromptCacheKey"] = cache
+        return b"".join([_head(header, _slot_for(source, header), kept), *tree_lines(transcript)])
+
+    def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
+        """The file as version 3; a slot stays the first line."""
+        reading = transcript.reading
+        lines = list(upgraded_lines(transcript))
+        if isinstance(reading, OhMyPiReading) and reading.slot_end:
+            lines[:2] = lines[1::-1]
+        return lines
+
+    def _require_place(self, entry: Entry) -> None:
+        match entry:
+            case ContextEdit():
+                raise self.refuse("context_edit")
+            case MessageEntry(message=SystemMessage() | UnknownMessage(role="system")):
+                raise self.refuse("system")
+            case Compaction(retained_tail=tuple()):
+                raise self.refuse("retained_tail")
+            case Damaged():
+                raise ValueError(f"{entry.id} is damaged; only its bytes can be copied")
+            case _:
+                pass
+
+    # -- places ---------------------------------------------------------------------------------------
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        return [sessions_root(environment, home)]
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        return sessions_directory(cwd, environment, home)
+
+
+OH_MY_PI = OhMyPiFormat()
+
+
+def _is_own_line(line: bytes) -> bool:
+    if line.startswith(_OWN_ENTRIES):
+        return True
+    return line.startswith(b'{"type":"model_change",') and b'"model":"' in line and b'"modelId"' not in line
+
+
+def _fields(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of a line; None when it is nested too deeply to be read whole."""
+    try:
+        fields = jsontext.loads(line)
+    except ValueError:
+        return None
+    return fields if isinstance(fields, dict) else None
+
+
+def _header_fields(reading: Reading) -> dict[str, Any]:
+    return (_fields(reading.header_line) if reading.header_line else None) or {}
+
+
+def _slot_for(source: Reading, header: Header) -> TitleSlot:
+    """The slot of a copy: the title goes along, with the time of the copy."""
+    titles = source.titles if isinstance(source, OhMyPiReading) else None
+    return TitleSlot(source.title or "", titles.source if titles and source.title else None, header.timestamp)
+
+
+def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
+    """The first two lines of a file."""
+    fields: dict[str, Any] = {
+        "type": "session",
+        "version": CURRENT_VERSION,
+        "id": header.id,
+        "timestamp": header.timestamp,
+        "cwd": header.cwd,
+        "title": slot.title or None,
+        "titleSource": slot.source,
+        "parentSession": header.parent_session,
+        **kept,
+    }
+    present = {name: value for name, value in fields.items() if value is not None}
+    return slot_line(slot) + jsontext.dumps(present) + b"\n"

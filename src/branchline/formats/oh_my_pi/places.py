@@ -1,0 +1,76 @@
+"""Where oh-my-pi keeps its sessions, and how it names the directory of a project."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+__all__ = ["artifact_directory", "is_own_path", "sessions_directory", "sessions_root"]
+
+_PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
+
+
+def sessions_root(environment: Mapping[str, str], home: str) -> str:
+    """The directory below which the sessions of all projects lie."""
+    profile = _profile(environment)
+    configured = environment.get("PI_CODING_AGENT_DIR")
+    if profile is None and configured:
+        return os.path.join(_expanded(configured, home), "sessions")
+    branch = () if profile is None else ("profiles", profile)
+    data_home = environment.get("XDG_DATA_HOME")
+    if data_home and os.path.isdir(moved := os.path.join(data_home, "omp", *branch)):
+        return os.path.join(moved, "sessions")
+    root = os.path.join(home, environment.get("PI_CONFIG_DIR") or ".omp")
+    return os.path.join(root, *branch, "agent", "sessions")
+
+
+def sessions_directory(cwd: str, environment: Mapping[str, str], home: str) -> str:
+    """The directory of the sessions of one working directory, told by where its links really lead."""
+    real = os.path.realpath(cwd)
+    temporary = next((environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)), "/tmp")  # noqa: S108
+    below_home = _below(real, os.path.realpath(home))
+    below_temporary = _below(real, os.path.realpath(temporary))
+    if below_home is not None:
+        name = "-" + _dashed(below_home)
+    elif below_temporary is not None:
+        name = "-tmp" + ("-" if below_temporary else "") + _dashed(below_temporary)
+    else:
+        name = "--" + _dashed(re.sub(r"^[/\\]", "", real)) + "--"
+    return os.path.join(sessions_root(environment, home), name)
+
+
+def artifact_directory(path: str) -> str:
+    """The directory that belongs to a session file: tool output, a draft, sessions of sub-agents."""
+    return path.removesuffix(".jsonl")
+
+
+def is_own_path(path: str) -> bool:
+    """Whether a file lies where only oh-my-pi keeps sessions."""
+    parts = os.path.normpath(path).split(os.sep)[:-1]
+    return ".omp" in parts or ("omp" in parts and "sessions" in parts[parts.index("omp") :])
+
+
+def _profile(environment: Mapping[str, str]) -> str | None:
+    """The profile in force: an empty ``OMP_PROFILE`` is the default one, a name that is none is ignored."""
+    name = environment.get("OMP_PROFILE", environment.get("PI_PROFILE", "")).strip()
+    if name in ("", "default") or not _PROFILE.fullmatch(name) or _RESERVED.fullmatch(name):
+        return None
+    return name
+
+
+def _below(path: str, root: str) -> str | None:
+    """The way from a directory to one below it; None when the path does not lie there."""
+    relative = os.path.relpath(path, root)
+    if relative == ".":
+        return ""
+    return None if relative.startswith("..") else relative
+
+
+def _dashed(path: str) -> str:
+    return re.sub(r"[/\\:]", "-", path)
+
+
+def _expanded(path: str, home: str) -> str:
+    return os.path.join(home, path[2:]) if path.startswith("~/") else path
