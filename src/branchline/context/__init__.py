@@ -6,6 +6,7 @@ from branchline.context.closing import NO_RESULT, close_tool_calls
 from branchline.context.openai_items import openai_responses
 from branchline.context.openai_messages import openai_chat
 from branchline.context.records import Context, ContextMessage, ModelRef
+from branchline.context.rules import ContextRules
 from branchline.context.shapes import ProviderRequest
 from branchline.context.system import SystemState, replay_system
 from branchline.context.times import milliseconds
@@ -28,6 +29,7 @@ __all__ = [
     "TOOLS_AND_SUMMARIES",
     "Context",
     "ContextMessage",
+    "ContextRules",
     "ModelRef",
     "ProviderRequest",
     "SystemState",

@@ -12,6 +12,7 @@ from typing import cast
 import msgspec
 
 from branchline.context.records import Context, ContextMessage
+from branchline.context.rules import rules_of
 from branchline.context.selection import Selection, holder_above, model_of, select, thinking_level_of
 from branchline.context.times import milliseconds
 from branchline.entries import (
@@ -58,6 +59,10 @@ def build_context(source: EntrySource, leaf: int) -> Context:
     messages += _messages(entries[:older], edits)
     measured_from = len(messages)
     messages += _messages(entries[older:], edits)
+    if (finish := rules_of(source).finish) is not None:
+        past = {item.entry for item in messages[:measured_from]}
+        messages = finish(messages)
+        measured_from = sum(item.entry in past for item in messages)
     return Context(
         messages=messages,
         model=model_of(source, selection.path),

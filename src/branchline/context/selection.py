@@ -10,6 +10,7 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from branchline.context.records import ModelRef
+from branchline.context.rules import rules_of
 from branchline.entries import (
     SIDE,
     AssistantMessage,
@@ -42,13 +43,18 @@ def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE) -> 
     tree = source.tree
     path = tree.chain(leaf)
     kinds = list(map(tree.types.__getitem__, path))
+    rules = rules_of(source)
     found = _last_compaction(source, path, kinds)
     barrier = max(_last(kinds, "compaction"), _last(kinds, "context_edit"))
+    start = max((_last(kinds, kind) for kind in rules.boundaries), default=-1) + 1
+    if start > (0 if found is None else found[0]):
+        positions = _visible(tree, path[start:], hidden)
+        return Selection(path, None, positions, _count(kinds[start : barrier + 1], hidden))
     if found is None:
         positions = _visible(tree, path, hidden)
         return Selection(path, None, positions, _count(kinds[: barrier + 1], hidden))
     index, compaction = found
-    kept = _visible(tree, _kept(tree, path, index, compaction), hidden)
+    kept = _visible(tree, _kept(source, path, index, compaction), hidden)
     since = _visible(tree, path[index + 1 :], hidden)
     measured = len(kept) + _count(kinds[index + 1 : barrier + 1], hidden)
     return Selection(path, compaction, kept + since, measured)
@@ -59,6 +65,9 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
     tree = source.tree
     types, roles = tree.types, tree.roles
     asked_an_answer = False
+    if rules_of(source).chosen_model_stays:
+        changes = [position for position in path if types[position] == "model_change"]
+        path = path if not changes else [*path, *changes]
     for position in reversed(path):
         kind = types[position]
         if kind == "model_change":
@@ -119,13 +128,16 @@ def _last_compaction(source: EntrySource, path: list[int], kinds: list[str]) -> 
     return None
 
 
-def _kept(tree: Tree, path: list[int], index: int, compaction: Compaction) -> list[int]:
+def _kept(source: EntrySource, path: list[int], index: int, compaction: Compaction) -> list[int]:
     """What the compaction at this index kept of the entries before it. Its system message replaces theirs."""
+    tree = source.tree
     if compaction.first_kept is None or compaction.retained_tail is not None:
         return []
     start = holder_above(tree, compaction.first_kept, path, index)
     if start < 0:
         return []
+    if rules_of(source).keeps_system_messages:
+        return path[start:index]
     types, roles = tree.types, tree.roles
     return [
         position

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from branchline.context import ContextRules
 from branchline.entries import Entry, Header
 from branchline.errors import NotSupported
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from branchline.formats.transcript import Transcript
 
 __all__ = ["Block", "Format", "LabelState", "Reader", "Reading", "Span"]
+
+_PI_RULES = ContextRules()
 
 
 class Span(NamedTuple):
@@ -186,6 +189,10 @@ class Format:
     def context_reader(self, path: str = "") -> Reader:
         """A reader for somebody who will ask for every entry next: it may decode and keep them."""
         return self.reader(path)
+
+    def context_rules(self) -> ContextRules:
+        """How a path of this program becomes a context, where that differs from pi's way."""
+        return _PI_RULES
 
     def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
         """The records of a whole block from its lines, if they can be decoded together; else None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
+from branchline.context import ContextRules
 from branchline.entries import Entry
 from branchline.errors import LogShrank
 from branchline.formats.base import Block, Format, Reader, Reading
@@ -44,6 +45,10 @@ class Transcript:
     @property
     def tree(self) -> Tree:
         return self._reader.reading.tree
+
+    @property
+    def context_rules(self) -> ContextRules:
+        return self.format.context_rules()
 
     @property
     def findings(self) -> list[Finding]:

@@ -28,15 +28,32 @@ Kind = Literal[
     "self-parent",
     "cycle",
     "leaf-target",
+    "label-target",
+    "stale-head",
+    "below-head",
+    "unknown",
+    "bad-value",
     "two-writers",
     "duplicate-key",
     "changed",
 ]
 Severity = Literal["note", "warning", "damage"]
 
-_NOTES = frozenset({"bom", "no-final-newline", "v1", "two-writers", "duplicate-key"})
+_NOTES = frozenset({"bom", "no-final-newline", "v1", "two-writers", "duplicate-key", "below-head"})
 _WARNINGS = frozenset(
-    {"empty", "extra-header", "newer-version", "no-parent-key", "leaf-target", "encoding", "not-an-entry"}
+    {
+        "empty",
+        "extra-header",
+        "newer-version",
+        "no-parent-key",
+        "leaf-target",
+        "label-target",
+        "stale-head",
+        "unknown",
+        "bad-value",
+        "encoding",
+        "not-an-entry",
+    }
 )
 
 

@@ -33,7 +33,9 @@ _FRAGMENT = re.compile(
     rb'\s*\{"id":"([^"\\]+)","timestamp":-?[0-9][0-9.eE+-]*,'
     rb'(?:"parent_id":(?:"([^"\\]+)"|null),)?"type":"[^"\\]*"'
 )
-_FILE_NAME = re.compile(r"[0-9T-]{26}_(([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl")
+_FILE_NAME = re.compile(
+    r"[0-9T-]{26}_(([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl"
+)
 
 
 class OperatorReading(Reading):
@@ -89,7 +91,9 @@ class OperatorReader(LinesReader):
         if max(map(len, results)) > 1:
             rows = _spread(results, ids, parents, types, times, roles)
         quiet = [
-            first + row for row, message in zip(rows, said, strict=True) if message is not None and message.is_quiet()
+            first + row
+            for row, message in zip(rows, said, strict=True)
+            if message is not None and message.is_quiet()
         ]
         if not self.reading.linker.extend(ids, parents, types, times, roles, quiet):
             return False
@@ -114,7 +118,9 @@ class OperatorReader(LinesReader):
                 begin = ends[number - 1] + 1 if number else 0
                 for inner in range(row + number - start + 1, last + 1):
                     alone = array("q", [ends[number] - begin])
-                    reading.blocks.append(Block(first + inner, offset + begin, reading.lines + number + 1, alone))
+                    reading.blocks.append(
+                        Block(first + inner, offset + begin, reading.lines + number + 1, alone)
+                    )
                 start, row = number + 1, last + 1
         reading.lines += len(ends)
 
@@ -170,7 +176,10 @@ class OperatorReader(LinesReader):
         return Fragment(found[1].decode("utf-8", "replace"), parent)
 
     def is_record(self, data: bytes) -> bool:
-        fields = jsontext.loads(data)
+        try:
+            fields = jsontext.loads(data)
+        except ValueError:
+            return False
         return fields.get("type") == "session" or {"id", "timestamp", "type"} <= fields.keys()
 
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:

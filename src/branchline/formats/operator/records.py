@@ -6,7 +6,7 @@ from the same line. Everything else is one line, one record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,7 +40,7 @@ from branchline.entries import (
 from branchline.formats.operator.parts import blocks_of
 from branchline.formats.operator.times import instant, iso_time
 
-__all__ = ["LEVELS", "ROLES", "STOP_REASONS", "TYPES", "Result", "results_in", "to_entry", "tree_role"]
+__all__ = ["LEVELS", "ROLES", "STOP_REASONS", "TYPES", "Result", "to_entry", "tree_role"]
 
 Fields = Mapping[str, Any]
 
@@ -85,16 +85,9 @@ class Result(NamedTuple):
     name: str
 
 
-def tree_role(role: str, results: int) -> str:
+def tree_role(role: str, results: Sequence[str]) -> str:
     """The role of a message as the tree names it. A message of tools that holds no result stays what it is."""
     return role if role == "tool" and not results else _TREE_ROLES.get(role, role)
-
-
-def results_in(contents: Any) -> list[dict[str, Any]]:
-    """The tool results of a message, in order."""
-    if not isinstance(contents, list):
-        return []
-    return [part for part in contents if isinstance(part, dict) and part.get("type") == "tool_result"]
 
 
 def to_entry(

@@ -98,8 +98,9 @@ class _Result(msgspec.Struct, gc=False):
     call_id: str
 
 
-class _User(msgspec.Struct, tag_field="role", tag="user", gc=False):
+class _User(msgspec.Struct, tag_field="role", tag="user"):
     time: str = ""
+    meta: Any = None
 
 
 class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
@@ -181,7 +182,7 @@ class ZotReader(LinesReader):
                 reading.sums = row.cumulative
             if message is not None:
                 time = native_time(message.time)
-                if reading.own_from is None:
+                if reading.own_from is None and not (kind is _User and _is_summary(message.meta)):  # type: ignore[union-attr]
                     self._look_for_own(position, time)
                 reading.message_rows += 1
             times.append(time)
@@ -305,7 +306,7 @@ class ZotReader(LinesReader):
             self._spoken = said
         count = result_count(message)
         key = self._key(line)
-        if reading.own_from is None and not _is_summary(message):
+        if reading.own_from is None and not _is_summary(message.get("meta")):
             self._look_for_own(len(reading.tree), native)
         reading.message_rows += 1
         for number in range(count):
@@ -405,8 +406,7 @@ def call_of(content: Any, number: int) -> str:
     return call if isinstance(call, str) else ""
 
 
-def _is_summary(message: dict[str, Any]) -> bool:
-    meta = message.get("meta")
+def _is_summary(meta: Any) -> bool:
     return isinstance(meta, dict) and meta.get("compaction") == "true"
 
 

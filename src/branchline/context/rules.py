@@ -1,0 +1,39 @@
+"""Where programs of the family differ in what a path says to a model; the defaults are pi's rules.
+
+A source of entries may bring rules of its own as ``context_rules``; a transcript has those of its format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from branchline.context.records import ContextMessage
+from branchline.tree import EntrySource
+
+__all__ = ["ContextRules", "rules_of"]
+
+
+class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do differently.
+
+    ``boundaries`` are types of entries behind which the context begins anew, unless a compaction follows
+    them. ``chosen_model_stays`` keeps the model that was chosen last whatever answered since.
+    ``keeps_system_messages`` leaves them in the range that a compaction keeps. ``finish`` may leave out or
+    change messages, in their order, after everything else.
+    """
+
+    boundaries: frozenset[str] = frozenset()
+    chosen_model_stays: bool = False
+    keeps_system_messages: bool = False
+    finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
+
+
+_PI = ContextRules()
+
+
+def rules_of(source: EntrySource) -> ContextRules:
+    """The rules that a source brings, or pi's."""
+    rules = getattr(source, "context_rules", _PI)
+    return rules if isinstance(rules, ContextRules) else _PI

@@ -1,0 +1,112 @@
+"""Operator's session format, version 3: where its files lie, how they are told apart, what can be written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from branchline.entries import Damaged, Entry, Header, jsontext
+from branchline.formats.base import Format, Reading
+from branchline.formats.operator.forking import fork_lines, whole_lines
+from branchline.formats.operator.reader import OperatorReader, OperatorReading
+from branchline.formats.operator.records import to_entry
+from branchline.formats.operator.times import seconds_of
+from branchline.formats.operator.writing import Chain, header_line
+from branchline.formats.transcript import Transcript
+from branchline.tree import ROOT
+
+__all__ = ["OPERATOR", "OperatorFormat"]
+
+_BOM = b"\xef\xbb\xbf"
+_LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
+_NUMBER = rb"-?[0-9]"
+_ENTRY = re.compile(rb'\s*\{"id":"[^"]*","timestamp":' + _NUMBER)
+_HEADER = re.compile(rb'\s*\{"type":"session","version":[0-9]+,"id":"[^"]*","timestamp":' + _NUMBER)
+
+
+class OperatorFormat(Format):
+    """Sessions of Operator, appended to as Operator does."""
+
+    name = "operator"
+    writable = True
+    cannot = {  # noqa: RUF012
+        "usage": "tokens are recorded only inside an answer",
+        "context_edit": "what was said cannot be changed for the model afterwards",
+        "message": "its messages are those of system, user, assistant and tools",
+        "block": "a message of this role has no place for a part of this kind",
+        "thinking level": "the levels are off, minimal, low, medium, high, xhigh and max",
+        "stop reason": "an answer ends by stop, length, tool use, error or abort",
+        "system state": "a system message is a text, without sections and tools",
+        "kept messages": "a compaction names the first entry that is kept and holds no messages itself",
+        "no title": "a title can be replaced, not taken away",
+        "part": "this result shares its line with others; only the last of them can be gone back to or named",
+        "repeated id": "a later entry has the same id and hides this one",
+    }
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """Times are numbers, and entries say ``parent_id``: the first line that tells decides."""
+        del path
+        for line in head.removeprefix(_BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+            if _HEADER.match(line) or _ENTRY.match(line):
+                return True
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                continue
+            if isinstance(fields, dict) and isinstance(fields.get("type"), str):
+                time = fields.get("timestamp")
+                return isinstance(fields.get("id"), str) and (
+                    "parent_id" in fields or (isinstance(time, int | float) and not isinstance(time, bool))
+                )
+        return False
+
+    def reader(self, path: str = "") -> OperatorReader:
+        return OperatorReader(path)
+
+    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+        assert isinstance(reading, OperatorReading)
+        tree = reading.tree
+        key = tree.keys[position]
+        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        if position in tree.placeholders:
+            return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
+        return to_entry(jsontext.loads(line), key, parent, reading.results.get(position), reading.first_parts)
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+        assert isinstance(reading, OperatorReading)
+        return Chain(reading, self.refuse).lines(entries)
+
+    def encode_header(self, header: Header) -> bytes:
+        return header_line(header)
+
+    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+        return b"".join(fork_lines(transcript, leaf, header, self.refuse))
+
+    def copy(self, transcript: Transcript, header: Header) -> bytes:
+        return b"".join(whole_lines(transcript, header))
+
+    # -- places ---------------------------------------------------------------------------------------
+
+    def file_key(self, header: Header) -> str:
+        """Local time, with six digits behind the second, and the id."""
+        moment = datetime.fromtimestamp(seconds_of(header.timestamp)).astimezone()
+        return f"{moment:%Y-%m-%dT%H-%M-%S-%f}_{header.id}"
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        """The profiles, each with ``sessions`` and ``acp``, and the sessions of no profile."""
+        del environment
+        return [os.path.join(home, ".operator", "profiles"), os.path.join(home, ".operator", "sessions")]
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        """All projects lie together."""
+        del cwd, environment
+        return os.path.join(home, ".operator", "sessions")
+
+
+OPERATOR = OperatorFormat()
