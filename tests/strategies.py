@@ -394,8 +394,8 @@ odd_lines = st.one_of(
             + b"9" * 5000
             + b"}}",
             b'{"type":"message","id":"d","parentId":"a","timestamp":5,"message":{"role":"user","content":'
-            + b"[" * 2000
-            + b"]" * 2000
+            + b"[" * 1200
+            + b"]" * 1200
             + b"}}",
             b'{"type":"message","id":"torn',
             b'{"type":"message","id":"e","parentId":"b","message":{"rol',

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.formats import PI, Transcript
+from branchline.formats import PI, Reader, Transcript
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
 from support import CORPUS, transcript
@@ -122,3 +122,49 @@ def test_catching_up_costs_as_much_as_what_was_appended():
     found.catch_up()
 
     assert min(offset for offset, _ in asked) == end
+
+
+# -- other readers of the same lines ----------------------------------------------------------------------
+
+
+def read_by(data: bytes, reader: Reader) -> Transcript:
+    return Transcript(PI, lambda offset, size: data[offset : offset + size], reader=reader)
+
+
+def every_way(data: bytes) -> None:
+    """All readers find the same, and hand out the same records."""
+    plain = transcript(data)
+    records = [plain.entry(position) for position in range(len(plain.tree))]
+
+    shape = read_by(data, PI.listing_reader())
+    context = read_by(data, PI.context_reader())
+
+    assert facts(context) == facts(plain)
+    assert {**facts(shape), "quiet": None} == {**facts(plain), "quiet": None}
+    for found in (plain, shape, context):
+        everything = list(range(len(records)))
+        assert found.entries(everything) == records
+        assert found.entries(everything[::-1]) == records[::-1]
+        assert found.entries(everything[::3]) == records[::3]
+        assert [found.entry(position) for position in everything] == records
+    context.forget_records()
+    assert context.entries(everything) == records
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_every_reader_finds_the_same_in_a_sample_and_hands_out_the_same_records(path):
+    every_way(path.read_bytes())
+
+
+@MANY
+@given(session_files())
+def test_every_reader_finds_the_same_in_any_file_and_hands_out_the_same_records(data):
+    every_way(data)
+
+
+def test_a_root_that_does_not_say_so_is_reported_by_every_reader():
+    every_way(
+        b'{"type":"session","version":3,"id":"s"}\n'
+        b'{"type":"custom","customType":"x","data":{"parentId":null},"id":"a"}\n'
+        b'{"type":"custom","customType":"x","data":{"parentId":"a"},"id":"b"}\n'
+    )

@@ -1,4 +1,4 @@
-"""The real pi as fixtures; a test that needs one is skipped, with the reason, where it cannot be had."""
+"""The real programs as fixtures; a test that needs one is skipped, with the reason, where it cannot be had."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def pi(request: pytest.FixtureRequest) -> peers.Peer:
 @pytest.fixture(scope="session")
 def newest_pi() -> peers.Peer:
     return _or_skip(peers.pi_150)
+
+
+@pytest.fixture(scope="session")
+def oh_my_pi() -> peers.Peer:
+    return _or_skip(peers.oh_my_pi)

@@ -1,9 +1,9 @@
-"""The real pi, so that its word and its speed can be asked for.
+"""The real pi and the real oh-my-pi, so that their word and their speed can be asked for.
 
-`pi_073()` and `pi_150()` give a program that runs, or raise `PeerMissing` with the reason. Each is fetched once, by
-package name, with the npm of this machine, into `.cache/peers` (`BRANCHLINE_PEERS` names another place). A lock
-makes that safe when several test processes ask at once, and a failure is remembered for ten minutes, so that a
-machine without a network does not wait again for every test.
+`pi_073()`, `pi_150()` and `oh_my_pi()` give a program that runs, or raise `PeerMissing` with the reason. Each is
+fetched once, by package name, with the npm of this machine, into `.cache/peers` (`BRANCHLINE_PEERS` names another
+place). A lock makes that safe when several test processes ask at once, and a failure is remembered for ten minutes,
+so that a machine without a network does not wait again for every test.
 
 The interop tests and the benchmark both import this module; it needs nothing but the standard library.
 """
@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Peer", "PeerMissing", "pi_073", "pi_150"]
+__all__ = ["Peer", "PeerMissing", "oh_my_pi", "pi_073", "pi_150"]
 
 ROOT = Path(__file__).resolve().parents[2]
 NPM_SECONDS = 300
@@ -38,13 +38,20 @@ class PeerMissing(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """A pi that runs: a node, and the module that exports its `SessionManager`."""
+    """A pi that runs: a node (or bun), and the module that exports its `SessionManager`."""
 
     name: str
     node: Path
     module: Path
 
-    def run(self, script: Path, *arguments: str, text: str = "", seconds: float = 120) -> Any:
+    def run(
+        self,
+        script: Path,
+        *arguments: str,
+        text: str = "",
+        seconds: float = 120,
+        environment: dict[str, str] | None = None,
+    ) -> Any:
         """Call `node script module arguments…` with `text` on its input; its output is JSON."""
         done = subprocess.run(
             [self.node, script, self.module, *arguments],
@@ -54,7 +61,7 @@ class Peer:
             encoding="utf-8",
             timeout=seconds,
             check=False,
-            env=self.environment(),
+            env={**self.environment(), **(environment or {})},
         )
         if done.returncode != 0:
             raise RuntimeError(
@@ -95,6 +102,21 @@ def pi_150() -> Peer:
     return Peer(name="pi 1.5.0", node=_node(22), module=place / "package" / "dist" / "bundle" / "index.js")
 
 
+@cache
+def oh_my_pi() -> Peer:
+    """oh-my-pi 18.2.3, whose sources run on bun."""
+    place = _once(
+        "oh-my-pi-18.2.3",
+        lambda place: _install("@oh-my-pi/pi-coding-agent@18.2.3", place, "bun@1.4.4"),
+    )
+    modules = place / "node_modules"
+    module = modules / "@oh-my-pi" / "pi-coding-agent" / "src" / "session" / "session-manager.ts"
+    for bun in (*modules.glob("bun/bin/bun*"), *modules.glob("@oven/bun-*/bin/bun")):
+        if os.access(bun, os.X_OK) and _major(str(bun)):
+            return Peer(name="oh-my-pi 18.2.3", node=bun, module=module)
+    raise PeerMissing("bun is not on this machine, and the one from npm does not start")
+
+
 def _node(major: int) -> Path:
     """The machine's own node if it is new enough, else the one that npm can bring."""
     found = shutil.which("node")
@@ -126,9 +148,9 @@ def _pack(package: str, place: Path) -> None:
     tarball.unlink()
 
 
-def _install(package: str, place: Path) -> None:
-    """Put the package and what it depends on into `place/node_modules`."""
-    _npm("install", "--no-package-lock", "--no-audit", "--no-fund", "--prefix", str(place), package)
+def _install(package: str, place: Path, *others: str) -> None:
+    """Put the packages and what they depend on into `place/node_modules`."""
+    _npm("install", "--no-package-lock", "--no-audit", "--no-fund", "--prefix", str(place), *others, package)
     # Even without a lock file npm notes where everything came from.
     (place / "node_modules" / ".package-lock.json").unlink(missing_ok=True)
 

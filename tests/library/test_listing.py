@@ -432,6 +432,9 @@ def test_a_directory_of_all_projects_is_listed_by_time_and_filtered_by_the_heade
     assert [row.cwd for row in listing] == ["/home/u/proj", "/home/u/proj"]
     assert [row.modified_ms for row in listing] == [START + 2 * DAY, START]
     assert [item.reason for item in listing.hidden] == ["another working directory"] * 2
+    assert {item.name for item in listing.hidden} | {f"{row.key}.jsonl" for row in listing} == {
+        path.name for path in place.glob("*.jsonl")
+    }
     assert listing.seen == 4
 
 

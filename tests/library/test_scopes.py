@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from branchline import Session, SessionLibrary, places
+from branchline.errors import LogError
 from branchline.stores import MemoryStore
 from library.kit import clock
 from session.kit import assistant, user
@@ -77,6 +78,14 @@ def test_everything_is_one_library_for_each_directory(home):
 def test_where_nothing_was_ever_kept_there_is_no_library(home):
     assert SessionLibrary.everything() == []
     assert not home.exists()
+
+
+def test_a_place_that_cannot_be_read_is_an_error_that_says_so(home):
+    home.mkdir()
+    (home / "sessions").write_bytes(b"")
+
+    with pytest.raises(LogError, match=r"cannot list the session directories in .*: not a directory"):
+        SessionLibrary.everything()
 
 
 def test_a_library_says_what_it_is(tmp_path):

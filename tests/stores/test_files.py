@@ -133,6 +133,16 @@ def test_what_is_not_a_session_is_hidden_with_a_reason_or_ignored(store):
     }
 
 
+def test_a_folder_or_a_pipe_is_never_moved_to_the_trash(store):
+    os.makedirs(os.path.join(store.directory, "folder.jsonl"))
+    os.mkfifo(os.path.join(store.directory, "pipe.jsonl"))
+
+    assert store.remove("folder") is None
+    assert store.remove("pipe") is None
+
+    assert sorted(os.listdir(store.directory)) == ["folder.jsonl", "pipe.jsonl"]
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -165,7 +175,9 @@ def test_conflict_copies_and_placeholders_are_called_what_they_are(store, name, 
     assert words in hidden.reason
 
 
-@pytest.mark.parametrize("key", ["plan 2", "plan (1)", "conflict", "resolving a merge conflict", "a (copy)"])
+@pytest.mark.parametrize(
+    "key", ["plan 2", "plan (1)", "conflict", "a merge conflict", "plan (conflict of interest)", "a (copy)"]
+)
 def test_names_that_a_person_may_choose_are_never_taken_for_conflict_copies(store, key):
     store.create(key, LINE).close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+from branchline.context.foreign import foreign_message
 from branchline.context.javascript import number_text
 from branchline.context.records import Context
 from branchline.entries import (
@@ -56,7 +57,8 @@ def model_messages(messages: Iterable[Message]) -> list[Message]:
                 text = f"{COMPACTION_SENTENCE}\n\n<summary>\n{message.summary}\n</summary>"
                 found.append(_said(text, message.timestamp))
             case UnknownMessage():
-                pass
+                if (said := foreign_message(message)) is not None:
+                    found.append(said)
             case _:
                 assert_never(message)
     return found

@@ -11,6 +11,7 @@ from typing import assert_never
 
 import msgspec
 
+from branchline.context.foreign import foreign_message
 from branchline.context.javascript import stringify, utf16_length
 from branchline.context.records import Context
 from branchline.context.system import replay_system
@@ -92,7 +93,8 @@ def estimate_message(message: Message) -> int:
             if message.tools_added:
                 length += utf16_length(stringify(message.tools_added))
         case UnknownMessage():
-            length = 0
+            said = foreign_message(message)
+            length = 0 if said is None else _content_length(said.content)
         case _:
             assert_never(message)
     return (length + 3) // 4

@@ -22,6 +22,7 @@ __all__ = [
     "message_fields",
 ]
 
+_NEWEST = 3  # the version that has everything we know
 _strict_entry: Callable[[bytes | memoryview], records.Entry] = msgspec.json.Decoder(records.KnownEntry).decode
 
 decode_known_lines: Callable[[bytes | memoryview], list[records.Entry]] = msgspec.json.Decoder(
@@ -64,16 +65,32 @@ def header_from_fields(fields: Any) -> records.Header | None:
         value = fields.get(key)
         return value if isinstance(value, str) else None
 
-    version = fields.get("version", 1)
     metadata = fields.get("metadata")
     return records.Header(
         id=fields["id"],
-        version=version if isinstance(version, int) and not isinstance(version, bool) else 1,
+        version=_version(fields.get("version")),
         timestamp=text("timestamp") or "",
         cwd=text("cwd") or "",
         parent_session=text("parentSession"),
         metadata=metadata if isinstance(metadata, dict) else None,
     )
+
+
+def _version(value: Any) -> int:
+    """The version that a header means. None is 1; one that cannot be read must not cost the entries their ids."""
+    match value:
+        case None:
+            return 1
+        case bool():
+            return _NEWEST
+        case int():
+            return value
+        case float() if value.is_integer():
+            return int(value)
+        case str() if value.isascii() and value.isdigit() and len(value) < 10:
+            return int(value)
+        case _:
+            return _NEWEST
 
 
 def encode_header(header: records.Header) -> bytes:
@@ -130,6 +147,12 @@ def entry_fields(entry: records.Entry) -> dict[str, Any]:
         case _:
             fields = msgspec.to_builtins(entry)
             own = {key: value for key, value in fields.items() if key not in common and key != "type"}
+            if isinstance(entry, records.Compaction):
+                # Their blocks and roles may be unknown ones, which have a wire form of their own.
+                if entry.system_message is not None:
+                    own["systemMessage"] = message_fields(entry.system_message)
+                if entry.retained_tail is not None:
+                    own["retainedTail"] = [message_fields(message) for message in entry.retained_tail]
             return {"type": entry.type, **common, **own}
 
 

@@ -3,11 +3,13 @@
 from branchline.formats.base import Format, LabelState, Reader, Reading, Span
 from branchline.formats.detect import detect
 from branchline.formats.feed import feed_from
+from branchline.formats.oh_my_pi import OH_MY_PI
 from branchline.formats.peek import peek_header
 from branchline.formats.pi import PI
 from branchline.formats.transcript import Transcript
 
 __all__ = [
+    "OH_MY_PI",
     "PI",
     "Format",
     "LabelState",

@@ -20,6 +20,8 @@ from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 if TYPE_CHECKING:
     from branchline.formats.transcript import Transcript
 
+_BLOCK = 1 << 17  # what is read for one entry of a block is bounded
+
 __all__ = ["Block", "Format", "LabelState", "Reader", "Reading", "Span"]
 
 _PI_RULES = ContextRules()
@@ -107,7 +109,8 @@ class Reading:
         if self.blocks:
             last = self.blocks[-1]
             count = len(last.ends)
-            if last.line + count == line and last.offset + last.ends[-1] + 1 == offset:
+            follows = last.line + count == line and last.offset + last.ends[-1] + 1 == offset
+            if follows and last.ends[-1] < _BLOCK and last.first not in self.records:
                 last.ends.append(offset - last.offset + size)
                 return
         self.blocks.append(Block(position, offset, line, array("q", (size,))))

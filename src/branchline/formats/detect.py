@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from branchline.errors import NotASession
 from branchline.formats.base import Format
+from branchline.formats.oh_my_pi import OH_MY_PI
 from branchline.formats.pi import PI
+from branchline.formats.zot import ZOT
 
 __all__ = ["FORMATS", "detect"]
 
-FORMATS: tuple[Format, ...] = (PI,)
+FORMATS: tuple[Format, ...] = (OH_MY_PI, ZOT, PI)
 
 
 def detect(head: bytes, path: str) -> Format:

@@ -2,19 +2,20 @@
 
 Their JSON escapes ``<``, ``>`` and ``&``, writes numbers without an exponent as long as that is short, and
 leaves the zeros at the end of a time away. Their times carry nine digits and the zone of the machine; in our
-trees they are UTC with milliseconds, so that two of them can be compared as text.
+trees they are in UTC, so that two of them can be compared as text.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from branchline.entries import jsontext
 
-__all__ = ["NO_TIME", "dumps", "native_time", "time_of", "time_text"]
+__all__ = ["NO_TIME", "dumps", "time_of", "time_text", "utc_time", "utc_times"]
 
 NO_TIME = "0001-01-01T00:00:00Z"
 """What a Go program writes for a time that was never set."""
@@ -62,17 +63,28 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\
 _minutes: dict[str, str] = {}  # local minute and zone -> the same minute in UTC; a session has few of them
 
 
-def native_time(text: str) -> str:
-    """A time of a file as our trees have it: UTC with milliseconds. Empty when it is none, or never set."""
-    if text[19:20] == "." and text[-1:] == "Z" and text[10:11] == "T" and len(text) > 23:
-        return text[:23] + "Z"
-    if text[19:20] == "." and len(text) > 28 and (minute := _minutes.get(text[:16] + text[-6:])) is not None:
-        return f"{minute}{text[16:23]}Z"
+def utc_times(texts: Iterable[str]) -> list[str]:
+    """Many times of a file as our trees have them."""
+    return [
+        text if text[-1:] == "Z" and text[10:20:9] == "T." and len(text) > 23 else text and utc_time(text)
+        for text in texts
+    ]
+
+
+def utc_time(text: str) -> str:
+    """A time of a file as our trees have it: in UTC, milliseconds at least. Empty when it is none.
+
+    The digits stay as they are; two such times can be compared as text.
+    """
+    if text[-1:] == "Z" and text[10:20:9] == "T." and len(text) > 23:
+        return text
+    if text[10:20:9] == "T." and len(text) > 28 and (minute := _minutes.get(text[:16] + text[-6:])):
+        return f"{minute}{text[16:-6]}Z"
     found = _TIME.fullmatch(text)
     if found is None or text == NO_TIME:
         return ""
     minute = _utc_minute(found[1], found[4])
-    return "" if minute is None else f"{minute}{found[2]}.{(found[3] or '')[:3]:0<3}Z"
+    return "" if minute is None else f"{minute}{found[2]}.{found[3] or '':0<3}Z"
 
 
 def _utc_minute(minute: str, zone: str) -> str | None:
@@ -100,7 +112,5 @@ def time_text(milliseconds: float | None) -> str:
 
 def time_of(text: str) -> str:
     """A time of ours as a Go program in the zone UTC writes it; the time that was never set if it is none."""
-    time = native_time(text)
-    if not time:
-        return NO_TIME
-    return time[:19] + time[19:23].rstrip("0").rstrip(".") + "Z"
+    time = utc_time(text)
+    return time[:19] + time[19:-1].rstrip("0").rstrip(".") + "Z" if time else NO_TIME

@@ -21,6 +21,8 @@ def peek_header(read: Callable[[int, int], bytes]) -> Header | None:
         for line in lines if whole else lines[:-1]:
             if (header := decode_header(line)) is not None:
                 return header
+            if line.startswith(b'{"type":"title",'):
+                continue  # the title slot of oh-my-pi stands before its header
             if line.strip().startswith(b"{") and line.strip().endswith(b"}"):
                 return None  # an entry comes first: there is no header
         if whole or size >= _LIMIT:

@@ -48,6 +48,7 @@ _NOTED = frozenset({"label", "session_info", "leaf", "session"})
 _SPEAKERS = frozenset({"user", "assistant"})
 _LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
 _NOBODY = ""  # for a leaf entry that does not say what it points at
+_FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})  # of version 1
 _MARKERS = (b'{"type":"',)
 _SHARED = {name: name for name in (*SIDE, *CONVERSATION, *_SPEAKERS, "toolResult", "bashExecution", "system")}
 _share = _SHARED.get  # one string per known type and role instead of one per line
@@ -252,14 +253,15 @@ class PiReader:
             return
         self._started = True
         # Version 1 has neither ids nor parents; a lost header must not cost the whole conversation.
-        reading.version = CURRENT_VERSION if "id" in first or "parentId" in first else 1
+        is_old = first["type"] in _FIRST_TYPES and "id" not in first and "parentId" not in first
+        reading.version = 1 if is_old else CURRENT_VERSION
         reading.read_only = "it has no header"
         reading.note("no-header", "the file has no header; opened read-only", line=1)
 
     def _feed_damaged(self, line: bytes, offset: int, reason: str) -> None:
         """A line that is not one JSON value: whole entries in it are read, what is left of others is kept."""
         reading = self.reading
-        found = pieces(line, _MARKERS)
+        found = pieces(line, _MARKERS, _is_record)
         glued = any(piece.whole for piece in found)
         for piece in found:
             place = offset + piece.start
@@ -470,11 +472,24 @@ def _record(line: bytes) -> Entry:
     try:
         return decode_entry(line)
     except ValueError:
-        fields = skeleton.careful(line)  # readable while scanning, so only the depth can be the reason
-        fields.pop("message", None)
-        return Unknown(
-            type=fields["type"], id=fields["id"], timestamp=fields.get("timestamp") or "", fields=fields
-        )
+        return _shallow_record(line)
+
+
+def _shallow_record(line: bytes) -> Entry:
+    """What is known of a line that was readable while scanning, so that only its depth can be in the way."""
+    fields = skeleton.careful(line)
+    fields.pop("message", None)
+    return Unknown(
+        type=fields["type"], id=fields.get("id") or "", timestamp=fields.get("timestamp") or "", fields=fields
+    )
+
+
+def _is_record(data: bytes) -> bool:
+    """A header or an entry; a content block has a type too, and a tool call even an id."""
+    fields = jsontext.loads(data)
+    return isinstance(fields.get("type"), str) and (
+        "parentId" in fields or "timestamp" in fields or fields["type"] == "session"
+    )
 
 
 def _instant(said: float | None, written: str) -> float:
@@ -512,7 +527,7 @@ def _record_columns(found: Sequence[Any], data: bytes, ends: list[int]) -> _Colu
 def _says_root(data: bytes, ends: list[int], number: int) -> bool:
     """Whether a line says that it hangs from nothing, rather than not saying it."""
     start = ends[number - 1] + 1 if number else 0
-    return data.find(b'"parentId":null', start, ends[number]) >= 0
+    return skeleton.decode(data[start : ends[number]]).parentId is None
 
 
 # -- older versions ---------------------------------------------------------------------------------------
@@ -524,7 +539,12 @@ def _position_id(session: str, index: int) -> str:
 
 
 def _with_position_id(fields: dict[str, Any], reading: Reading) -> dict[str, Any]:
-    """Version 1 to 2 for one entry: it gets an id and hangs from the entry before it."""
+    """Version 1 to 2 for one entry: it gets an id and hangs from the entry before it.
+
+    One that has both already is not of version 1, whatever became of the header, and keeps them.
+    """
+    if isinstance(fields.get("id"), str) and "parentId" in fields:
+        return fields
     count = len(reading.tree)
     entry_id = _position_id("" if reading.header is None else reading.header.id, count + 1)
     parent = reading.tree.keys[-1] if count else None
@@ -546,7 +566,10 @@ def _object_position(index: int, reading: Reading) -> int:
 
 def _upgraded(line: bytes, reading: Reading, position: int) -> Entry:
     """The record of an entry of version 1 or 2, as version 3 would hold it."""
-    fields = jsontext.loads(line)
+    try:
+        fields = jsontext.loads(line)
+    except ValueError:
+        return _shallow_record(line)
     if reading.version == 1:
         fields["id"] = reading.tree.keys[position]
         kept = fields.pop("firstKeptEntryIndex", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from operator import ge
 
 from branchline.context import ContextRules
 from branchline.entries import Entry
@@ -123,6 +124,10 @@ class Transcript:
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
         """Decode many entries, one read for each stretch of lines that was read together."""
+        if any(map(ge, positions, positions[1:])):  # in a file whose lines are out of order paths go down too
+            ordered = sorted(set(positions))
+            decoded = dict(zip(ordered, self.entries(ordered), strict=True))
+            return [decoded[position] for position in positions]
         reading, decode = self.reading, self.format.decode
         found: list[Entry] = []
         number = 0
@@ -131,7 +136,7 @@ class Transcript:
             first, ends = block.first, block.ends
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
-            records = reading.records.get(first)
+            records = reading.records.get(first) if reading.linker.is_plain else None
             data = b"" if records is not None else self._lines_of(block)
             if records is None and 2 * len(wanted) > len(ends):
                 records = self.format.decode_block(data, reading, block)
@@ -145,12 +150,8 @@ class Transcript:
 
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: Block) -> Sequence[int]:
-        """The positions from here on that lie in this block; paths go up, so they stand together."""
-        last = block.first + len(block.ends)
-        wanted = positions[number : bisect_left(positions, last, number)]
-        return (
-            wanted if wanted and block.first <= min(wanted) and max(wanted) < last else positions[number:][:1]
-        )
+        """The positions from here on that lie in this block; they go up, so these stand together."""
+        return positions[number : bisect_left(positions, block.first + len(block.ends), number)]
 
     def forget_records(self) -> None:
         """Let go of entries that were decoded while reading."""

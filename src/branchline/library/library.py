@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import ParamSpec, Self, TypeVar
 
 from branchline import places
 from branchline.clock import Clock, SystemClock
-from branchline.entries import SIDE, Header
-from branchline.errors import Ambiguous, SessionNotFound
-from branchline.formats import peek_header
+from branchline.errors import LogError, SessionNotFound
 from branchline.library import turns
 from branchline.library.describing import describe
 from branchline.library.finding import choose
 from branchline.library.forest import Forest, plant
-from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
+from branchline.library.look import read_whole, shallow_row
 from branchline.library.records import (
     BranchNode,
     Description,
@@ -30,10 +28,11 @@ from branchline.library.records import (
     SessionRow,
     latest_first,
 )
+from branchline.library.shelf import Shelf
 from branchline.log import Durability
+from branchline.log.system import explain
 from branchline.session import Session
 from branchline.stores import FilesStore, Hidden, Store, Stored, Trashed, check_key
-from branchline.tree import severity
 
 __all__ = ["Progress", "SessionLibrary"]
 
@@ -42,10 +41,6 @@ Progress = Callable[[int, int, Sequence[SessionRow] | None], None]
 
 _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
-_ELSEWHERE = "another working directory"
-_NOWHERE = "no header, so its working directory is not known"
-_SETTINGS = SIDE | {"model_change", "thinking_level_change", "active_tools_change"}
-"""What a session may hold and still be called empty: nothing that anybody said."""
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -67,6 +62,7 @@ class SessionLibrary:
     ) -> None:
         self.store: Store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
         self.cwd = None if cwd is None else places.resolve_cwd(cwd)
+        self._shelf = Shelf(self.store, self.cwd)
         self._clock = clock
         self._durability: Durability = durability
 
@@ -90,6 +86,8 @@ class SessionLibrary:
                 )
         except FileNotFoundError:
             return []
+        except OSError as problem:
+            raise LogError(f"cannot list the session directories in {root}: {explain(problem)}") from problem
         return [cls(os.path.join(root, name), clock=clock, durability=durability) for name in names]
 
     @property
@@ -112,12 +110,13 @@ class SessionLibrary:
         """
         scan = self.store.scan()
         if not deep and self.cwd is None:
-            rows = [shallow_row(stored) for stored in scan.found]
+            listing = Listing(map(shallow_row, scan.found), scan.hidden)
             if progress is not None:
-                progress(len(rows), len(rows), rows)
-            return Listing(rows, scan.hidden)
-        look = self._deep if deep else self._header_only
-        rows, hidden = [], builtins.list(scan.hidden)
+                progress(len(listing), len(listing), listing)
+            return listing
+        look = self._shelf.deep if deep else self._shelf.header_only
+        rows: builtins.list[SessionRow] = []
+        hidden = builtins.list(scan.hidden)
         total, next_partial = len(scan.found), 1
         for loaded, stored in enumerate(scan.found, 1):
             row = look(stored)
@@ -131,30 +130,32 @@ class SessionLibrary:
                 progress(loaded, total, sorted(rows, key=latest_first) if partial else None)
                 if partial:
                     next_partial = loaded - loaded % 10 + max(10, loaded // 10)
-        rows.sort(key=latest_first)
+        listing = Listing(sorted(rows, key=latest_first), hidden)
         if progress is not None:
-            progress(total, total, rows)
-        return Listing(rows, hidden)
+            progress(total, total, listing)
+        return listing
 
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
-        return next((row for row in self._with_headers() if row.version is not None), None)
+        return next((row for row in self._shelf.with_headers() if row.version is not None), None)
 
     def find(self, text: str) -> SessionRow:
         """The session that a person means: by key, by id or its unique beginning, or by title.
 
         Reads headers only, unless no id is like that. SessionNotFound, or Ambiguous with the candidates.
         """
-        return choose(text, self._with_headers(), with_titles=lambda: self.list(deep=True), where=self.name)
+        return choose(
+            text, self._shelf.with_headers(), with_titles=lambda: self.list(deep=True), where=self.name
+        )
 
     def path_of(self, id: str) -> str | None:  # noqa: A002
         """Where the file of this session lies; None when there is none."""
-        found = self._stored(id)
+        found = self._shelf.named(id)
         return None if found is None else found[0].path
 
     def describe(self, id: str) -> Description:  # noqa: A002
         """A session at a glance. SessionNotFound when there is none."""
-        stored, draft = self._require(id)
+        stored, draft = self._shelf.require(id)
         with self.store.snapshot(stored.key) as read:
             return describe(stored, read_whole(read, stored), draft=draft)
 
@@ -164,14 +165,14 @@ class SessionLibrary:
 
     def drafts(self) -> builtins.list[SessionRow]:
         """Sessions whose first reply never came, newest first."""
-        rows = (self._deep(stored, draft=True) for stored in self.store.drafts())
+        rows = (self._shelf.deep(stored, draft=True) for stored in self.store.drafts())
         return [row for row in rows if isinstance(row, SessionRow)]
 
     # -- one session ----------------------------------------------------------------------------------
 
     def open(self, id: str) -> Session | None:  # noqa: A002
         """A live session, by key or by session id; None when there is none. Drafts open too."""
-        found = self._stored(id)
+        found = self._shelf.named(id)
         if found is None:
             return None
         try:
@@ -183,7 +184,7 @@ class SessionLibrary:
 
     def rename(self, id: str, title: str) -> None:  # noqa: A002
         """Give a session a title; an empty one takes it away. SessionNotFound when there is none."""
-        stored, _draft = self._require(id)
+        stored, _draft = self._shelf.require(id)
         with Session.from_store(
             self.store, stored.key, durability=self._durability, clock=self._clock
         ) as session:
@@ -196,7 +197,7 @@ class SessionLibrary:
         session goes on doing so.
         """
         check_key(new_id)
-        found = self._stored(id)
+        found = self._shelf.named(id)
         try:
             renamed = self.store.rename(id if found is None else found[0].key, new_id)
         except (SessionNotFound, FileExistsError) as problem:
@@ -205,7 +206,7 @@ class SessionLibrary:
 
     def remove(self, id: str) -> bool:  # noqa: A002
         """Move a session (or a draft) to the trash; False when there is none."""
-        found = self._stored(id)
+        found = self._shelf.named(id)
         if found is None:
             return False
         stored, draft = found
@@ -234,10 +235,7 @@ class SessionLibrary:
 
         Never a damaged one, and never one that somebody is known to have open.
         """
-        found = [row for stored in self.store.scan().found if (row := self._if_empty(stored)) is not None]
-        found += [
-            row for stored in self.store.drafts() if (row := self._if_empty(stored, draft=True)) is not None
-        ]
+        found = builtins.list(self._shelf.empty())
         used = self.store.in_use([row.key for row in found])
         found = [row for row in found if row.key not in used]
         if dry_run:
@@ -300,87 +298,6 @@ class SessionLibrary:
 
     async def aprune(self, *, dry_run: bool = True) -> builtins.list[Pruned]:
         return await _in_thread(self.prune, dry_run=dry_run)
-
-    # -- inside ---------------------------------------------------------------------------------------
-
-    def _deep(self, stored: Stored, *, draft: bool = False) -> SessionRow | Hidden:
-        try:
-            with self.store.snapshot(stored.key) as read:
-                if self.cwd is not None and (reason := self._elsewhere(peek_header(read))) is not None:
-                    return Hidden(stored.key, reason)
-                return deep_row(stored, read_whole(read, stored), draft=draft)
-        except Exception as problem:  # noqa: BLE001  one file, whatever is in it, is never the end of a list
-            return problem_row(stored, problem, draft=draft)
-
-    def _header_only(self, stored: Stored) -> SessionRow | Hidden:
-        try:
-            with self.store.snapshot(stored.key) as read:
-                header = peek_header(read)
-        except Exception as problem:  # noqa: BLE001  as above
-            return problem_row(stored, problem)
-        if self.cwd is not None and (reason := self._elsewhere(header)) is not None:
-            return Hidden(stored.key, reason)
-        return shallow_row(stored) if header is None else header_row(stored, header)
-
-    def _elsewhere(self, header: Header | None) -> str | None:
-        if header is None or not header.cwd:
-            return _NOWHERE
-        return None if places.resolve_cwd(header.cwd) == self.cwd else _ELSEWHERE
-
-    def _with_headers(self) -> Iterator[SessionRow]:
-        """The listed sessions, newest file first, with what their headers say."""
-        for stored in self.store.scan().found:
-            row = self._header_only(stored)
-            if isinstance(row, SessionRow):
-                yield row
-
-    def _stored(self, id: str) -> tuple[Stored, bool] | None:  # noqa: A002
-        """The log of this key or session id, and whether it is a draft. InvalidId when it can be neither."""
-        if (found := self.store.stat(check_key(id))) is not None:
-            return found, False
-        drafts = self.store.drafts()
-        for draft in drafts:
-            if draft.key == id:
-                return draft, True
-        logs = [(stored, False) for stored in self.store.scan().found] + [(draft, True) for draft in drafts]
-        # Most file names tell the id, so that most headers need not be read.
-        named = [item for item in logs if shallow_row(item[0]).id == id]
-        matching = [item for item in named if self._id_of(item[0]) == id]
-        if not matching:
-            matching = [item for item in logs if item not in named and self._id_of(item[0]) == id]
-        if len(matching) > 1:
-            keys = ", ".join(stored.key for stored, _draft in matching[:5])
-            raise Ambiguous(
-                f"{len(matching)} sessions in {self.name} have the id {id}: {keys}; use one of these"
-            )
-        return matching[0] if matching else None
-
-    def _id_of(self, stored: Stored) -> str:
-        row = self._header_only(stored)
-        return row.id if isinstance(row, SessionRow) else ""
-
-    def _require(self, id: str) -> tuple[Stored, bool]:  # noqa: A002
-        found = self._stored(id)
-        if found is None:
-            raise SessionNotFound(f"there is no session {id!r} in {self.name}")
-        return found
-
-    def _if_empty(self, stored: Stored, *, draft: bool = False) -> SessionRow | None:
-        """The row of a session in which nobody said anything; None for any other, and for damaged ones."""
-        try:
-            with self.store.snapshot(stored.key) as read:
-                transcript = read_whole(read, stored)
-                reading = transcript.reading
-                if (
-                    reading.header is None
-                    or (self.cwd is not None and self._elsewhere(reading.header) is not None)
-                    or not _SETTINGS.issuperset(transcript.tree.types)
-                    or any(severity(finding.kind) != "note" for finding in reading.findings)
-                ):
-                    return None
-                return deep_row(stored, transcript, draft=draft)
-        except Exception:  # noqa: BLE001  what cannot be read is damaged, and damaged ones are kept
-            return None
 
 
 async def _in_thread(function: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from branchline.context import milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import Header, MessageEntry, message_text
@@ -68,16 +70,7 @@ def header_row(stored: Stored, header: Header) -> SessionRow:
 
 def problem_row(stored: Stored, problem: Exception, *, draft: bool = False) -> SessionRow:
     """A row for a file that cannot be read as a session."""
-    row = shallow_row(stored, draft=draft)
-    return SessionRow(
-        key=row.key,
-        id=row.id,
-        path=row.path,
-        size=row.size,
-        modified_ms=row.modified_ms,
-        draft=draft,
-        problem=_reason(problem),
-    )
+    return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
 
 
 def read_whole(read: Read, stored: Stored) -> Transcript:

@@ -161,7 +161,7 @@ class FilesStore:
 
     def remove(self, key: str, *, draft: bool = False) -> Trashed | None:
         path = self._draft_path(key) if draft else self.path_of(key)
-        if not os.path.lexists(path):
+        if _stored(key, path) is None:
             return None
         self._require_own_folder("trash")
         return self._trash.put(key, path, draft=draft)

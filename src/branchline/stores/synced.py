@@ -10,21 +10,22 @@ import re
 
 __all__ = ["conflict_copy", "placeholder"]
 
+# Plain texts: nearly every listing does without them, so none is compiled before it is needed.
 _CONFLICTS = (
-    ("Syncthing", re.compile(r"(?P<of>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]+)?")),
-    ("Seafile", re.compile(r"(?P<of>.+) \(SFConflict [^()]*\)")),
-    ("ownCloud", re.compile(r"(?P<of>.+)_conflict-\d{8}-\d{6}")),
-    ("Resilio Sync", re.compile(r"(?P<of>.+)\.Conflict(?:\(\d+\))?")),
-    ("Dropbox or Nextcloud", re.compile(r"(?P<of>.+) \([^()]*conflicted copy[^()]*\)(?:\(\d+\))?")),
-    ("a synced folder", re.compile(r"(?P<of>.+) \((?:case )?conflict[^()]*\)", re.IGNORECASE)),
+    ("Syncthing", r"(?P<of>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]+)?"),
+    ("Seafile", r"(?P<of>.+) \(SFConflict [^()]*\)"),
+    ("ownCloud", r"(?P<of>.+)_conflict-\d{8}-\d{6}"),
+    ("Resilio Sync", r"(?P<of>.+)\.Conflict(?:\(\d+\))?"),
+    ("Dropbox or Nextcloud", r"(?P<of>.+) \([^()]*conflicted copy[^()]*\)(?:\(\d+\))?"),
+    ("a synced folder", r"(?P<of>.+) \((?:[Cc]ase )?[Cc]onflict[ \d-]*\)"),
 )
 _PLACEHOLDERS = (
-    ("iCloud", re.compile(r"\.(?P<of>.+\.jsonl)\.icloud")),
-    ("Nextcloud", re.compile(r"(?P<of>.+\.jsonl)\.nextcloud")),
-    ("ownCloud", re.compile(r"(?P<of>.+\.jsonl)\.owncloud")),
-    ("Syncthing", re.compile(r"[.~]syncthing[.~](?P<of>.+\.jsonl)\.tmp")),
-    ("Resilio Sync", re.compile(r"(?P<of>.+\.jsonl)\.(?:!sync|bts)")),
-    ("Nextcloud", re.compile(r"\.?(?P<of>.+\.jsonl)(?:\.~[0-9a-f]+|\.part|\.filepart)")),
+    ("iCloud", r"\.(?P<of>.+\.jsonl)\.icloud"),
+    ("Nextcloud", r"(?P<of>.+\.jsonl)\.nextcloud"),
+    ("ownCloud", r"(?P<of>.+\.jsonl)\.owncloud"),
+    ("Syncthing", r"[.~]syncthing[.~](?P<of>.+\.jsonl)\.tmp"),
+    ("Resilio Sync", r"(?P<of>.+\.jsonl)\.(?:!sync|bts)"),
+    ("Nextcloud", r"\.?(?P<of>.+\.jsonl)(?:\.~[0-9a-f]+|\.part|\.filepart)"),
 )
 
 
@@ -33,7 +34,7 @@ def conflict_copy(stem: str) -> str | None:
     if "onflict" not in stem:
         return None
     for program, pattern in _CONFLICTS:
-        if (found := pattern.fullmatch(stem)) is not None:
+        if (found := re.fullmatch(pattern, stem)) is not None:
             return f"a conflict copy of {found['of']!r} made by {program}"
     return None
 
@@ -43,6 +44,6 @@ def placeholder(name: str) -> str | None:
     if ".jsonl." not in name:
         return None
     for program, pattern in _PLACEHOLDERS:
-        if (found := pattern.fullmatch(name)) is not None:
+        if (found := re.fullmatch(pattern, name)) is not None:
             return f"a placeholder of {program} for {found['of']!r}, not the session itself"
     return None

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import time
 from typing import Any
 
 from branchline.entries import jsontext
 from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
+from branchline.log.system import random_name
 from branchline.stores.base import Trashed, check_key
 
 __all__ = ["Trash"]
@@ -37,7 +37,7 @@ class Trash:
         except FileNotFoundError:
             return None
         removed = time.time()
-        token = time.strftime("%Y%m%dT%H%M%S", time.gmtime(removed)) + "-" + secrets.token_hex(4)
+        token = time.strftime("%Y%m%dT%H%M%S", time.gmtime(removed)) + "-" + random_name()[:8]
         place = os.path.join(self._directory, token)
         create_directory(place, system)
         # The manifest comes first: a crash leaves a manifest without a file, never a file without one.

@@ -64,7 +64,7 @@ class Linker:
     @property
     def is_plain(self) -> bool:
         """Whether every entry has the id and the parent that its line says."""
-        return not (self._latest or self._waiting or self._oddities)
+        return not (self._latest or self._waiting or self._oddities or self._cut)
 
     def holder(self, entry_id: str) -> int | None:
         """The latest entry so far that carries this id."""

@@ -26,9 +26,10 @@ from branchline.entries import (
     jsontext,
 )
 from branchline.formats.base import Block, Reading
-from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
+from branchline.formats.copying import tree_lines, upgraded_lines
 from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
 from branchline.formats.oh_my_pi.context import RULES
+from branchline.formats.oh_my_pi.forking import forked_lines
 from branchline.formats.oh_my_pi.places import is_own_path, sessions_directory, sessions_root
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, own_fields, with_task_usage
@@ -40,12 +41,8 @@ from branchline.tree import ROOT
 __all__ = ["OH_MY_PI", "OhMyPiFormat"]
 
 _BOM = b"\xef\xbb\xbf"
-_HEADER_KEYS = (
-    b'"titleSource":',
-    b'"title":',
-    b'"additionalDirectories":',
-    b'"previousSessionFiles":',
-    b'"providerPromptCacheKey":',
+_HEADER_KEYS = frozenset(
+    {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
 _OWN_ENTRIES = tuple(
     b'{"type":"%s",' % kind
@@ -89,7 +86,7 @@ class OhMyPiFormat(PiFormat):
             return True  # the slot is damaged, and what follows it is still in its place
         if not first.startswith(b"{") or b'"type"' not in first[:2000]:
             return False
-        if first.startswith(b'{"type":"session"') and any(key in first for key in _HEADER_KEYS):
+        if first.startswith(b'{"type":"session"') and not _HEADER_KEYS.isdisjoint(_fields(first) or ()):
             return True
         return is_own_path(path) or any(map(_is_own_line, lines))
 
@@ -154,7 +151,7 @@ class OhMyPiFormat(PiFormat):
         """
         source = transcript.reading
         kept = {name: value for name, value in _header_fields(source).items() if name in _INHERITED}
-        return b"".join([_head(header, _slot_for(source, header), kept), *path_lines(transcript, leaf)])
+        return b"".join([_head(header, _slot_for(source, header), kept), *forked_lines(transcript, leaf)])
 
     def copy(self, transcript: Transcript, header: Header) -> bytes:
         """A new file with everything, which also goes on with the prompt cache of its source."""
@@ -220,8 +217,8 @@ def _header_fields(reading: Reading) -> dict[str, Any]:
 
 def _slot_for(source: Reading, header: Header) -> TitleSlot:
     """The slot of a copy: the title goes along, with the time of the copy."""
-    titles = source.titles if isinstance(source, OhMyPiReading) else None
-    return TitleSlot(source.title or "", titles.source if titles and source.title else None, header.timestamp)
+    given = source.titles.source if isinstance(source, OhMyPiReading) and source.title else None
+    return TitleSlot(source.title or "", given if given in ("auto", "user") else None, header.timestamp)
 
 
 def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:

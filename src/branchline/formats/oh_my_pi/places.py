@@ -29,7 +29,8 @@ def sessions_root(environment: Mapping[str, str], home: str) -> str:
 def sessions_directory(cwd: str, environment: Mapping[str, str], home: str) -> str:
     """The directory of the sessions of one working directory, told by where its links really lead."""
     real = os.path.realpath(cwd)
-    temporary = next((environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)), "/tmp")  # noqa: S108
+    names = (name for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name))
+    temporary = environment.get(next(names, ""), "/tmp")  # noqa: S108
     below_home = _below(real, os.path.realpath(home))
     below_temporary = _below(real, os.path.realpath(temporary))
     if below_home is not None:

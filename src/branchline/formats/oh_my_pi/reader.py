@@ -33,20 +33,14 @@ class OhMyPiReading(Reading):
 class OhMyPiReader(PiReader):
     """A reader for lines that may begin with a title slot."""
 
-    reading: OhMyPiReading
-
     def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
         super().__init__(shape_only=shape_only)
-        self.reading = OhMyPiReading(path)
+        self.reading = self._own = OhMyPiReading(path)
         self._decode_lines = skeletons.decode_shapes if shape_only else skeletons.decode_lines
 
     def feed(self, data: bytes, end: int) -> None:
         """Take whole lines; slot and header go in alone, so that what follows them is regular work."""
-        while (
-            not self._started
-            and self.reading.lines < 2
-            and 0 < (first := data.find(b"\n") + 1) < end
-        ):
+        while not self._started and self.reading.lines < 2 and 0 < (first := data.find(b"\n") + 1) < end:
             super().feed(data[:first], first)
             data = data[first:end]
             end -= first
@@ -59,7 +53,7 @@ class OhMyPiReader(PiReader):
             super()._take(value, line, offset)
 
     def _take_slot(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self.reading
+        reading = self._own
         slot = read_slot(fields)
         self._gap = False
         message = ""
@@ -77,15 +71,15 @@ class OhMyPiReader(PiReader):
     def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         before = self.reading.header
         super()._feed_header(fields, line, offset)
-        if self.reading.header is not before:
-            self.reading.titles.see_header(fields)
-            self.reading.title = self.reading.titles.current
+        if self._own.header is not before:
+            self._own.titles.see_header(fields)
+            self._own.title = self._own.titles.current
 
     def _add(self, found: skeleton.Skeleton, line: bytes, offset: int) -> None:
         super()._add(skeletons.renamed(found), line, offset)
 
     def _note_side_record(self, position: int, line: bytes) -> None:
-        reading = self.reading
+        reading = self._own
         if reading.tree.types[position] != "session_info":
             super()._note_side_record(position, line)
             return

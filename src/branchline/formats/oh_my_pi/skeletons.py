@@ -72,10 +72,13 @@ def _is_quiet(answer: Any) -> bool:
     return answer.stopReason in _ENDED_WELL
 
 
-_blocks = tuple[Union[(_words, *_silent)], ...] if not TYPE_CHECKING else Any
+if TYPE_CHECKING:
+    _Blocks = Any
+else:
+    _Blocks = tuple[Union[(_words, *_silent)], ...]
 _answer = _struct(
     "_Answer",
-    [("content", _blocks), ("stopReason", str | None, None), ("timestamp", _Time, None)],
+    [("content", _Blocks), ("stopReason", str | None, None), ("timestamp", _Time, None)],
     "role",
     "assistant",
     role="assistant",
@@ -94,8 +97,8 @@ _entries = tuple(
 
 
 def _decoder(answer: Any) -> msgspec.json.Decoder[Any]:
-    message = Union[(answer, *_others)]
-    entry = _struct("_Message", [*_LINK, ("message", message)], "type", "message", type="message")
+    message = ("message", Union[(answer, *_others, None)], None)
+    entry = _struct("_Message", [*_LINK, message], "type", "message", type="message")
     return msgspec.json.Decoder(Union[(entry, *_entries)])
 
 

@@ -1,4 +1,4 @@
-"""A path of one Operator session as a new file: lines copied byte for byte, re-chained where some are left out.
+"""A path of an Operator session as a new file: its lines, re-chained where some are left out.
 
 Labels and moves are left out and the labels set again at the end, as Operator does. Operator leaves the
 children of what it drops without their parent; here they hang from what stood before.
@@ -38,9 +38,9 @@ def fork_lines(transcript: Transcript, leaf: int, header: Header, refuse: Refuse
         yield _linked(transcript, position, last, following) + b"\n"
         last = tree.keys[position]
     for number, (key, state) in enumerate(reading.labels.items()):
-        if (labelled := tree.positions.get(key)) is not None and labelled in following:
-            target = tree.keys[following[labelled]]
-            label = Label(id=_label_id(header, number), timestamp=state.time, target=target, label=state.text)
+        labelled = tree.positions.get(key, ROOT)
+        if following.get(labelled) == labelled:
+            label = Label(id=_label_id(header, number), timestamp=state.time, target=key, label=state.text)
             yield entry_line(label, last, name=lambda named: named, refuse=refuse)
             last = label.id
 

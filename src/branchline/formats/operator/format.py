@@ -74,7 +74,7 @@ class OperatorFormat(Format):
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        return to_entry(jsontext.loads(line), key, parent, reading.results.get(position), reading.first_parts)
+        return to_entry(jsontext.loads(line), key, parent, reading.result(position), reading.first_parts)
 
     # -- writing --------------------------------------------------------------------------------------
 

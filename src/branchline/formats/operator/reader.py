@@ -1,4 +1,4 @@
-"""Operator's lines into a reading: a tree by ``parent_id``, where the last line says where the session stands.
+"""Operator's lines into a reading: a tree by ``parent_id``; the last line says where the session stands.
 
 Every line is an entry, also moves, labels and names, and later entries hang from them. The name of a session
 belongs to a branch; labels belong to the file. A message that holds several tool results becomes as many
@@ -11,16 +11,16 @@ import os
 import re
 from array import array
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
-from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Block, LabelState, Reading
 from branchline.formats.lines import LinesReader, bulk
-from branchline.formats.operator.records import Result, tree_role
-from branchline.formats.operator.skeleton import Line, Said, decode_lines, oddities_of, said_in
-from branchline.formats.operator.times import instant, iso_time
+from branchline.formats.operator.records import Result
+from branchline.formats.operator.skeleton import NOTHING, Line, decode_lines, oddities_of, said_in
+from branchline.formats.operator.times import instant, iso_time, iso_times
 from branchline.formats.operator.titles import Titles
 from branchline.tree import ROOT, BackwardLinker, Kind
 
@@ -44,11 +44,19 @@ class OperatorReading(Reading):
     def __init__(self) -> None:
         super().__init__("operator")
         self.linker = BackwardLinker(self.tree)
-        self.results: dict[int, Result] = {}
+        self.tools: dict[int, str] = {}
+        """For each tool result, the name of the tool."""
+        self.numbers: dict[int, int] = {}
+        """For each result that shares its line with others, which of them it is."""
         self.inner: set[int] = set()
-        """Entries that share their line with a later one."""
+        """Those among them that another one of the same line follows."""
         self.first_parts: dict[str, str] = {}
         """For the last entry of such a line, the first one."""
+
+    def result(self, position: int) -> Result | None:
+        """Which tool result an entry stands for."""
+        name = self.tools.get(position)
+        return None if name is None else Result(self.numbers.get(position, 0), name)
 
 
 class OperatorReader(LinesReader):
@@ -56,11 +64,10 @@ class OperatorReader(LinesReader):
 
     format_name = "operator"
     markers = (b'{"id":"', b'{"type":"session"')
-    reading: OperatorReading
 
     def __init__(self, path: str = "") -> None:
         super().__init__()
-        self.reading: OperatorReading = OperatorReading()
+        self.reading = self._reading = OperatorReading()
         self._path = path
         self._started = False
         self._calls: dict[str, str] = {}
@@ -75,40 +82,49 @@ class OperatorReader(LinesReader):
             return False
         lines: Sequence[Line] = found.values
         types: list[str] = [line.type for line in lines]
-        times = [iso_time(line.timestamp) for line in lines]
+        times = iso_times([line.timestamp for line in lines])
         said = [line.message if line.type == "message" else None for line in lines]
-        if "" in times or types.count("message") != len(said) - said.count(None):
+        if not times or types.count("message") != len(said) - said.count(None):
             return False
-        first = len(self.reading.tree)
+        calls: dict[str, str] = {}
+        looked = [NOTHING if message is None else message.look(calls, self._calls) for message in said]
+        spoken = [
+            message.timestamp or 0
+            for message, seen in zip(said, looked, strict=True)
+            if seen.spoken and message is not None
+        ]
+        newest = max(spoken, default=0)
+        if newest and instant(newest) is None:
+            return False
         ids = [line.id for line in lines]
         parents = [line.parent_id for line in lines]
-        results = [() if message is None else message.results() for message in said]
-        roles = [
-            None if message is None else tree_role(message.role, holds)
-            for message, holds in zip(said, results, strict=True)
-        ]
+        roles = [seen.role for seen in looked]
+        tools = [seen.tools for seen in looked]
+        first = len(self.reading.tree)
         rows: Sequence[int] = range(len(lines))
-        if max(map(len, results)) > 1:
-            rows = _spread(results, ids, parents, types, times, roles)
-        quiet = [
-            first + row
-            for row, message in zip(rows, said, strict=True)
-            if message is not None and message.is_quiet()
-        ]
+        if max(map(len, tools)) > 1:
+            rows = _spread(tools, ids, parents, types, times, roles)
+        quiet = [first + row for row, seen in zip(rows, looked, strict=True) if seen.quiet]
         if not self.reading.linker.extend(ids, parents, types, times, roles, quiet):
             return False
+        self._calls |= calls
         self._place(first, offset, found.ends, rows)
-        for row, line, message, holds in zip(rows, lines, said, results, strict=True):
-            if message is not None:
-                self._note_message(first + row, message, holds)
-            elif line.type in _SIDE:
-                target = None if line.target_id is None else self._found(line.target_id, first + row)
-                self._note_side(first + row, line.type, line.label, line.target_id, target, line.name)
+        self._note_spoken(newest)
+        for number in compress(range(len(lines)), tools):
+            self._note_tools(first + rows[number], tools[number])
+        if not _SIDE.isdisjoint(types):
+            for row, line in zip(rows, lines, strict=True):
+                if line.type in _SIDE:
+                    target = None if line.target_id is None else self._found(line.target_id, first + row)
+                    self._note_side(first + row, line.type, line.label, line.target_id, target, line.name)
         return True
 
     def _place(self, first: int, offset: int, ends: list[int], rows: Sequence[int]) -> None:
         """Say where the entries lie; those of one line lie in the same place."""
         reading = self.reading
+        if isinstance(rows, range):
+            self.add_block(first, offset, ends)
+            return
         start = row = 0
         for number, last in enumerate(rows):
             if last - row > number - start or number == len(ends) - 1:
@@ -139,24 +155,26 @@ class OperatorReader(LinesReader):
             self.gap = False
             self._note("no-id", "an entry without an id", line, offset)
             return
-        for kind_of_finding, message in oddities_of(fields):
-            self._note(kind_of_finding, f"{entry_id}: {message}", line, offset)
+        for finding, what in oddities_of(fields):
+            self._note(finding, f"{entry_id}: {what}", line, offset)
         if parent is not None and not isinstance(parent, str):
             parent = f"{parent}"  # nobody's id, so that the link is guessed
         message = said_in(fields.get("message")) if kind == "message" else None
-        holds = () if message is None else message.results()
-        role = None if message is None else tree_role(message.role, holds)
+        seen = NOTHING if message is None else message.look(self._calls, self._calls)
         time = iso_time(fields.get("timestamp"))
         target_id = fields.get("target_id") if kind in _SIDE else None
         target = self._found(target_id, len(self.reading.tree)) if isinstance(target_id, str) else None
-        for part in range(1, len(holds)):
+        for part in range(1, len(seen.tools)):
             inner = f"{entry_id}.{part}"
-            self.add(inner, parent, line, offset, type=kind, time=time, role=role)
+            self.add(inner, parent, line, offset, type=kind, time=time, role=seen.role)
             parent = inner
-        quiet = message is not None and message.is_quiet()
-        position = self.add(entry_id, parent, line, offset, type=kind, time=time, role=role, quiet=quiet)
-        if message is not None:
-            self._note_message(position, message, holds)
+        position = self.add(
+            entry_id, parent, line, offset, type=kind, time=time, role=seen.role, quiet=seen.quiet
+        )
+        if message is not None and seen.spoken:
+            self._note_spoken(message.timestamp)
+        elif seen.tools:
+            self._note_tools(position, seen.tools)
         elif kind in _SIDE:
             label, name = fields.get("label"), fields.get("name")
             self._note_side(
@@ -180,7 +198,9 @@ class OperatorReader(LinesReader):
             fields = jsontext.loads(data)
         except ValueError:
             return False
-        return fields.get("type") == "session" or {"id", "timestamp", "type"} <= fields.keys()
+        return isinstance(fields, dict) and (
+            fields.get("type") == "session" or {"id", "timestamp", "type"} <= fields.keys()
+        )
 
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self.reading
@@ -224,21 +244,22 @@ class OperatorReader(LinesReader):
         found = self.reading.linker.holder(entry_id)
         return found if found is not None and found < before else None
 
-    def _note_message(self, position: int, message: Said, results: Sequence[str]) -> None:
-        reading = self.reading
-        if message.role == "assistant":
-            self._calls.update(message.calls())
-        if message.role in _SPEAKERS:
-            if message.is_spoken():
-                time = instant(message.timestamp) or milliseconds(reading.tree.times[position]) or 0
-                reading.last_message_time = max(reading.last_message_time or 0, time) or None
-        elif results:
-            first = position - len(results) + 1
-            for number, call in enumerate(results):
-                reading.results[first + number] = Result(number, self._calls.get(call, ""))
-            if len(results) > 1:
-                reading.inner.update(range(first, position))
-                reading.first_parts[reading.tree.keys[position]] = reading.tree.keys[first]
+    def _note_spoken(self, time: object) -> None:
+        """A message was spoken: the newest one says when the session was last used."""
+        moment = instant(time) or 0
+        if moment > (self.reading.last_message_time or 0):
+            self.reading.last_message_time = moment
+
+    def _note_tools(self, position: int, tools: Sequence[str]) -> None:
+        reading = self._reading
+        if len(tools) == 1:
+            reading.tools[position] = tools[0]
+            return
+        first = position - len(tools) + 1
+        reading.tools.update(enumerate(tools, first))
+        reading.inner.update(range(first, position))
+        reading.first_parts[reading.tree.keys[position]] = reading.tree.keys[first]
+        reading.numbers.update(zip(range(first, position + 1), range(len(tools)), strict=True))
 
     def _note_side(
         self,
@@ -297,7 +318,7 @@ class OperatorReader(LinesReader):
 
 
 def _spread(
-    results: Sequence[Sequence[str]],
+    tools: Sequence[Sequence[str]],
     ids: list[str],
     parents: list[str | None],
     types: list[str],
@@ -307,8 +328,8 @@ def _spread(
     """Make room for messages with several results; returns where the last entry of each line is now."""
     rows: list[int] = []
     row = 0
-    for holds in results:
-        inner = [f"{ids[row]}.{part}" for part in range(1, len(holds))]
+    for names in tools:
+        inner = [f"{ids[row]}.{part}" for part in range(1, len(names))]
         if inner:
             ids[row:row] = inner
             parents[row + 1 : row + 1] = inner

@@ -6,7 +6,7 @@ from the same line. Everything else is one line, one record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,7 +40,7 @@ from branchline.entries import (
 from branchline.formats.operator.parts import blocks_of
 from branchline.formats.operator.times import instant, iso_time
 
-__all__ = ["LEVELS", "ROLES", "STOP_REASONS", "TYPES", "Result", "to_entry", "tree_role"]
+__all__ = ["LEVELS", "ROLES", "STOP_REASONS", "TREE_ROLES", "TYPES", "Result", "to_entry"]
 
 Fields = Mapping[str, Any]
 
@@ -71,11 +71,8 @@ STOP_REASONS = {
 }
 """Operator's reasons for the end of an answer, and ours."""
 
-_TREE_ROLES = {
-    "tool": "toolResult",
-    "branch_summary": "branchSummary",
-    "compaction_summary": "compactionSummary",
-}
+TREE_ROLES = {"branch_summary": "branchSummary", "compaction_summary": "compactionSummary"}
+"""Roles that the tree names otherwise."""
 
 
 class Result(NamedTuple):
@@ -83,11 +80,6 @@ class Result(NamedTuple):
 
     number: int
     name: str
-
-
-def tree_role(role: str, results: Sequence[str]) -> str:
-    """The role of a message as the tree names it. A message of tools that holds no result stays what it is."""
-    return role if role == "tool" and not results else _TREE_ROLES.get(role, role)
 
 
 def to_entry(
@@ -197,7 +189,7 @@ def _message(fields: Any, result: Result | None) -> Message:
             return UnknownMessage(role=role if isinstance(role, str) else "", fields=fields)
 
 
-def _tool_result(contents: list[Any], result: Result, time: int | None) -> Message:
+def _tool_result(contents: Any, result: Result, time: int | None) -> Message:
     """One of the results of a message; parts of other kinds belong to the result that they follow."""
     places = [
         place

@@ -7,17 +7,21 @@ Operator would skip. Such a line is looked at with care, and :func:`oddities_of`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from branchline.entries import jsontext
 from branchline.formats.operator.parts import PARTS
-from branchline.formats.operator.records import ROLES, STOP_REASONS, TYPES
+from branchline.formats.operator.records import ROLES, STOP_REASONS, TREE_ROLES, TYPES
 from branchline.formats.operator.times import instant
 from branchline.tree import Kind
 
-__all__ = ["Line", "Said", "decode_lines", "oddities_of", "said_in"]
+__all__ = ["NOTHING", "Line", "Looked", "Said", "decode_lines", "oddities_of", "said_in"]
+
+
+_ENDED_WELL = (None, "stop", "tool_calls")
 
 
 class _Part(msgspec.Struct, tag_field="type", gc=False):
@@ -30,6 +34,9 @@ class _Words(_Part, tag="text", gc=False):
 
 class _Picture(_Part, tag="image", gc=False):
     pass
+
+
+_SHOWN = (_Words, _Picture)
 
 
 class _Sound(_Part, tag="audio", gc=False):
@@ -49,6 +56,33 @@ class _Result(_Part, tag="tool_result", gc=False):
     id: str = ""
 
 
+class Looked(NamedTuple):
+    """What an entry tells at a look."""
+
+    role: str | None
+    """As the tree names it; a message of tools without a result keeps Operator's name."""
+    spoken: bool = False
+    """Whether something was said or shown by a person or a model: its time is that of the last message."""
+    quiet: bool = False
+    """An answer without words for a person that ended well."""
+    tools: Sequence[str] = ()
+    """For each tool result in it, the name of the tool."""
+
+
+NOTHING = Looked(None)
+_PROMPT, _NO_PROMPT = Looked("user", spoken=True), Looked("user")
+_ANSWERS = {
+    (spoken, quiet): Looked("assistant", spoken=spoken, quiet=quiet)
+    for spoken in (False, True)
+    for quiet in (False, True)
+}
+
+
+@lru_cache(maxsize=256)
+def _results(*tools: str) -> Looked:
+    return Looked("toolResult", tools=tools) if tools else Looked("tool")
+
+
 class Said(msgspec.Struct, gc=False):
     """A message."""
 
@@ -57,25 +91,29 @@ class Said(msgspec.Struct, gc=False):
     timestamp: int | float | None = None
     stop_reason: Literal["stop", "length", "tool_calls", "content_filter", "abort", "error"] | None = None
 
-    def is_spoken(self) -> bool:
-        """Whether something in it was said or shown, which makes its time that of the last message."""
-        return any(type(part) is _Words or type(part) is _Picture for part in self.contents)
-
-    def is_quiet(self) -> bool:
-        """An answer without words for a person that ended well."""
-        if self.role != "assistant" or self.stop_reason not in (None, "stop", "tool_calls"):
-            return False
-        return not any(type(part) is _Words and _has_words(part.content) for part in self.contents)
-
-    def calls(self) -> list[tuple[str, str]]:
-        """Id and name of every tool call."""
-        return [(part.id, part.name) for part in self.contents if type(part) is _Call]
-
-    def results(self) -> Sequence[str]:
-        """The call that each tool result answers; only messages of tools hold results."""
-        if self.role != "tool":
-            return ()
-        return [part.id for part in self.contents if type(part) is _Result]
+    def look(self, calls: dict[str, str], older: dict[str, str]) -> Looked:
+        """One pass over the parts. Tool calls are put into ``calls``, id to name; ``older`` came before."""
+        role, contents = self.role, self.contents
+        if role == "tool":
+            answered = [part.id for part in contents if type(part) is _Result]
+            if len(answered) == 1:
+                return _results(calls.get(answered[0]) or older.get(answered[0], ""))
+            return _results(*[calls.get(call) or older.get(call, "") for call in answered])
+        if role == "assistant":
+            spoken = words = False
+            for part in contents:
+                kind = type(part)
+                if kind is _Call:
+                    calls[part.id] = part.name  # type: ignore[union-attr]
+                elif kind is _Words:
+                    spoken = True
+                    words = words or _has_words(part.content)  # type: ignore[union-attr]
+                elif kind is _Picture:
+                    spoken = True
+            return _ANSWERS[spoken, not words and self.stop_reason in _ENDED_WELL]
+        if role == "user":
+            return _PROMPT if any(type(part) in _SHOWN for part in contents) else _NO_PROMPT
+        return Looked(TREE_ROLES.get(role, role))
 
 
 class Line(msgspec.Struct, gc=False):

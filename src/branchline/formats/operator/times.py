@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from functools import lru_cache
+from collections.abc import Sequence
+from datetime import date
 
 from branchline.context import milliseconds
 
-__all__ = ["instant", "iso_time", "seconds_of"]
+__all__ = ["instant", "iso_time", "iso_times", "seconds_of"]
 
-_LAST_SECOND = 253_402_300_799  # the end of the year 9999
+_LAST_SECOND = 253_402_300_799  # of the year 9999
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+_SECONDS = [f"{second:02d}." for second in range(60)]
+_THOUSANDTHS = [f"{thousandth:03d}Z" for thousandth in range(1000)]
 
 
 def instant(value: object) -> int | None:
@@ -21,16 +24,25 @@ def instant(value: object) -> int | None:
 
 def iso_time(value: object) -> str:
     """A stored time as text; empty when it is no time."""
-    moment = instant(value)
-    if moment is None:
-        return ""
-    second, thousandths = divmod(moment, 1000)
-    return f"{_second(second)}.{thousandths:03d}Z"
+    return "" if instant(value) is None else iso_times([value])[0]  # type: ignore[list-item]
 
 
-@lru_cache(maxsize=1024)  # the lines of a turn share their seconds
-def _second(second: int) -> str:
-    return datetime.fromtimestamp(min(second, _LAST_SECOND), UTC).strftime("%Y-%m-%dT%H:%M:%S")
+def iso_times(values: Sequence[float]) -> list[str]:
+    """Many stored times as text; none at all when one of them is no time."""
+    if not values or not (min(values) >= 0 and max(values) <= _LAST_SECOND):
+        return []
+    found: list[str] = []
+    minute, to_the_minute = -60, ""
+    for value in values:
+        second, thousandth = divmod(round(value * 1000), 1000)
+        second -= minute
+        if not 0 <= second < 60:  # entries come in order, several in a minute
+            minute, second = divmod(second + minute, 60)
+            day, rest = divmod(minute, 1440)
+            to_the_minute = f"{date.fromordinal(_FIRST_DAY + day)}T{rest // 60:02d}:{rest % 60:02d}:"
+            minute *= 60
+        found.append(to_the_minute + _SECONDS[second] + _THOUSANDTHS[thousandth])
+    return found
 
 
 def seconds_of(time: str | float | None) -> float:

@@ -28,7 +28,7 @@ from branchline.entries import (
     jsontext,
     message_from_fields,
 )
-from branchline.formats.golang import dumps, native_time, time_text
+from branchline.formats.golang import dumps, utc_time, time_text
 from branchline.formats.leftovers import FIELD, completed, leftovers
 
 __all__ = ["SUMMARY_HEADING", "Speaker", "decode_message", "known", "message_row", "results_row"]
@@ -54,7 +54,7 @@ class Speaker:
 
 def decode_message(message: Fields, speaker: Speaker, number: int = 0, tool_name: str = "") -> Message:
     """The message in a row; of a row of tool results the one with this number."""
-    time = milliseconds(native_time(_text(message.get("time"))))
+    time = milliseconds(utc_time(_text(message.get("time"))))
     rest = _rest(message.get("meta"))
     role = message.get("role")
     content = message.get("content")
@@ -101,8 +101,8 @@ def _block(fields: Any) -> Block:
         return _reasoning(fields)
     if "call_id" in fields:
         return UnknownBlock(type="tool_result", fields=fields)
-    if "name" in fields and "arguments" in fields:
-        arguments = fields["arguments"]
+    if "name" in fields and ("arguments" in fields or "id" in fields):
+        arguments = fields.get("arguments")
         if isinstance(arguments, dict) or arguments is None:
             return ToolCall(
                 id=_text(fields.get("id")), name=_text(fields["name"]), arguments=arguments or {}

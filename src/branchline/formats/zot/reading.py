@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import compress
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -18,13 +19,14 @@ import msgspec
 from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
 from branchline.formats.base import Reading
-from branchline.formats.golang import native_time
+from branchline.formats.golang import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
 
-__all__ = ["Meta", "Sums", "ZotReader", "ZotReading", "is_meta", "result_count"]
+__all__ = ["Meta", "Sums", "ZotReader", "ZotReading", "is_meta", "sums_of"]
 
 _TAIL = 128  # the part of a row that its id is made of
 _NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1,8})\.jsonl$")
+_SPEAKERS = frozenset({"user", "assistant"})
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
 _NO_META = "no row in it tells which session it is"
 
@@ -98,7 +100,7 @@ class _Result(msgspec.Struct, gc=False):
     call_id: str
 
 
-class _User(msgspec.Struct, tag_field="role", tag="user"):
+class _User(msgspec.Struct, tag_field="role", tag="user", gc=False):
     time: str = ""
     meta: Any = None
 
@@ -113,12 +115,16 @@ class _Results(msgspec.Struct, tag_field="role", tag="tool", gc=False):
     time: str = ""
 
 
+_Message = _User | _Answer | _Results
+
+
 class _Row(msgspec.Struct, gc=False):
     type: Literal["message", "usage"]
-    message: _User | _Answer | _Results | None = None
+    message: _Message | None = None
     cumulative: Sums | None = None
 
 
+_ROLE_OF = {_User: "user", _Answer: "assistant", _Results: "toolResult", type(None): None}
 _decode_rows = msgspec.json.Decoder(_Row).decode_lines
 
 
@@ -144,63 +150,78 @@ class ZotReader(LinesReader):
         if found is None:
             return False
         rows: Sequence[_Row] = found.values
-        if any((row.message is None) is not (row.type == "usage" and row.cumulative is not None) for row in rows):
-            return False
-        reading, tree = self.reading, self.reading.tree
-        keys = self._keys(data, found.ends)
-        position = first = len(tree)
-        times: list[str] = []
-        roles: list[str | None] = []
-        quiet: list[int] = []
-        shared: dict[int, int] = {}  # row -> how many entries stand in it, where it is not one
-        for number, row in enumerate(rows):
-            message = row.message
-            kind = type(message)
-            time = ""
-            if kind is _User:
-                roles.append("user")
-                reading.calls_open = False
-                self._spoken = message.time  # type: ignore[union-attr]
-            elif kind is _Answer:
-                roles.append("assistant")
-                self._spoken = message.time  # type: ignore[union-attr]
-                if self._answered(message.content or ()):  # type: ignore[union-attr,arg-type]
-                    quiet.append(position)
-            elif kind is _Results:
-                roles.append("toolResult")
-                reading.calls_open = False
-                results = message.content or ()  # type: ignore[union-attr]
-                for place, result in enumerate(results, position):
-                    if name := reading.calls.get(result.call_id):  # type: ignore[union-attr]
-                        reading.tool_names[place] = name
-                if len(results) > 1:
-                    shared[number] = len(results)
-            else:
-                roles.append(None)
-                reading.before[position] = reading.sums
-                assert row.cumulative is not None
-                reading.sums = row.cumulative
-            if message is not None:
-                time = native_time(message.time)
-                if reading.own_from is None and not (kind is _User and _is_summary(message.meta)):  # type: ignore[union-attr]
-                    self._look_for_own(position, time)
-                reading.message_rows += 1
-            times.append(time)
-            position += 1
-            for place in range(1, shared.get(number, 1)):
-                reading.numbers[position] = place
-                roles.append("toolResult")
-                times.append(time)
-                position += 1
         types: list[str] = [row.type for row in rows]
+        messages = [row.message for row in rows]
+        silent = [row for row in rows if row.message is None]
+        spent = [row.cumulative for row in silent if row.type == "usage" and row.cumulative is not None]
+        if len(spent) != len(silent) or types.count("usage") != len(silent):
+            return False
+        tree = self.reading.tree
+        first = len(tree)
+        roles = [_ROLE_OF[type(message)] for message in messages]
+        said = ["" if message is None else message.time for message in messages]
+        self._spoken = next(compress(reversed(said), map(_SPEAKERS.__contains__, reversed(roles))), self._spoken)
+        times = utc_times(said)
+        self._look_for_own_in(messages, times)
+        shared = _shared(messages)
+        self._claim(_digests(data, found.ends), shared)
         self._place(first, offset, found.ends, shared)
         for number in sorted(shared, reverse=True):
-            more = shared[number] - 1
-            keys[number + 1 : number + 1] = [f"{keys[number]}.{place + 2}" for place in range(more)]
-            types[number + 1 : number + 1] = ["message"] * more
-        tree.claim(keys)
-        tree.fill(list(range(first - 1, position - 1)), types, times, roles, quiet)
+            for column in (types, roles, times, messages):
+                column[number:number] = [column[number]] * (shared[number] - 1)  # type: ignore[call-overload]
+        quiet = self._listen(first, messages)
+        self._spend([place for place, message in enumerate(messages, first) if message is None], spent)
+        tree.fill(list(range(first - 1, first - 1 + len(types))), types, times, roles, quiet)
         return True
+
+    def _claim(self, digests: list[str], shared: dict[int, int]) -> None:
+        """Give the entries of these rows their keys."""
+        tree = self.reading.tree
+        if not self._repeats and len(set(digests)) == len(digests) and tree.claim(_spread(digests, shared)):
+            return
+        tree.claim(_spread(self._numbered(digests), shared))
+
+    def _listen(self, first: int, messages: list[_Message | None]) -> list[int]:
+        """Remember what answers ask for and what their results are named; returns the answers without words."""
+        reading = self.reading
+        quiet = []
+        result = 0
+        for position, message in enumerate(messages, first):
+            if type(message) is _Answer:
+                if self._answered(message.content or ()):
+                    quiet.append(position)
+            elif type(message) is _Results:
+                reading.calls_open = False
+                results = message.content or ()
+                if result:
+                    reading.numbers[position] = result
+                if results and (name := reading.calls.get(results[result].call_id)):
+                    reading.tool_names[position] = name
+                result = (result + 1) % (len(results) or 1)
+            elif message is not None:
+                reading.calls_open = False
+        return quiet
+
+    def _spend(self, positions: list[int], spent: list[Sums]) -> None:
+        """Take in totals; what each row adds is told by those before it."""
+        if spent:
+            reading = self.reading
+            reading.before.update(zip(positions, [reading.sums, *spent], strict=False))
+            reading.sums = spent[-1]
+
+    def _look_for_own_in(self, messages: list[_Message | None], times: list[str]) -> None:
+        """Count messages, and find the first one that did not come with the fork."""
+        reading = self.reading
+        position = len(reading.tree)
+        for number, message in enumerate(messages):
+            if reading.own_from is not None:
+                reading.message_rows += len(messages) - number - messages[number:].count(None)
+                break
+            if message is not None:
+                summary = type(message) is _User and _is_summary(message.meta)
+                self._count_message(position, times[number], summary=summary)
+            results = message.content or () if type(message) is _Results else ()
+            position += len(results) or 1
 
     def _place(self, first: int, offset: int, ends: list[int], shared: dict[int, int]) -> None:
         """Say where the entries of these rows lie."""
@@ -228,19 +249,6 @@ class ZotReader(LinesReader):
         reading.calls, reading.calls_open = calls, True
         return not spoken
 
-    def _keys(self, data: bytes, ends: list[int]) -> list[str]:
-        """The ids of rows that follow each other."""
-        keys = []
-        start = 0
-        for end in ends:
-            tail = end - _TAIL
-            digest = blake2b(data[start if start > tail else tail : end], digest_size=8)
-            keys.append(digest.hexdigest())
-            start = end + 1
-        if len(set(keys)) < len(keys) or not self.reading.tree.positions.keys().isdisjoint(keys):
-            return self._numbered(keys)
-        return keys
-
     def _numbered(self, keys: list[str]) -> list[str]:
         known = self.reading.tree.positions
         fresh: set[str] = set()
@@ -264,7 +272,7 @@ class ZotReader(LinesReader):
             self._take_meta(fields["meta"], line, offset)
         elif kind == "message" and isinstance(fields.get("message"), dict):
             self._take_message(fields["message"], line, offset)
-        elif kind == "usage" and (sums := _sums(fields)) is not None:
+        elif kind == "usage" and (sums := sums_of(fields)) is not None:
             position = self._add(line, offset, type="usage")
             self.reading.before[position] = self.reading.sums
             self.reading.sums = sums
@@ -294,7 +302,7 @@ class ZotReader(LinesReader):
         role = message.get("role")
         time = message.get("time")
         said = time if isinstance(time, str) else ""
-        native = native_time(said)
+        native = utc_time(said)
         role = role if isinstance(role, str) else ""
         content = message.get("content")
         quiet = False
@@ -304,11 +312,9 @@ class ZotReader(LinesReader):
             reading.calls_open = False
         if role in ("user", "assistant"):
             self._spoken = said
-        count = result_count(message)
+        count = _result_count(message)
         key = self._key(line)
-        if reading.own_from is None and not _is_summary(message.get("meta")):
-            self._look_for_own(len(reading.tree), native)
-        reading.message_rows += 1
+        self._count_message(len(reading.tree), native, summary=_is_summary(message.get("meta")))
         for number in range(count):
             position = self._add(
                 line,
@@ -321,16 +327,17 @@ class ZotReader(LinesReader):
             )
             if number:
                 reading.numbers[position] = number
-            if role == "tool" and (name := reading.calls.get(call_of(content, number))):
+            if role == "tool" and (name := reading.calls.get(_call_of(content, number))):
                 reading.tool_names[position] = name
 
-    def _look_for_own(self, position: int, time: str) -> None:
-        """Notice where a fork begins to say something of its own: behind what it asked for, or is younger."""
+    def _count_message(self, position: int, time: str, *, summary: bool) -> None:
+        """Notice where a fork says something of its own: behind what it asked for, or younger than itself."""
         reading = self.reading
-        if reading.header is not None:
+        if reading.own_from is None and reading.header is not None and not summary:
             fork_point = (reading.header.metadata or {}).get("fork_point", 0)
             if reading.message_rows >= fork_point or time > reading.header.timestamp > "":
                 reading.own_from = position
+        reading.message_rows += 1
 
     def _add(
         self,
@@ -372,7 +379,7 @@ class ZotReader(LinesReader):
 
     def settled(self) -> None:
         reading = self.reading
-        reading.last_message_time = milliseconds(native_time(self._spoken))
+        reading.last_message_time = milliseconds(utc_time(self._spoken))
         if reading.metas:
             if reading.read_only == _NO_META:
                 reading.read_only = None
@@ -383,6 +390,38 @@ class ZotReader(LinesReader):
         reading.header = _header_from_name(self._path) if reading.lines else None
 
 
+# -- columns of many rows ---------------------------------------------------------------------------------
+
+
+def _digests(data: bytes, ends: list[int]) -> list[str]:
+    """What the ids of rows that follow each other are made of: the end of each row."""
+    starts = [0, *[end + 1 for end in ends]]
+    return [
+        blake2b(data[start if start > end - _TAIL else end - _TAIL : end], digest_size=8).hexdigest()
+        for start, end in zip(starts, ends, strict=False)
+    ]
+
+
+def _shared(messages: Sequence[_Message | None]) -> dict[int, int]:
+    """The rows with more than one result, and how many."""
+    return {
+        number: len(message.content)
+        for number, message in enumerate(messages)
+        if type(message) is _Results and message.content and len(message.content) > 1
+    }
+
+
+def _spread(keys: list[str], shared: dict[int, int]) -> list[str]:
+    """The keys of entries from those of rows, where some rows hold several."""
+    if not shared:
+        return keys
+    return [
+        f"{key}.{place + 1}" if place else key
+        for number, key in enumerate(keys)
+        for place in range(shared.get(number, 1))
+    ]
+
+
 # -- what rows say ----------------------------------------------------------------------------------------
 
 
@@ -391,7 +430,7 @@ def is_meta(fields: Any) -> bool:
     return isinstance(fields, dict) and isinstance(fields.get("id"), str) and bool(fields["id"])
 
 
-def result_count(message: dict[str, Any]) -> int:
+def _result_count(message: dict[str, Any]) -> int:
     """How many entries a message row is: one, or in a row of tool results one for each."""
     content = message.get("content")
     if message.get("role") != "tool" or not isinstance(content, list):
@@ -399,7 +438,7 @@ def result_count(message: dict[str, Any]) -> int:
     return max(1, len(content))
 
 
-def call_of(content: Any, number: int) -> str:
+def _call_of(content: Any, number: int) -> str:
     """The call that a tool result answers."""
     block = content[number] if isinstance(content, list) and number < len(content) else None
     call = block.get("call_id") if isinstance(block, dict) else None
@@ -427,7 +466,7 @@ def _words(content: Any) -> list[_Words]:
     return found
 
 
-def _sums(fields: dict[str, Any]) -> Sums | None:
+def sums_of(fields: dict[str, Any]) -> Sums | None:
     found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
     if found is None:
         return None
@@ -451,7 +490,7 @@ def _header(metas: list[dict[str, Any]]) -> Header:
         metadata["fork_point"] = fork_point
     return Header(
         id=text("id"),
-        timestamp=native_time(text("started")),
+        timestamp=utc_time(text("started")),
         cwd=text("cwd"),
         parent_session=text("parent") or None,
         metadata=metadata or None,

@@ -1,0 +1,5 @@
+"""Sessions of induscode: read, and written so that induscode finds the path that is meant."""
+
+from branchline.formats.induscode.format import INDUSCODE, InduscodeFormat
+
+__all__ = ["INDUSCODE", "InduscodeFormat"]

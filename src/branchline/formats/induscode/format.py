@@ -1,0 +1,150 @@
+"""induscode's session format: where its files lie, how they are told apart, what can be written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from branchline.context import milliseconds
+from branchline.entries import Damaged, Entry, Header, jsontext, splice
+from branchline.formats.base import Format, Reading
+from branchline.formats.induscode.reader import FAMILY, SUFFIX, InduscodeReader, InduscodeReading
+from branchline.formats.induscode.records import to_entry
+from branchline.formats.induscode.writing import Lines
+from branchline.formats.transcript import Transcript
+from branchline.tree import ROOT
+
+__all__ = ["INDUSCODE", "InduscodeFormat"]
+
+_BOM = b"\xef\xbb\xbf"
+_LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
+_START = re.compile(rb'\s*\{"schema":"indus/transcript@')
+_OWN_ID = re.compile(r"s_[0-9a-z]+_[0-9a-z]+")
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class InduscodeFormat(Format):
+    """Sessions of induscode, appended to without ever rewriting one."""
+
+    name = "induscode"
+    suffix = SUFFIX
+    writable = True
+    cannot = {  # noqa: RUF012
+        "label": "there are no labels",
+        "session_info": "there is no title; the first prompt is shown instead",
+        "model_change": "the model is named by each answer and nowhere else",
+        "thinking_level_change": "the thinking level is not recorded",
+        "custom": "there is no place for data of extensions",
+        "usage": "tokens are recorded only inside an answer",
+        "context_edit": "what was said cannot be changed for the model afterwards",
+        "system": "the system prompt is not recorded",
+        "kept entries": "a compaction begins anew, with the kept messages written once more; it must hold them",
+        "half character": "a text holds half a character (a lone surrogate), at which induscode loses the file",
+        "repeated id": "a later entry has the same id and hides this one",
+    }
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """Every line names its schema; an empty file is known by its name."""
+        data = head.removeprefix(_BOM)
+        if not data.strip():
+            return path.endswith(SUFFIX)
+        for line in data.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+            if _START.match(line):
+                return True
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                continue
+            if isinstance(fields, dict) and fields:
+                schema = fields.get("schema")
+                return isinstance(schema, str) and schema.startswith(FAMILY)
+        return False
+
+    def reader(self, path: str = "") -> InduscodeReader:
+        return InduscodeReader(path)
+
+    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+        tree = reading.tree
+        key = tree.keys[position]
+        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        if position in tree.placeholders:
+            return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
+        return to_entry(line, key, parent)
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+        assert isinstance(reading, InduscodeReading)
+        return Lines(reading, self.refuse).encode(entries)
+
+    def encode_header(self, header: Header) -> bytes:
+        """A session begins with its first entry."""
+        del header
+        return b""
+
+    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+        """The entries of the path and no head; a file cannot name its parent."""
+        del header
+        return b"".join(_path_lines(transcript, leaf))
+
+    def copy(self, transcript: Transcript, header: Header) -> bytes:
+        del header
+        data = transcript.bytes_between(0, None)
+        return data if data.endswith(b"\n") or not data else data + b"\n"
+
+    # -- places ---------------------------------------------------------------------------------------
+
+    def file_key(self, header: Header) -> str:
+        """The id of the session as induscode makes them: the time and eight digits, to the base 36."""
+        if _OWN_ID.fullmatch(header.id):
+            return header.id
+        digest = hashlib.sha256(header.id.encode("utf-8", "surrogatepass")).digest()
+        chance = int.from_bytes(digest[:8], "big") % 36**8
+        return f"s_{_base36(milliseconds(header.timestamp) or 0)}_{_base36(chance):0>8}"
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        return [os.path.join(_profile(environment, home), "sessions")]
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        """Named after the working directory; different ones may share it."""
+        slug = re.sub("[^A-Za-z0-9]+", "-", cwd).strip("-")
+        return os.path.join(_profile(environment, home), "sessions", f"--{slug}--")
+
+
+INDUSCODE = InduscodeFormat()
+
+
+def _profile(environment: Mapping[str, str], home: str) -> str:
+    for name in ("INDUSAGI_CODING_AGENT_DIR", "INDUSAGI_HOME"):
+        if path := environment.get(name, "").strip():
+            if path == "~" or path.startswith("~/"):
+                path = home + path[1:]
+            return os.path.abspath(path)
+    return os.path.join(home, ".pindusagi")
+
+
+def _path_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
+    """The lines of a path as they are, re-chained where one could not be read or two share an id."""
+    tree = transcript.tree
+    previous: str | None = None
+    for position in tree.chain(leaf):
+        if position in tree.placeholders:
+            continue
+        line = transcript.raw(position)
+        fields = jsontext.loads(line)
+        wanted = {"id": tree.keys[position], "prev": previous}
+        changes = {name: value for name, value in wanted.items() if fields.get(name) != value}
+        yield (splice.set_fields(line, changes) if changes else line.rstrip(b"\r")) + b"\n"
+        previous = tree.keys[position]
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+    return digits or "0"

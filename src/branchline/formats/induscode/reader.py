@@ -1,0 +1,278 @@
+"""induscode's lines into a reading: entries linked by ``prev``, and head lines that name the leaf.
+
+A file has no header; its name is the id of the session. Lines of another schema belong to somebody else and
+stay where they are. Head lines are no entries of the tree.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from branchline.entries import Header, jsontext
+from branchline.entries.skeleton import Fragment
+from branchline.formats.base import Reading
+from branchline.formats.induscode.leaves import Below, Deepest, Head, stands_at
+from branchline.formats.induscode.skeleton import (
+    SCHEMA,
+    Line,
+    bad_values,
+    decode_lines,
+    seen_in,
+    spoken_at,
+)
+from branchline.formats.lines import LinesReader, bulk
+from branchline.tree import ROOT, BackwardLinker, Kind
+
+__all__ = ["FAMILY", "SUFFIX", "InduscodeReader", "InduscodeReading"]
+
+SUFFIX = ".ndjson"
+FAMILY = "indus/transcript@"
+_FRAGMENT = re.compile(
+    rb'\s*\{"schema":"indus/transcript@1","kind":"entry","id":"([^"\\]+)","prev":(?:"([^"\\]*)"|null)'
+)
+_ID = re.compile(r"s_([0-9a-z]{1,9})_[0-9a-z]+")
+_SPEAKERS = frozenset({"user", "assistant"})
+_UNSEEN = frozenset({"glued", "unreadable", "bom"})  # where induscode reads less than we do
+
+
+class InduscodeReading(Reading):
+    """A reading that also knows what induscode itself would take for the leaf."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("induscode")
+        self.linker = BackwardLinker(self.tree)
+        self.version = 1
+        self.header = _header_from(path)
+        self.deepest = Deepest(self.tree)
+        self.has_head = False
+        """Whether induscode goes by a head line, be it a good one or not."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether induscode sees the same entries and links as we do."""
+        return not (
+            self.tree.placeholders
+            or self.linker.oddities()
+            or any(note.kind in _UNSEEN for note in self.notes)
+        )
+
+
+class InduscodeReader(LinesReader):
+    """Reads sessions of schema ``indus/transcript@1``."""
+
+    format_name = "induscode"
+    markers = (b'{"schema":"',)
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__()
+        self.reading = self._reading = InduscodeReading(path)
+        self._head: Head | None = None
+        self._below: Below | None = None
+        self._other_schema: str | None = None
+
+    # -- the regular way: many lines at once ----------------------------------------------------------
+
+    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
+        found = bulk(data, end, decode_lines)
+        if found is None:
+            return False
+        start = 0
+        for kind, run in groupby(found.values, _kind_of):
+            lines = list(run)
+            stop = start + len(lines)
+            begin = found.ends[start - 1] + 1 if start else 0
+            ends = [place - begin for place in found.ends[start:stop]]
+            if kind == "head":
+                self._take_heads(lines, offset + begin, ends)
+            elif not self._take_entries(lines, offset + begin, ends):
+                for first, last in zip([0, *(place + 1 for place in ends)], ends, strict=False):
+                    self._feed_line(data[begin + first : begin + last], offset + begin + first)
+            start = stop
+        return True
+
+    def _take_entries(self, lines: Sequence[Line], offset: int, ends: list[int]) -> bool:
+        """Lines that are all entries; False, and nothing done, when one of them is odd."""
+        messages = [line.message for line in lines]
+        ids, times = [line.id for line in lines], [line.at for line in lines]
+        if msgspec.UNSET in ids or msgspec.UNSET in times or None in messages:
+            return False
+        if msgspec.UNSET in [line.role for line in lines]:
+            return False
+        roles = [message.role for message in messages]  # type: ignore[union-attr]
+        types = [message.type for message in messages]  # type: ignore[union-attr]
+        parents = [line.prev for line in lines]
+        spoken = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in _SPEAKERS]  # type: ignore[union-attr]
+        newest = max(spoken, default=0)
+        if newest and not spoken_at(newest):
+            return False
+        reading = self.reading
+        first = len(reading.tree)
+        quiet = [first + number for number, message in enumerate(messages) if message.is_quiet()]  # type: ignore[union-attr]
+        if not reading.linker.extend(ids, parents, types, times, roles, quiet):  # type: ignore[arg-type]
+            return False
+        self.add_block(first, offset, ends)
+        self._note_spoken(newest)
+        return True
+
+    def _take_heads(self, lines: Sequence[Line], offset: int, ends: list[int]) -> None:
+        start = 0
+        for line, end in zip(lines, ends, strict=True):
+            self.reading.lines += 1
+            leaf = line.leaf
+            if leaf is msgspec.UNSET:
+                self._cancel_head()
+            else:
+                self._set_head(leaf, offset + start, end - start)  # type: ignore[arg-type]
+            start = end + 1
+
+    # -- the careful way: one line at a time ----------------------------------------------------------
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        schema, kind = fields.get("schema"), fields.get("kind")
+        if schema != SCHEMA:
+            if isinstance(schema, str):
+                self._other_schema = schema
+            self.note_not_an_entry(f"a line of another schema ({schema}), left as it is", line, offset)
+        elif kind == "head":
+            self._take_head(fields, line, offset)
+        elif kind == "entry":
+            self._take_entry(fields, line, offset)
+        else:
+            self.note_not_an_entry(f"neither entry nor head ({kind})", line, offset)
+
+    def _take_head(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        leaf = fields.get("leaf")
+        if "leaf" not in fields:
+            self._cancel_head()
+        elif leaf is None or isinstance(leaf, str):
+            self._set_head(leaf, offset, len(line))
+        else:
+            self._reading.has_head = True
+            self._note("bad-value", f"the head names no entry ({leaf}); ignored", line, offset)
+
+    def _take_entry(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        entry_id, time, previous = fields.get("id"), fields.get("at"), fields.get("prev")
+        if (
+            not isinstance(entry_id, str)
+            or not isinstance(time, str)
+            or not isinstance(fields.get("role"), str)
+        ):
+            self.note_not_an_entry("an entry needs id, role and time", line, offset)
+            return
+        message = fields.get("message")
+        if previous is not None and not isinstance(previous, str):
+            self._note("bad-value", f"{entry_id}: prev is no text; shown as a root", line, offset)
+            previous = None
+        for name in bad_values(message):
+            self._note(
+                "bad-value", f"{entry_id}: bad {name} value; induscode cannot open the file", line, offset
+            )
+        seen = seen_in(message)
+        self.add(
+            entry_id, previous, line, offset, type=seen.type, time=time, role=seen.role, quiet=seen.quiet
+        )
+        if seen.role in _SPEAKERS:
+            self._note_spoken(message["timestamp"] if "timestamp" in message else None)
+
+    def fragment(self, data: bytes) -> Fragment | None:
+        found = _FRAGMENT.match(data)
+        if found is None:
+            return None
+        parent = None if found[2] is None else found[2].decode("utf-8", "replace")
+        return Fragment(found[1].decode("utf-8", "replace"), parent)
+
+    def is_record(self, data: bytes) -> bool:
+        try:
+            fields = jsontext.loads(data)
+        except ValueError:
+            return False
+        return (
+            isinstance(fields, dict)
+            and isinstance(schema := fields.get("schema"), str)
+            and schema.startswith(FAMILY)
+            and "kind" in fields
+        )
+
+    # -- what is the same both ways -------------------------------------------------------------------
+
+    def _set_head(self, leaf: str | None, offset: int, size: int) -> None:
+        reading = self._reading
+        self.gap = False
+        self._head = Head(leaf, reading.lines, offset, size, len(reading.tree))
+        reading.has_head = True
+
+    def _cancel_head(self) -> None:
+        """A head that names nothing counts as none, also for those before it."""
+        self.gap = False
+        self._head = None
+        self._reading.has_head = False
+
+    def _note_spoken(self, time: Any) -> None:
+        moment = spoken_at(time)
+        if moment > (self.reading.last_message_time or 0):
+            self.reading.last_message_time = moment
+
+    def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
+        self.reading.note(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+
+    # -- the end --------------------------------------------------------------------------------------
+
+    def settled(self) -> None:
+        reading = self._reading
+        reading.read_only = None  # also when it is empty: a session may begin here
+        if self._other_schema is not None and not len(reading.tree) and not reading.has_head:
+            reading.read_only = f"it is of another schema ({self._other_schema})"
+        header = reading.header
+        if header is not None and not header.timestamp and len(reading.tree):
+            reading.header = msgspec.structs.replace(header, timestamp=reading.tree.times[0])
+
+    def find_leaf(self) -> int:
+        """What the head names or was written below it since; without a head the deepest entry."""
+        reading, head = self._reading, self._head
+        if head is None:
+            return reading.deepest.find()
+        place = {"line": head.line, "offset": head.offset, "size": head.size}
+        top = ROOT if head.leaf is None else reading.linker.holder(head.leaf)
+        if top is None:
+            message = f"the head names {head.leaf}, which is not in this file; the deepest entry counts"
+            reading.note_end("leaf-target", message, **place)
+            return reading.deepest.find()
+        if self._below is None or self._below.top != top:
+            self._below = Below(reading.tree, top)
+        standing = stands_at(reading.tree, head, self._below)
+        if standing.below:
+            newest = reading.tree.keys[standing.newest]
+            named = head.leaf or "the beginning"
+            if standing.stale:
+                message = f"the head names {named}, but the session went on below it, to {newest}"
+                reading.note_end("stale-head", message, **place)
+            else:
+                message = f"{standing.below} entries lie below the head ({named}); the newest is {newest}"
+                reading.note_end("below-head", message, **place)
+        return standing.leaf
+
+
+def _kind_of(line: Line) -> str:
+    return line.kind
+
+
+def _header_from(path: str) -> Header:
+    """The name of the file is the id, and in most ids stands the time."""
+    name = os.path.basename(path).removesuffix(SUFFIX)
+    found = _ID.fullmatch(name)
+    return Header(id=name, version=1, timestamp="" if found is None else _iso(int(found[1], 36)))
+
+
+def _iso(moment: int) -> str:
+    try:
+        time = datetime.fromtimestamp(moment / 1000, UTC)
+    except (ValueError, OverflowError):
+        return ""
+    return time.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

@@ -1,0 +1,117 @@
+"""One line of induscode as the record that our own format would hold.
+
+Its messages have the shapes of ours. Two kinds are entries of their own here: what an extension said, and the
+summary of a branch. The summary of a compaction stays a message, because it cuts nothing off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from branchline.entries import (
+    BranchSummary,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Message,
+    MessageEntry,
+    jsontext,
+    message_from_fields,
+)
+from branchline.entries.messages import StoredMessage
+
+__all__ = ["DETAILS", "FROM_HOOK", "to_entry"]
+
+DETAILS, FROM_HOOK = "details", "fromHook"
+"""Where ``meta`` keeps what a summary says beside its text."""
+
+if TYPE_CHECKING:
+    _AnyMessage = Message
+else:
+    _AnyMessage = StoredMessage | BranchSummaryMessage | CompactionSummaryMessage
+
+
+class _Line(msgspec.Struct, gc=False):
+    message: _AnyMessage
+    at: str
+    meta: Any = None
+
+
+_decode: Callable[[bytes], _Line] = msgspec.json.Decoder(_Line).decode
+
+
+def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
+    """The record of an entry line."""
+    try:
+        found = _decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        fields = jsontext.loads(line)
+        found = _Line(_lenient(fields.get("message")), fields["at"], fields.get("meta"))
+    common = {"id": key, "parent": parent, "timestamp": found.at}
+    message = found.message
+    if isinstance(message, CustomContent):
+        return CustomMessage(
+            **common,
+            custom_type=message.custom_type,
+            content=message.content,
+            display=message.display,
+            details=message.details,
+        )
+    if isinstance(message, BranchSummaryMessage):
+        meta = found.meta if isinstance(found.meta, dict) else {}
+        hook = meta.get(FROM_HOOK)
+        return BranchSummary(
+            **common,
+            from_id=message.from_id,
+            summary=message.summary,
+            details=meta.get(DETAILS),
+            from_hook=hook if isinstance(hook, bool) else None,
+        )
+    return MessageEntry(**common, message=message)
+
+
+def _lenient(fields: Any) -> Message:
+    """A message of which some values are not what they should be; those are left out."""
+    if isinstance(fields, dict):
+        fields = {name: value for name, value in fields.items() if not _is_infinite(value)}
+        own = {
+            name: value
+            for name, value in fields.items()
+            if name in ("summary", "fromId") and isinstance(value, str)
+        }
+        time = _number(fields.get("timestamp"))
+        match fields.get("role"):
+            case "branchSummary":
+                return BranchSummaryMessage(
+                    summary=own.get("summary", ""), from_id=own.get("fromId"), timestamp=time
+                )
+            case "compactionSummary":
+                before = _number(fields.get("tokensBefore"))
+                return CompactionSummaryMessage(
+                    summary=own.get("summary", ""), tokens_before=before, timestamp=time
+                )
+            case "assistant" if isinstance(fields.get("usage"), dict):
+                fields = {**fields, "usage": _finite(fields["usage"])}
+    return message_from_fields(fields)
+
+
+def _finite(usage: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _finite(value) if isinstance(value, dict) else value
+        for name, value in usage.items()
+        if not _is_infinite(value)
+    }
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _number(value: Any) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,215 @@
+"""zot's sessions as a format: what they are, how entries are read and written, where the files lie."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+
+from branchline.entries import (
+    CompactionSummaryMessage,
+    Cost,
+    Custom,
+    Entry,
+    Header,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    Usage,
+    UsageEntry,
+    jsontext,
+)
+from branchline.formats.base import Format, Reading
+from branchline.formats.transcript import Transcript
+from branchline.formats.zot.files import (
+    compacted_lines,
+    copied_lines,
+    forked_lines,
+    imported_lines,
+    portable_lines,
+)
+from branchline.formats.zot.messages import Speaker, decode_message
+from branchline.formats.zot.reading import Sums, ZotReader, ZotReading, sums_of
+from branchline.formats.zot.writing import CANNOT, Scribe, header_fields, meta_row
+from branchline.tree import ROOT
+
+__all__ = ["PORTABLE_SUFFIX", "ZOT", "ZotFormat", "export_portable", "import_portable", "portable_name"]
+
+PORTABLE_SUFFIX = ".zotsession"
+
+_ROW = re.compile(
+    rb'\s*\{\s*(?:"type"\s*:\s*"(?:meta"\s*,\s*"meta"\s*:\s*\{|message"\s*,\s*"message"\s*:\s*\{\s*"role"'
+    rb'|usage"\s*,\s*"usage"\s*:\s*\{\s*"input_tokens")|"title"\s*:.*"type"\s*:\s*"rename")'
+)
+_NAME = re.compile(r"(?:^|[/\\])\d{8}-\d{6}-[0-9a-fA-F]{8}\.(?:jsonl|zotsession)$")
+
+
+class ZotFormat(Format):
+    """Sessions of zot, as version 0.1.62 writes them."""
+
+    name = "zot"
+    writable = True
+    cannot = CANNOT
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """A line that begins as one of zot's rows; or, where no line tells anything, a name like zot's."""
+        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+            if _ROW.match(line):
+                return True
+            if line.strip() and _is_object(line):
+                return False
+        return b'{"type":"' not in head and _NAME.search(path) is not None
+
+    def reader(self, path: str = "") -> ZotReader:
+        return ZotReader(path)
+
+    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+        """The record of an entry; its id and parent are those of the tree."""
+        assert isinstance(reading, ZotReading)
+        tree = reading.tree
+        key, time = tree.keys[position], tree.times[position]
+        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        fields = jsontext.loads(line)
+        meta = reading.meta_at(position)
+        match tree.types[position]:
+            case "message":
+                message = decode_message(
+                    fields["message"],
+                    Speaker(meta),
+                    reading.numbers.get(position, 0),
+                    reading.tool_names.get(position, ""),
+                )
+                return MessageEntry(id=key, parent=parent, timestamp=time, message=message)
+            case "usage":
+                usage = _difference(sums_of(fields) or Sums(), reading.before[position])
+                speaker = Speaker(meta)
+                return UsageEntry(
+                    id=key,
+                    parent=parent,
+                    timestamp=time,
+                    kind="turn",
+                    provider=speaker.provider,
+                    model=speaker.model,
+                    usage=usage,
+                )
+            case "session_info":
+                return SessionInfo(id=key, parent=parent, timestamp=time, name=fields["title"])
+            case "model_change":
+                speaker = Speaker(fields["meta"])
+                return ModelChange(
+                    id=key,
+                    parent=parent,
+                    timestamp=time,
+                    provider=speaker.provider or "",
+                    model_id=speaker.model or "",
+                )
+            case _:
+                data = {name: value for name, value in fields.items() if name != "type"}
+                return Custom(
+                    id=key, parent=parent, timestamp=time, custom_type=str(fields["type"]), data=data
+                )
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+        assert isinstance(reading, ZotReading)
+        return Scribe(reading, self.refuse).write(entries)
+
+    def encode_header(self, header: Header) -> bytes:
+        return meta_row(header_fields(header))
+
+    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+        return b"".join(forked_lines(transcript, leaf, header))
+
+    def fork_compacted(
+        self,
+        transcript: Transcript,
+        leaf: int,
+        header: Header,
+        *,
+        summary: CompactionSummaryMessage,
+        first_kept: int = ROOT,
+    ) -> bytes:
+        """A fork in which a summary stands for everything before an entry (-1: for all of it).
+
+        It is how a session of zot is compacted: the file itself keeps every message.
+        """
+        return b"".join(compacted_lines(transcript, leaf, first_kept, summary, header))
+
+    def copy(self, transcript: Transcript, header: Header) -> bytes:
+        return b"".join(copied_lines(transcript, header))
+
+    # -- places ---------------------------------------------------------------------------------------
+
+    def file_key(self, header: Header) -> str:
+        return _stamp(header) + "-" + header.id[:8]
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        return [os.path.join(_root(environment, home), "sessions")]
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        digest = hashlib.sha256(cwd.encode("utf-8", "surrogateescape")).hexdigest()
+        return os.path.join(self.roots(environment, home)[0], digest[:16])
+
+
+ZOT = ZotFormat()
+
+
+def export_portable(transcript: Transcript) -> bytes:
+    """The session as a file for another machine: everything but the working directory and model changes."""
+    return b"".join(portable_lines(transcript))
+
+
+def import_portable(data: bytes, header: Header) -> bytes:
+    """A session of its own, under this header, from the content of a portable file.
+
+    NotASession when the content does not begin with the row that names a session.
+    """
+    transcript = Transcript(ZOT, lambda offset, size: data[offset : offset + size], "the portable file")
+    return b"".join(imported_lines(transcript, header))
+
+
+def portable_name(header: Header) -> str:
+    """The name that zot gives a portable file in a directory."""
+    return f"{_stamp(header)}-{header.id[:8]}{PORTABLE_SUFFIX}"
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(jsontext.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _stamp(header: Header) -> str:
+    """The start of a session as file names have it."""
+    digits = re.sub(r"\D", "", header.timestamp[:19])
+    return f"{digits[:8]}-{digits[8:14]}"
+
+
+def _root(environment: Mapping[str, str], home: str) -> str:
+    if root := environment.get("ZOT_HOME"):
+        return root
+    if sys.platform == "darwin" and home:
+        return os.path.join(home, "Library", "Application Support", "zot")
+    if sys.platform == "win32" and (local := environment.get("LOCALAPPDATA")):
+        return os.path.join(local, "zot")
+    if state := environment.get("XDG_STATE_HOME"):
+        return os.path.join(state, "zot")
+    return os.path.join(home, ".local", "state", "zot") if home else ".zot"
+
+
+def _difference(sums: Sums, before: Sums) -> Usage:
+    """What one row adds to the totals before it."""
+    tokens = {
+        "input": sums.input_tokens - before.input_tokens,
+        "output": sums.output_tokens - before.output_tokens,
+        "cache_read": sums.cache_read_tokens - before.cache_read_tokens,
+        "cache_write": sums.cache_write_tokens - before.cache_write_tokens,
+    }
+    cost = Cost(total=round(sums.cost_usd - before.cost_usd, 12))
+    return Usage(**tokens, total_tokens=sum(tokens.values()), cost=cost)

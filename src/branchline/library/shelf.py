@@ -1,0 +1,137 @@
+"""The logs of a store as rows, and which of them belong to a working directory.
+
+One file, whatever is in it, costs at most its own row: what cannot be read is marked and never raised.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from branchline import places
+from branchline.entries import SIDE, Header
+from branchline.errors import Ambiguous, SessionNotFound
+from branchline.formats import Transcript, peek_header
+from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
+from branchline.library.records import SessionRow
+from branchline.stores import Hidden, Store, Stored, check_key
+from branchline.tree import severity
+
+__all__ = ["Shelf"]
+
+_ELSEWHERE = "another working directory"
+_NOWHERE = "no header, so its working directory is not known"
+_SETTINGS = SIDE | {"model_change", "thinking_level_change", "active_tools_change"}
+"""What a session may hold and still be called empty: nothing that anybody said."""
+
+
+class Shelf:
+    """The logs of a store; with a working directory, those of other ones are hidden."""
+
+    def __init__(self, store: Store, cwd: str | None) -> None:
+        self.store = store
+        self.cwd = cwd
+
+    # -- rows -----------------------------------------------------------------------------------------
+
+    def deep(self, stored: Stored, *, draft: bool = False) -> SessionRow | Hidden:
+        """What the whole file tells."""
+        try:
+            with self.store.snapshot(stored.key) as read:
+                if self.cwd is not None and (reason := self._elsewhere(peek_header(read))) is not None:
+                    return Hidden(_name(stored), reason)
+                return deep_row(stored, read_whole(read, stored), draft=draft)
+        except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
+            return problem_row(stored, problem, draft=draft)
+
+    def header_only(self, stored: Stored) -> SessionRow | Hidden:
+        """What the beginning of the file tells; what the directory tells where there is no header."""
+        try:
+            with self.store.snapshot(stored.key) as read:
+                header = peek_header(read)
+        except Exception as problem:  # noqa: BLE001  as above
+            return problem_row(stored, problem)
+        if self.cwd is not None and (reason := self._elsewhere(header)) is not None:
+            return Hidden(_name(stored), reason)
+        return shallow_row(stored) if header is None else header_row(stored, header)
+
+    def with_headers(self) -> Iterator[SessionRow]:
+        """The sessions, newest file first, with what their headers tell."""
+        for stored in self.store.scan().found:
+            row = self.header_only(stored)
+            if isinstance(row, SessionRow):
+                yield row
+
+    def empty(self) -> Iterator[SessionRow]:
+        """Sessions and drafts in which nobody said anything, damaged ones left out."""
+        for stored, draft in self._logs(self.store.drafts()):
+            try:
+                with self.store.snapshot(stored.key) as read:
+                    transcript = read_whole(read, stored)
+                    if self._is_empty(transcript):
+                        yield deep_row(stored, transcript, draft=draft)
+            except Exception:  # noqa: BLE001, S112  what cannot be read is damaged
+                continue
+
+    # -- names ----------------------------------------------------------------------------------------
+
+    def named(self, name: str) -> tuple[Stored, bool] | None:
+        """The log of this key or session id, and whether it is a draft. InvalidId when it can be neither."""
+        if (found := self.store.stat(check_key(name))) is not None:
+            return found, False
+        drafts = self.store.drafts()
+        for draft in drafts:
+            if draft.key == name:
+                return draft, True
+        # Most file names tell the id, so that most headers need not be read.
+        named: list[tuple[Stored, bool]] = []
+        others: list[tuple[Stored, bool]] = []
+        for item in self._logs(drafts):
+            (named if shallow_row(item[0]).id == name else others).append(item)
+        matching = self._with_id(name, named) or self._with_id(name, others)
+        if len(matching) > 1:
+            keys = ", ".join(stored.key for stored, _draft in matching[:5])
+            where = self.store.name
+            raise Ambiguous(
+                f"{len(matching)} sessions in {where} have the id {name}: {keys}; use one of these"
+            )
+        return matching[0] if matching else None
+
+    def require(self, name: str) -> tuple[Stored, bool]:
+        """As :meth:`named`, but SessionNotFound when there is none."""
+        found = self.named(name)
+        if found is None:
+            raise SessionNotFound(f"there is no session {name!r} in {self.store.name}")
+        return found
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _logs(self, drafts: list[Stored]) -> list[tuple[Stored, bool]]:
+        return [(stored, False) for stored in self.store.scan().found] + [(draft, True) for draft in drafts]
+
+    def _with_id(self, session_id: str, logs: list[tuple[Stored, bool]]) -> list[tuple[Stored, bool]]:
+        found = []
+        for stored, draft in logs:
+            row = self.header_only(stored)
+            if isinstance(row, SessionRow) and row.id == session_id:
+                found.append((stored, draft))
+        return found
+
+    def _elsewhere(self, header: Header | None) -> str | None:
+        """Why a session is not one of the asked working directory; None when it is."""
+        if header is None or not header.cwd:
+            return _NOWHERE
+        return None if places.resolve_cwd(header.cwd) == self.cwd else _ELSEWHERE
+
+    def _is_empty(self, transcript: Transcript) -> bool:
+        reading = transcript.reading
+        return (
+            reading.header is not None
+            and (self.cwd is None or self._elsewhere(reading.header) is None)
+            and _SETTINGS.issuperset(transcript.tree.types)
+            and all(severity(finding.kind) == "note" for finding in reading.findings)
+        )
+
+
+def _name(stored: Stored) -> str:
+    return stored.key if stored.path is None else os.path.basename(stored.path)
