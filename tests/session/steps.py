@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import tempfile
@@ -116,9 +117,13 @@ def do(session: Session, step: Step) -> str | None:
     raise AssertionError(step)
 
 
-def as_pi_does(session: Session, kind: str, number: int) -> None:
+_serial = itertools.count(1)
+
+
+def as_pi_does(session: Session, kind: str, number: int) -> dict[str, Any]:
     """Append a line behind our back as pi does: each one below the last, whatever that is, and without a lock."""
-    keys = session.index.keys
+    tree = session.index
+    keys = [key for key in tree.keys if tree.positions[key] not in tree.placeholders]
     target = keys[number % len(keys)] if keys else None
     fields = {
         "message": {"message": {"role": "user", "content": f"pi {number}"}},
@@ -130,7 +135,7 @@ def as_pi_does(session: Session, kind: str, number: int) -> None:
     }[kind]
     record = {
         "type": kind,
-        "id": f"pi{len(keys):06d}",
+        "id": f"pi{next(_serial):06d}",
         "parentId": keys[-1] if keys else None,
         "timestamp": "2027-03-01T00:00:00.000Z",
         **fields,
@@ -139,6 +144,7 @@ def as_pi_does(session: Session, kind: str, number: int) -> None:
     assert log is not None
     with open(log.path, "ab", buffering=0) as file:  # type: ignore[attr-defined]
         file.write(json.dumps(record).encode() + b"\n")
+    return record
 
 
 @contextlib.contextmanager

@@ -444,40 +444,40 @@ class Session(SessionView):
 
     def _write(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[str]:
         self._require_writable()
-
-        def make_all() -> list[Entry]:
-            made: list[Entry] = []
-            taken = self.index.positions  # looked up here: others may have written since
-            fresh: set[str] = set()
-            parent = self._leaf = self._standing()
-            for maker in makers:
-                entry_id = self._clock.entry_id()
-                while entry_id in taken or entry_id in fresh:
-                    entry_id = self._clock.entry_id()
-                fresh.add(entry_id)
-                common = {"id": entry_id, "parent": parent, "timestamp": self._timestamp()}
-                made.append(maker(common))
-                if not side:
-                    parent = entry_id
-            return made
-
-        made = self._pen.append(make_all)
+        made = self._pen.append(lambda: self._make(makers, side=side))
         if not side:
             self._leaf = made[-1]
+        return made
+
+    def _make(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[Entry]:
+        """New entries under the leaf, with ids that nobody has; asked for once the lock is ours."""
+        made: list[Entry] = []
+        taken = self._pen.transcript.tree.positions  # looked up here: others may have written since
+        new_id = self._clock.entry_id
+        parent = self._leaf = self._standing()
+        for maker in makers:
+            entry_id = new_id()
+            while entry_id in taken or any(entry_id == entry.id for entry in made):
+                entry_id = new_id()
+            made.append(maker({"id": entry_id, "parent": parent, "timestamp": self._timestamp()}))
+            if not side:
+                parent = entry_id
         return made
 
     def _require_writable(self) -> None:
         if self._closed:
             raise ValueError(f"session {self.id} is closed")
-        if self.read_only is not None:
-            raise ReadOnly(f"cannot append to {self.transcript.name}: {self.read_only}")
+        reading = self._pen.transcript.reading
+        if reading.read_only is not None:
+            raise ReadOnly(f"cannot append to {self.transcript.name}: {reading.read_only}")
 
     def _timestamp(self) -> str:
         """The time of a new entry; in a fork never before the fork, which thereby knows its own entries."""
         now = self._clock.now()
-        header = self.header
-        if header.parent_session is not None and iso(now) < header.timestamp < iso(now + _DAY):
-            return header.timestamp
+        header = self._pen.transcript.reading.header
+        if header is not None and header.parent_session is not None:
+            if iso(now) < header.timestamp < iso(now + _DAY):
+                return header.timestamp
         return iso(now)
 
     def _conversation_at(self, entry_id: str) -> str | None:
@@ -487,9 +487,15 @@ class Session(SessionView):
 
     def _standing(self) -> str | None:
         """The leaf, unless somebody has damaged its line since: then the nearest entry above it."""
-        if self._leaf is None:
+        leaf = self._leaf
+        if leaf is None:
             return None
-        return self._conversation_at(self._leaf) if self._leaf in self.index else self.transcript.leaf
+        tree = self._pen.transcript.tree
+        position = tree.positions.get(leaf)
+        if position is None:
+            return self.transcript.leaf
+        found = tree.conversation(position)
+        return leaf if found == position else None if found == ROOT else tree.keys[found]
 
     def _move_to(self, target: str | None) -> None:
         """Stand somewhere else, and record it unless a reader would land there anyway."""

@@ -40,8 +40,8 @@ class InduscodeFormat(Format):
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "what was said cannot be changed for the model afterwards",
         "system": "the system prompt is not recorded",
-        "kept entries": "a compaction begins anew, with the kept messages written once more; it must hold them",
-        "half character": "a text holds half a character (a lone surrogate), at which induscode loses the file",
+        "kept entries": "a compaction begins anew and has to hold the messages that are kept",
+        "half character": "half a character (a lone surrogate) in a text makes induscode lose the file",
         "repeated id": "a later entry has the same id and hides this one",
     }
 

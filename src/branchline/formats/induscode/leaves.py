@@ -20,7 +20,7 @@ __all__ = ["Below", "Deepest", "Head", "Standing", "stands_at"]
 
 
 class Head(NamedTuple):
-    """A head line: what it names (None: before the first entry), where it lies, how many entries it follows."""
+    """A head line: what it names (None: the beginning), where it lies, how many entries stand before it."""
 
     leaf: str | None
     line: int

@@ -129,7 +129,7 @@ class InduscodeReader(LinesReader):
             if leaf is msgspec.UNSET:
                 self._cancel_head()
             else:
-                self._set_head(leaf, offset + start, end - start)  # type: ignore[arg-type]
+                self._set_head(leaf, offset + start, end - start)
             start = end + 1
 
     # -- the careful way: one line at a time ----------------------------------------------------------
@@ -171,15 +171,13 @@ class InduscodeReader(LinesReader):
             self._note("bad-value", f"{entry_id}: prev is no text; shown as a root", line, offset)
             previous = None
         for name in bad_values(message):
-            self._note(
-                "bad-value", f"{entry_id}: bad {name} value; induscode cannot open the file", line, offset
-            )
+            self._note("bad-value", f"{entry_id}: bad {name} value", line, offset)
         seen = seen_in(message)
         self.add(
             entry_id, previous, line, offset, type=seen.type, time=time, role=seen.role, quiet=seen.quiet
         )
-        if seen.role in _SPEAKERS:
-            self._note_spoken(message["timestamp"] if "timestamp" in message else None)
+        if isinstance(message, dict) and seen.role in _SPEAKERS:
+            self._note_spoken(message.get("timestamp"))
 
     def fragment(self, data: bytes) -> Fragment | None:
         found = _FRAGMENT.match(data)

@@ -53,7 +53,7 @@ def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         fields = jsontext.loads(line)
         found = _Line(_lenient(fields.get("message")), fields["at"], fields.get("meta"))
-    common = {"id": key, "parent": parent, "timestamp": found.at}
+    common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": found.at}
     message = found.message
     if isinstance(message, CustomContent):
         return CustomMessage(

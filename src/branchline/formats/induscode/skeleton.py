@@ -1,7 +1,6 @@
 """What reading needs of induscode's lines, decoded many at a time when all of them are in good order.
 
-A line that does not fit is looked at with care; :func:`bad_values` finds the values on which induscode gives
-up the whole file.
+A line that does not fit is looked at with care, and :func:`bad_values` says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -164,7 +163,7 @@ def spoken_at(time: Any) -> float:
 
 
 def bad_values(message: Any) -> Iterator[str]:
-    """The values for which induscode cannot open the file."""
+    """The names of values that are not what they should be; most of them keep induscode from opening a file."""
     if not isinstance(message, dict):
         return
     if _is_bad(message.get("timestamp")):
@@ -176,9 +175,9 @@ def bad_values(message: Any) -> Iterator[str]:
     usage, content = message.get("usage"), message.get("content")
     if isinstance(usage, dict):
         cost = usage.get("cost")
-        if any(_is_bad(usage.get(name)) for name in _TOKENS):
-            yield "usage"
-        elif isinstance(cost, dict) and any(_is_bad(cost.get(name)) for name in _COSTS):
+        numbers = [usage.get(name) for name in _TOKENS]
+        numbers += [cost.get(name) for name in _COSTS] if isinstance(cost, dict) else []
+        if any(map(_is_bad, numbers)):
             yield "usage"
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") == "toolCall":
@@ -188,7 +187,7 @@ def bad_values(message: Any) -> Iterator[str]:
 
 
 def _is_bad(value: Any) -> bool:
-    return value is not None and not _is_number(value)
+    return value is not None and not isinstance(value, bool) and not _is_number(value)
 
 
 def _is_number(value: Any) -> bool:
