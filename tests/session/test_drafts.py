@@ -163,6 +163,20 @@ def test_a_draft_that_somebody_else_published_goes_on_as_the_session_it_became(p
         assert other._pen.log.path == session._pen.log.path  # and so both take the same lock
 
 
+def test_closing_does_not_forget_what_somebody_else_has_said_in_the_draft(place):
+    kept = FilesStore(place)
+    session = Session.create(CWD, store=kept, clock=clock())
+    session.append_model_change("anthropic", "claude")
+    with Session.from_store(kept, session.key, clock=clock(seed=100)) as other:
+        other.append_message("a question")
+
+    session.close()
+
+    assert [draft.key for draft in kept.drafts()] == [session.key]
+    with Session.from_store(kept, session.key) as again:
+        assert words(again) == ["a question"]
+
+
 def test_whoever_is_second_to_publish_finds_it_done(place):
     kept = FilesStore(place)
     session = Session.create(CWD, store=kept, clock=clock())

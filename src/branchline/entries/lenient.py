@@ -7,6 +7,7 @@ all becomes :class:`Unknown`.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, cast
 
 import msgspec
@@ -16,6 +17,8 @@ from branchline.entries import blocks, messages, records
 __all__ = ["block_from_fields", "content_from", "entry_from_fields", "message_from_fields"]
 
 Fields = dict[str, Any]
+
+_fields_of = cache(msgspec.structs.fields)  # reads annotations anew every time it is asked
 
 _BLOCKS: dict[str, type[blocks.KnownBlock]] = {
     "text": blocks.Text,
@@ -112,7 +115,7 @@ def _keep_what_fits(record: Any, fields: Fields, skip: set[str]) -> Any | None:
     A required text that is missing becomes empty; None when what is missing cannot be empty.
     """
     values: Fields = {}
-    for field in msgspec.structs.fields(record):
+    for field in _fields_of(record):
         wire = field.encode_name
         if wire in skip or wire not in fields:
             value: Any = msgspec.UNSET

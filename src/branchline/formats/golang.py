@@ -65,8 +65,13 @@ _minutes: dict[str, str] = {}  # local minute and zone -> the same minute in UTC
 
 def utc_times(texts: Iterable[str]) -> list[str]:
     """Many times of a file as our trees have them."""
+    minute_of = _minutes.get
     return [
-        text if text[-1:] == "Z" and text[10:20:9] == "T." and len(text) > 23 else text and utc_time(text)
+        text
+        if text[-1:] == "Z" and text[10:20:9] == "T." and len(text) > 23
+        else f"{minute}{text[16:-6]}Z"
+        if (minute := minute_of(text[:16] + text[-6:])) and text[19:20] == "." and len(text) > 28
+        else text and utc_time(text)
         for text in texts
     ]
 

@@ -49,6 +49,12 @@ _SPEAKERS = frozenset({"user", "assistant"})
 _LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
 _NOBODY = ""  # for a leaf entry that does not say what it points at
 _FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})  # of version 1
+_LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
+_BEGINNING = re.compile(  # of a header, of an entry, of custom data
+    rb'\{"type":"(?:session","version":\d+,"id":"'
+    rb'|[a-z_]{1,40}","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
+    rb'|custom(?:_message)?","customType":)'
+)
 _MARKERS = (b'{"type":"',)
 _SHARED = {name: name for name in (*SIDE, *CONVERSATION, *_SPEAKERS, "toolResult", "bashExecution", "system")}
 _share = _SHARED.get  # one string per known type and role instead of one per line
@@ -386,10 +392,20 @@ class PiFormat(Format):
     writable = True
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A first object of type ``session``, or entries that look like pi's."""
+        """A header or an entry of pi, also behind lines that are damaged, blank or something else."""
         del path
-        line = head.removeprefix(_BOM).lstrip()[:2000].partition(b"\n")[0]
-        return b'"type"' in line and b'"v":4' not in line[:40]
+        for line in head.removeprefix(_BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+            if not line.strip():
+                continue
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                if _BEGINNING.match(line):  # damaged, or cut off where the first bytes of the file end
+                    return True
+                continue
+            if isinstance(fields, dict) and (told := _is_own(fields)) is not None:
+                return told
+        return False
 
     def reader(self, path: str = "") -> PiReader:
         del path
@@ -482,6 +498,21 @@ def _shallow_record(line: bytes) -> Entry:
     return Unknown(
         type=fields["type"], id=fields.get("id") or "", timestamp=fields.get("timestamp") or "", fields=fields
     )
+
+
+def _is_own(fields: dict[str, Any]) -> bool | None:
+    """Whether an object is a header or an entry of pi, or surely neither; None if it does not tell."""
+    kind, time = fields.get("type"), fields.get("timestamp")
+    if fields.get("kind") == "header" and "v" in fields:
+        return False  # a store that pi's library has given up
+    if not isinstance(kind, str):
+        return None
+    if kind == "session" and isinstance(fields.get("id"), str):
+        return time is None or isinstance(time, str)
+    if isinstance(fields.get("id"), str) and "parentId" in fields and "timestamp" in fields:
+        return True
+    is_old = kind in _FIRST_TYPES and "id" not in fields and isinstance(time, str)
+    return True if is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields else None
 
 
 def _is_record(data: bytes) -> bool:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 
 from branchline.entries import Entry, Header
-from branchline.errors import LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
+from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import Format, Transcript
 from branchline.log import Durability, FileLog, Log, MemoryLog, Torn, replace_file
 from branchline.stores import Store
@@ -173,12 +173,26 @@ class Pen:
             self._use(published)
         self.draft = False
 
-    def close(self, *, keep_draft: bool) -> None:
-        """Let go of the log; a draft that holds nothing worth keeping is forgotten."""
+    def close(self, *, keep_draft: Callable[[], bool]) -> None:
+        """Let go of the log; a draft that holds nothing worth keeping, also from others, is forgotten."""
+        if self._log is None:
+            return
+        try:
+            if self.draft and not keep_draft():
+                assert self.store is not None
+                # Whatever goes wrong here, the draft stays: that is the safe side.
+                with contextlib.suppress(BranchlineError, OSError), self._log.exclusive():
+                    self.catch_up()
+                    if not keep_draft():
+                        self.store.drop_draft(self.key)
+        finally:
+            self._log.close()
+
+    def discard(self) -> None:
+        """Take a draft back that nobody else has seen."""
+        assert self.store is not None
         if self._log is not None:
             self._log.close()
-        if self.draft and self._log is not None and not keep_draft:
-            assert self.store is not None
             self.store.drop_draft(self.key)
 
     # -- inside ---------------------------------------------------------------------------------------

@@ -423,7 +423,7 @@ class Session(SessionView):
         """Let go of the file. A draft without words is forgotten; one with a prompt is kept."""
         if not self._closed:
             self._closed = True
-            self._pen.close(keep_draft=not _WORDS.isdisjoint(self.index.types))
+            self._pen.close(keep_draft=lambda: not _WORDS.isdisjoint(self.index.types))
 
     def __enter__(self) -> Self:
         return self
@@ -475,10 +475,9 @@ class Session(SessionView):
         """The time of a new entry; in a fork never before the fork, which thereby knows its own entries."""
         now = self._clock.now()
         header = self._pen.transcript.reading.header
-        if header is not None and header.parent_session is not None:
-            if iso(now) < header.timestamp < iso(now + _DAY):
-                return header.timestamp
-        return iso(now)
+        if header is None or header.parent_session is None:
+            return iso(now)
+        return header.timestamp if iso(now) < header.timestamp < iso(now + _DAY) else iso(now)
 
     def _conversation_at(self, entry_id: str) -> str | None:
         """The entry itself, or the nearest one above it that is part of the conversation."""
@@ -553,7 +552,7 @@ class Session(SessionView):
             try:
                 pen.publish()
             except BaseException:
-                pen.close(keep_draft=False)
+                pen.discard()
                 raise
 
     def _home_for(self, cwd: str) -> Store:

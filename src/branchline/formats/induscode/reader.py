@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import groupby
 from typing import Any
 
 import msgspec
 
 from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Reading
+from branchline.formats.base import Block, Reading
 from branchline.formats.induscode.leaves import Below, Deepest, Head, stands_at
 from branchline.formats.induscode.skeleton import (
     SCHEMA,
@@ -83,27 +83,31 @@ class InduscodeReader(LinesReader):
         found = bulk(data, end, decode_lines)
         if found is None:
             return False
-        start = 0
-        for kind, run in groupby(found.values, _kind_of):
-            lines = list(run)
-            stop = start + len(lines)
-            begin = found.ends[start - 1] + 1 if start else 0
-            ends = [place - begin for place in found.ends[start:stop]]
-            if kind == "head":
-                self._take_heads(lines, offset + begin, ends)
-            elif not self._take_entries(lines, offset + begin, ends):
-                for first, last in zip([0, *(place + 1 for place in ends)], ends, strict=False):
-                    self._feed_line(data[begin + first : begin + last], offset + begin + first)
-            start = stop
+        lines: Sequence[Line] = found.values
+        kinds: list[str] = [line.kind for line in lines]
+        entries = lines if "head" not in kinds else [line for line in lines if line.kind == "entry"]
+        first = len(self.reading.tree)
+        if entries and not self._take_entries(entries):
+            return False
+        if entries is lines:
+            self.add_block(first, offset, found.ends)
+            return True
+        self._place(kinds, first, offset, found.ends)
+        last = len(kinds) - 1 - kinds[::-1].index("head")
+        start = found.ends[last - 1] + 1 if last else 0
+        after = first + kinds[:last].count("entry")
+        self._set_head(
+            lines[last].leaf, after, self.reading.lines + last + 1, offset + start, found.ends[last] - start
+        )
+        self.reading.lines += len(kinds)
         return True
 
-    def _take_entries(self, lines: Sequence[Line], offset: int, ends: list[int]) -> bool:
+    def _take_entries(self, lines: Sequence[Line]) -> bool:
         """Lines that are all entries; False, and nothing done, when one of them is odd."""
         messages = [line.message for line in lines]
         ids, times = [line.id for line in lines], [line.at for line in lines]
-        if msgspec.UNSET in ids or msgspec.UNSET in times or None in messages:
-            return False
-        if msgspec.UNSET in [line.role for line in lines]:
+        node_roles = [line.role for line in lines]
+        if None in messages or any(msgspec.UNSET in values for values in (ids, times, node_roles)):
             return False
         roles = [message.role for message in messages]  # type: ignore[union-attr]
         types = [message.type for message in messages]  # type: ignore[union-attr]
@@ -112,25 +116,28 @@ class InduscodeReader(LinesReader):
         newest = max(spoken, default=0)
         if newest and not spoken_at(newest):
             return False
-        reading = self.reading
-        first = len(reading.tree)
+        first = len(self.reading.tree)
         quiet = [first + number for number, message in enumerate(messages) if message.is_quiet()]  # type: ignore[union-attr]
-        if not reading.linker.extend(ids, parents, types, times, roles, quiet):  # type: ignore[arg-type]
+        if not self.reading.linker.extend(ids, parents, types, times, roles, quiet):  # type: ignore[arg-type]
             return False
-        self.add_block(first, offset, ends)
         self._note_spoken(newest)
         return True
 
-    def _take_heads(self, lines: Sequence[Line], offset: int, ends: list[int]) -> None:
-        start = 0
-        for line, end in zip(lines, ends, strict=True):
-            self.reading.lines += 1
-            leaf = line.leaf
-            if leaf is msgspec.UNSET:
-                self._cancel_head()
+    def _place(self, kinds: list[str], first: int, offset: int, ends: list[int]) -> None:
+        """Say where the entries lie among the head lines."""
+        reading, starts = self.reading, [0, *(end + 1 for end in ends)]
+        last_line, begin = -2, 0
+        for number, kind in enumerate(kinds):
+            if kind == "head":
+                continue
+            if number == last_line + 1:
+                reading.blocks[-1].ends.append(ends[number] - begin)
             else:
-                self._set_head(leaf, offset + start, end - start)
-            start = end + 1
+                begin = starts[number]
+                block = array("q", (ends[number] - begin,))
+                reading.blocks.append(Block(first, offset + begin, reading.lines + number + 1, block))
+            first += 1
+            last_line = number
 
     # -- the careful way: one line at a time ----------------------------------------------------------
 
@@ -150,9 +157,10 @@ class InduscodeReader(LinesReader):
     def _take_head(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         leaf = fields.get("leaf")
         if "leaf" not in fields:
-            self._cancel_head()
-        elif leaf is None or isinstance(leaf, str):
-            self._set_head(leaf, offset, len(line))
+            leaf = msgspec.UNSET
+        if leaf is None or leaf is msgspec.UNSET or isinstance(leaf, str):
+            self.gap = False
+            self._set_head(leaf, len(self.reading.tree), self.reading.lines, offset, len(line))
         else:
             self._reading.has_head = True
             self._note("bad-value", f"the head names no entry ({leaf}); ignored", line, offset)
@@ -200,17 +208,12 @@ class InduscodeReader(LinesReader):
 
     # -- what is the same both ways -------------------------------------------------------------------
 
-    def _set_head(self, leaf: str | None, offset: int, size: int) -> None:
-        reading = self._reading
-        self.gap = False
-        self._head = Head(leaf, reading.lines, offset, size, len(reading.tree))
-        reading.has_head = True
-
-    def _cancel_head(self) -> None:
-        """A head that names nothing counts as none, also for those before it."""
-        self.gap = False
-        self._head = None
-        self._reading.has_head = False
+    def _set_head(
+        self, leaf: str | msgspec.UnsetType | None, after: int, line: int, offset: int, size: int
+    ) -> None:
+        """The last head counts. One that names nothing counts as none, also for those before it."""
+        self._head = None if isinstance(leaf, msgspec.UnsetType) else Head(leaf, line, offset, size, after)
+        self._reading.has_head = self._head is not None
 
     def _note_spoken(self, time: Any) -> None:
         moment = spoken_at(time)
@@ -255,10 +258,6 @@ class InduscodeReader(LinesReader):
                 message = f"{standing.below} entries lie below the head ({named}); the newest is {newest}"
                 reading.note_end("below-head", message, **place)
         return standing.leaf
-
-
-def _kind_of(line: Line) -> str:
-    return line.kind
 
 
 def _header_from(path: str) -> Header:

@@ -163,7 +163,7 @@ def spoken_at(time: Any) -> float:
 
 
 def bad_values(message: Any) -> Iterator[str]:
-    """The names of values that are not what they should be; most of them keep induscode from opening a file."""
+    """The names of values that are not what they should be; most keep induscode from opening the file."""
     if not isinstance(message, dict):
         return
     if _is_bad(message.get("timestamp")):

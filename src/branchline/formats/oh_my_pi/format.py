@@ -57,7 +57,7 @@ _OWN_ENTRIES = tuple(
         b"reset_boundary",
     )
 )
-_CAREFUL_MARKS = (BLOB_MARK, RECOVERED.encode(), b'"hookMessage"', b'"task"')
+_RECOVERED_MARK = RECOVERED.encode()
 _PLAIN = frozenset({"message", "custom", "custom_message", "label", "leaf"})  # as pi has them
 _INHERITED = ("additionalDirectories",)
 
@@ -104,15 +104,14 @@ class OhMyPiFormat(PiFormat):
 
     def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
         types = reading.tree.types[block.first : block.first + len(block.ends)]
-        if not _PLAIN.issuperset(types) or any(mark in data for mark in _CAREFUL_MARKS):
+        if not _PLAIN.issuperset(types) or _needs_care(data):
             return None
         return super().decode_block(data, reading, block)
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The native record of an entry; pictures that are kept elsewhere are put back into it."""
         tree = reading.tree
-        plain = tree.types[position] in _PLAIN and not any(mark in line for mark in _CAREFUL_MARKS)
-        if plain or position in tree.placeholders:
+        if position in tree.placeholders or (tree.types[position] in _PLAIN and not _needs_care(line)):
             return super().decode(line, reading, position)
         if reading.version != CURRENT_VERSION:
             entry = super().decode(line, reading, position)
@@ -200,6 +199,11 @@ def _is_own_line(line: bytes) -> bool:
     if line.startswith(_OWN_ENTRIES):
         return True
     return line.startswith(b'{"type":"model_change",') and b'"model":"' in line and b'"modelId"' not in line
+
+
+def _needs_care(data: bytes) -> bool:
+    """Whether somewhere in these lines there may be what pi's records do not hold."""
+    return BLOB_MARK in data or _RECOVERED_MARK in data or b'"hookMessage"' in data or b'"task"' in data
 
 
 def _fields(line: bytes) -> dict[str, Any] | None:

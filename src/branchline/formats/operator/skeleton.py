@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from branchline.entries import jsontext
 from branchline.formats.operator.parts import PARTS
 from branchline.formats.operator.records import ROLES, STOP_REASONS, TREE_ROLES, TYPES
 from branchline.formats.operator.times import instant
@@ -29,7 +28,7 @@ class _Part(msgspec.Struct, tag_field="type", gc=False):
 
 
 class _Words(_Part, tag="text", gc=False):
-    content: msgspec.Raw = msgspec.Raw(b'""')
+    content: str = ""
 
 
 class _Picture(_Part, tag="image", gc=False):
@@ -71,11 +70,8 @@ class Looked(NamedTuple):
 
 NOTHING = Looked(None)
 _PROMPT, _NO_PROMPT = Looked("user", spoken=True), Looked("user")
-_ANSWERS = {
-    (spoken, quiet): Looked("assistant", spoken=spoken, quiet=quiet)
-    for spoken in (False, True)
-    for quiet in (False, True)
-}
+_ANSWER, _NO_ANSWER = Looked("assistant", spoken=True), Looked("assistant")
+_QUIET_ANSWER, _ONLY_CALLS = Looked("assistant", spoken=True, quiet=True), Looked("assistant", quiet=True)
 
 
 @lru_cache(maxsize=256)
@@ -107,10 +103,12 @@ class Said(msgspec.Struct, gc=False):
                     calls[part.id] = part.name  # type: ignore[union-attr]
                 elif kind is _Words:
                     spoken = True
-                    words = words or _has_words(part.content)  # type: ignore[union-attr]
+                    words = words or bool(part.content and not part.content.isspace())  # type: ignore[union-attr]
                 elif kind is _Picture:
                     spoken = True
-            return _ANSWERS[spoken, not words and self.stop_reason in _ENDED_WELL]
+            if words or self.stop_reason not in _ENDED_WELL:
+                return _ANSWER if spoken else _NO_ANSWER
+            return _QUIET_ANSWER if spoken else _ONLY_CALLS
         if role == "user":
             return _PROMPT if any(type(part) in _SHOWN for part in contents) else _NO_PROMPT
         return Looked(TREE_ROLES.get(role, role))
@@ -144,16 +142,6 @@ class Line(msgspec.Struct, gc=False):
 decode_lines: Callable[[memoryview], Sequence[Line]] = msgspec.json.Decoder(Line).decode_lines
 
 
-def _has_words(text: msgspec.Raw) -> bool:
-    """Whether a JSON text says anything but blanks."""
-    data = bytes(text)
-    if data[:1] != b'"':
-        return False
-    if 0x20 < data[1] < 0x7F and data[1] not in b'"\\':
-        return True  # nearly always
-    return bool(jsontext.loads(data).strip())
-
-
 # -- one line, with care ----------------------------------------------------------------------------------
 
 
@@ -176,7 +164,7 @@ def _parts(contents: list[Any]) -> Iterator[Any]:
             continue
         match part.get("type"):
             case "text":
-                yield _Words(content=msgspec.Raw(jsontext.dumps(part.get("content", ""))))
+                yield _Words(content=_text(part.get("content")))
             case "image":
                 yield _Picture()
             case "tool_call":

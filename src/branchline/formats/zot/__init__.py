@@ -8,7 +8,7 @@ from branchline.formats.zot.format import (
     import_portable,
     portable_name,
 )
-from branchline.formats.zot.reading import ZotReader
+from branchline.formats.zot.reader import ZotReader
 
 __all__ = [
     "PORTABLE_SUFFIX",

@@ -31,7 +31,9 @@ from branchline.formats.zot.files import (
     portable_lines,
 )
 from branchline.formats.zot.messages import Speaker, decode_message
-from branchline.formats.zot.reading import Sums, ZotReader, ZotReading, sums_of
+from branchline.formats.zot.reader import ZotReader, sums_of
+from branchline.formats.zot.reading import ZotReading
+from branchline.formats.zot.rows import Sums
 from branchline.formats.zot.writing import CANNOT, Scribe, header_fields, meta_row
 from branchline.tree import ROOT
 

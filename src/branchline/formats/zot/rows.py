@@ -11,14 +11,15 @@ import msgspec
 from branchline.formats.golang import utc_times
 
 __all__ = [
+    "SILENCE",
     "Answer",
     "Columns",
     "Message",
     "Results",
+    "Silence",
     "Sums",
     "User",
     "Words",
-    "columns",
     "decode_rows",
     "digest",
     "is_summary",
@@ -50,21 +51,32 @@ class _Result(msgspec.Struct, gc=False):
 
 
 class User(msgspec.Struct, tag_field="role", tag="user", gc=False):
+    role: ClassVar[str | None] = "user"
     time: str = ""
     meta: Any = None
 
 
 class Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
+    role: ClassVar[str | None] = "assistant"
     content: tuple[Words, ...] | None = None
     time: str = ""
 
 
 class Results(msgspec.Struct, tag_field="role", tag="tool", gc=False):
+    role: ClassVar[str | None] = "toolResult"
     content: tuple[_Result, ...] | None = None
     time: str = ""
 
 
+class Silence(msgspec.Struct, frozen=True, gc=False):
+    """What stands for the message of a row without one."""
+
+    role: ClassVar[str | None] = None
+    time: str = ""
+
+
 Message = User | Answer | Results
+SILENCE = Silence()
 
 
 class _MessageRow(msgspec.Struct, tag_field="type", tag="message", gc=False):
@@ -74,7 +86,7 @@ class _MessageRow(msgspec.Struct, tag_field="type", tag="message", gc=False):
 
 class _UsageRow(msgspec.Struct, tag_field="type", tag="usage", gc=False):
     type: ClassVar[str] = "usage"
-    message: ClassVar[None] = None
+    message: ClassVar[Silence] = SILENCE
     cumulative: Sums
 
 
@@ -83,21 +95,18 @@ Row = _MessageRow | _UsageRow
 decode_rows = msgspec.json.Decoder(Row).decode_lines
 """Messages and usage as zot writes them; anything else is an error."""
 
-_ROLE_OF = {User: "user", Answer: "assistant", Results: "toolResult", type(None): None}
-
 
 class Columns:
     """Rows as the columns of a tree, one value for each row."""
 
-    __slots__ = ("messages", "roles", "said", "shared", "spent", "times", "types")
+    __slots__ = ("messages", "roles", "shared", "spent", "times", "types")
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self.types: list[str] = [row.type for row in rows]
-        self.messages: list[Message | None] = [row.message for row in rows]
-        self.spent: list[Sums] = [row.cumulative for row in rows if row.message is None]
-        self.roles: list[str | None] = [_ROLE_OF[type(message)] for message in self.messages]
-        self.said = ["" if message is None else message.time for message in self.messages]
-        self.times = utc_times(self.said)
+        self.messages: list[Message | Silence] = [row.message for row in rows]
+        self.spent: list[Sums] = [row.cumulative for row in rows if row.message is SILENCE]
+        self.roles: list[str | None] = [message.role for message in self.messages]
+        self.times = utc_times([message.time for message in self.messages])
         self.shared = {
             number: len(message.content)
             for number, message in enumerate(self.messages)
@@ -113,21 +122,10 @@ class Columns:
                 column[number:number] = [column[number]] * more  # type: ignore[call-overload]
 
 
-def columns(rows: Sequence[Any]) -> Columns:
-    return Columns(rows)
-
-
-def digest(row: bytes) -> str:
+def digest(data: bytes, start: int, end: int) -> str:
     """What the id of a row is made of: its end, where its time stands."""
-    return blake2b(row[-_TAIL:], digest_size=8).hexdigest()
-
-
-def digests(data: bytes, starts: Sequence[int], ends: Sequence[int]) -> list[str]:
-    """What the ids of many rows are made of."""
-    return [
-        blake2b(data[start if start > end - _TAIL else end - _TAIL : end], digest_size=8).hexdigest()
-        for start, end in zip(starts, ends, strict=True)
-    ]
+    tail = end - _TAIL
+    return blake2b(data[start if start > tail else tail : end], digest_size=8).hexdigest()
 
 
 def is_summary(meta: Any) -> bool:

@@ -29,7 +29,8 @@ from branchline.entries import (
 from branchline.errors import NotSupported
 from branchline.formats.golang import dumps, time_of
 from branchline.formats.zot.messages import Speaker, known, message_row, results_row
-from branchline.formats.zot.reading import Sums, ZotReading
+from branchline.formats.zot.reading import ZotReading
+from branchline.formats.zot.rows import Sums
 from branchline.tree import ROOT
 
 __all__ = ["CANNOT", "VERSION", "Scribe", "header_fields", "meta_row"]

@@ -1,0 +1,349 @@
+"""Rows of a zot session into a reading: one line of entries, each hanging from the one before it.
+
+Rows have no ids. An entry gets one from the end of its row, where its time stands: the same on every load,
+and the same in a fork, which copies the bytes of its parent's rows. A usage row is named after the row before
+it, and a row that occurs again is told apart by a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
+
+from branchline.context import milliseconds
+from branchline.entries import Header, jsontext
+from branchline.formats.golang import utc_time
+from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.zot.reading import ZotReading, is_meta
+from branchline.formats.zot.rows import (
+    SILENCE,
+    Answer,
+    Columns,
+    Message,
+    Results,
+    Silence,
+    Sums,
+    User,
+    Words,
+    decode_rows,
+    digest,
+    is_summary,
+)
+
+__all__ = ["ZotReader", "sums_of"]
+
+_NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1,8})\.jsonl$")
+_ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
+_SPEAKERS = frozenset({"user", "assistant"})
+_NO_META = "no row in it tells which session it is"
+
+
+class ZotReader(LinesReader):
+    """Reads the rows of one file; the path tells id and start where no row does."""
+
+    format_name = "zot"
+    markers = (b'{"type":"', b'{"title":"')
+    reading: ZotReading
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__()
+        self.reading = ZotReading()
+        self._path = path
+        self._repeats: dict[str, int] = {}
+        self._row_key = ""
+        self._usage_rows = 0
+        self._spoken = ""
+
+    # -- many rows at once ----------------------------------------------------------------------------
+
+    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
+        """Messages and usage as zot writes them; False, and nothing done, when anything else is among them."""
+        found = bulk(data, end, decode_rows)
+        if found is None:
+            return False
+        columns = Columns(found.values)
+        tree = self.reading.tree
+        first = len(tree)
+        spoken = map(_SPEAKERS.__contains__, reversed(columns.roles))
+        self._spoken = next(compress(reversed(columns.times), spoken), self._spoken)
+        self._look_for_own(columns)
+        self._claim(data, found.ends, columns)
+        self._place(first, offset, found.ends, columns.shared)
+        if columns.shared:
+            columns.spread()
+        quiet = self._listen(first, columns.messages)
+        self._spend(first, columns)
+        parents = list(range(first - 1, first - 1 + len(columns.types)))
+        tree.fill(parents, columns.types, columns.times, columns.roles, quiet)
+        return True
+
+    def _claim(self, data: bytes, ends: list[int], columns: Columns) -> None:
+        """Give the entries of these rows their keys."""
+        before = (self._row_key, self._usage_rows)
+        if not self._repeats and self.reading.tree.claim(self._keys(data, ends, columns)):
+            return
+        self._row_key, self._usage_rows = before
+        self.reading.tree.claim(self._keys(data, ends, columns, numbered=True))
+
+    def _keys(
+        self, data: bytes, ends: list[int], columns: Columns, *, numbered: bool = False
+    ) -> list[str]:
+        """The keys of the entries in these rows; ``numbered`` where some of the rows were there before."""
+        keys: list[str] = []
+        fresh: set[str] = set()
+        key, usage_rows, shared = self._row_key, self._usage_rows, columns.shared
+        start = 0
+        for number, (message, end) in enumerate(zip(columns.messages, ends, strict=True)):
+            if message is SILENCE:
+                usage_rows += 1
+                keys.append(f"{key}u{usage_rows}")
+            else:
+                key = digest(data, start, end)
+                if numbered:
+                    key = self._numbered(key, fresh)
+                usage_rows = 0
+                keys.append(key)
+                if number in shared:
+                    keys += [f"{key}.{place}" for place in range(2, shared[number] + 1)]
+            start = end + 1
+        self._row_key, self._usage_rows = key, usage_rows
+        return keys
+
+    def _look_for_own(self, columns: Columns) -> None:
+        """Count messages, and find the first one that did not come with the fork."""
+        reading = self.reading
+        position = len(reading.tree)
+        messages = columns.messages
+        for number, message in enumerate(messages):
+            if reading.own_from is not None:
+                reading.message_rows += len(messages) - number - messages[number:].count(SILENCE)
+                break
+            if type(message) is not Silence:
+                summary = type(message) is User and is_summary(message.meta)
+                reading.count_message(position, columns.times[number], summary=summary)
+            position += columns.shared.get(number, 1)
+
+    def _listen(self, first: int, messages: list[Message | Silence]) -> list[int]:
+        """Remember what answers ask for and what their results are named; returns the answers without words."""
+        reading = self.reading
+        tool_names, numbers = reading.tool_names, reading.numbers
+        quiet = []
+        result = 0
+        for position, message in enumerate(messages, first):
+            if type(message) is Answer:
+                if self._answered(message.content or ()):
+                    quiet.append(position)
+            elif type(message) is Results:
+                results = message.content or ()
+                if result:
+                    numbers[position] = result
+                if results and (name := reading.calls.get(results[result].call_id)):
+                    tool_names[position] = name
+                result = (result + 1) % (len(results) or 1)
+        last = next((message for message in reversed(messages) if message is not SILENCE), SILENCE)
+        if last is not SILENCE:
+            reading.calls_open = type(last) is Answer
+        return quiet
+
+    def _spend(self, first: int, columns: Columns) -> None:
+        """Take in totals; what each row adds is told by those before it."""
+        if spent := columns.spent:
+            reading = self.reading
+            places = [place for place, message in enumerate(columns.messages, first) if message is SILENCE]
+            reading.before.update(zip(places, [reading.sums, *spent], strict=False))
+            reading.sums = spent[-1]
+
+    def _place(self, first: int, offset: int, ends: list[int], shared: dict[int, int]) -> None:
+        """Say where the entries of these rows lie."""
+        if not shared:
+            self.add_block(first, offset, ends)
+            return
+        reading = self.reading
+        start = 0
+        for number, end in enumerate(ends):
+            reading.lines += 1
+            for _ in range(shared.get(number, 1)):
+                reading.place(first, offset + start, end - start, reading.lines)
+                first += 1
+            start = end + 1
+
+    def _answered(self, content: Sequence[Words]) -> bool:
+        """Remember what an answer asks for; whether it has no words for a person."""
+        calls = {}
+        silent = True
+        for block in content:
+            if block.name is not None and block.id is not None:
+                calls[block.id] = block.name
+            elif silent and block.text and not block.text.isspace():
+                silent = False
+        self.reading.calls = calls
+        return silent
+
+    def _numbered(self, key: str, fresh: set[str]) -> str:
+        """The key of a row; with a number if the tree or ``fresh`` has it already."""
+        if key in self.reading.tree.positions or key in fresh:
+            count = self._repeats[key] = self._repeats.get(key, 1) + 1
+            return f"{key}-{count}"
+        fresh.add(key)
+        return key
+
+    # -- one row at a time ----------------------------------------------------------------------------
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        reading = self.reading
+        kind = fields.get("type")
+        if not isinstance(kind, str):
+            self.note_not_an_entry("an object without a type", line, offset)
+        elif kind == "meta" and is_meta(fields.get("meta")):
+            self._take_meta(fields["meta"], line, offset)
+        elif kind == "message" and isinstance(fields.get("message"), dict):
+            self._take_message(fields["message"], line, offset)
+        elif kind == "usage" and (sums := sums_of(fields)) is not None:
+            self._usage_rows += 1
+            position = self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
+            reading.before[position] = reading.sums
+            reading.sums = sums
+        elif kind == "rename" and isinstance(title := fields.get("title"), str):
+            self._add(self._key(line), line, offset, type="session_info")
+            reading.title = title.strip() or reading.title
+        else:
+            self._add(self._key(line), line, offset, type="custom")
+
+    def _take_meta(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        reading = self.reading
+        if not reading.metas:
+            reading.header_line, reading.header_end = line, offset + len(line)
+        reading.add_meta(fields)
+        model = fields.get("model")
+        if (isinstance(model, str) and model) or len(reading.metas) > 1:
+            self._add(self._key(line), line, offset, type="model_change")
+
+    def _take_message(self, message: dict[str, Any], line: bytes, offset: int) -> None:
+        reading = self.reading
+        role, time, content = message.get("role"), message.get("time"), message.get("content")
+        role = role if isinstance(role, str) else ""
+        time = time if isinstance(time, str) else ""
+        written = utc_time(time)
+        quiet = role == "assistant" and self._answered(_words(content))
+        reading.calls_open = role == "assistant"
+        if role in _SPEAKERS:
+            self._spoken = written
+        key = self._key(line)
+        reading.count_message(len(reading.tree), written, summary=is_summary(message.get("meta")))
+        for number in range(_result_count(message)):
+            position = self._add(
+                f"{key}.{number + 1}" if number else key,
+                line,
+                offset,
+                type="message",
+                time=written,
+                role=_ROLES.get(role, role),
+                quiet=quiet,
+            )
+            if number:
+                reading.numbers[position] = number
+            if role == "tool" and (name := reading.calls.get(_call_of(content, number))):
+                reading.tool_names[position] = name
+
+    def _add(
+        self,
+        key: str,
+        line: bytes,
+        offset: int,
+        *,
+        type: str,  # noqa: A002
+        time: str = "",
+        role: str | None = None,
+        quiet: bool = False,
+    ) -> int:
+        keys = self.reading.tree.keys
+        parent = keys[-1] if keys else None
+        return self.add(key, parent, line, offset, type=type, time=time, role=role, quiet=quiet)
+
+    def _key(self, line: bytes) -> str:
+        row = line.strip()
+        self._row_key = self._numbered(digest(row, 0, len(row)), set())
+        self._usage_rows = 0
+        return self._row_key
+
+    # -- damage, and the end --------------------------------------------------------------------------
+
+    def is_record(self, data: bytes) -> bool:
+        """A row of one of the kinds that zot writes; other objects may be a part of one."""
+        fields = jsontext.loads(data)
+        match fields.get("type"):
+            case "meta" | "message" | "usage" as kind:
+                return isinstance(fields.get(kind), dict)
+            case "rename":
+                return isinstance(fields.get("title"), str)
+            case _:
+                return False
+
+    def settled(self) -> None:
+        reading = self.reading
+        reading.last_message_time = milliseconds(self._spoken)
+        if reading.metas:
+            if reading.read_only == _NO_META:
+                reading.read_only = None
+        elif reading.lines:
+            reading.read_only = _NO_META
+            reading.note_end("no-header", "no readable meta row; opened read-only", line=1)
+            reading.header = _header_from_name(self._path)
+
+
+# -- what rows say ----------------------------------------------------------------------------------------
+
+
+def sums_of(fields: dict[str, Any]) -> Sums | None:
+    """The running totals in a usage row."""
+    found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
+    if found is None:
+        return None
+    numbers = {
+        name: value
+        for name in Sums.__struct_fields__
+        if isinstance(value := found.get(name), int | float) and not isinstance(value, bool)
+    }
+    return Sums(**numbers)
+
+
+def _result_count(message: dict[str, Any]) -> int:
+    """How many entries a message row is: one, or in a row of tool results one for each."""
+    content = message.get("content")
+    if message.get("role") != "tool" or not isinstance(content, list):
+        return 1
+    return max(1, len(content))
+
+
+def _call_of(content: Any, number: int) -> str:
+    """The call that a tool result answers."""
+    block = content[number] if isinstance(content, list) and number < len(content) else None
+    call = block.get("call_id") if isinstance(block, dict) else None
+    return call if isinstance(call, str) else ""
+
+
+def _words(content: Any) -> list[Words]:
+    if isinstance(content, str):
+        return [Words(text=content)]
+    found = []
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict):
+            text, call, name = block.get("text"), block.get("id"), block.get("name")
+            found.append(
+                Words(
+                    text=text if isinstance(text, str) else "",
+                    id=call if isinstance(call, str) else None,
+                    name=name if isinstance(name, str) else None,
+                )
+            )
+    return found
+
+
+def _header_from_name(path: str) -> Header | None:
+    found = _NAME.search(path)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, session = found.groups()
+    return Header(id=session, timestamp=f"{year}-{month}-{day}T{hour}:{minute}:{second}.000Z")

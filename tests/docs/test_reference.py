@@ -1,0 +1,242 @@
+"""The reference says what the code says: every command, option, schema and public name, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import branchline
+from branchline import Session, SessionLibrary, errors, library
+from branchline.cli.app import cli
+from branchline.formats.detect import FORMATS
+from branchline.library import ForestRow, SessionRow
+from branchline.tree import Kind
+from branchline.tree import severity as severity_of
+from branchline.views.cards import Card, CardKind
+from support import ROOT
+
+DOCS = ROOT / "docs"
+CLI_PAGE = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+PYTHON_PAGE = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+COMING_FROM = (DOCS / "coming-from.md").read_text(encoding="utf-8")
+WITH_CALLS = ["coming-from.md", "parity.md", "reference/cli.md", "reference/format.md", "reference/python.md"]
+EVERYWHERE = {"--json", "--plain", "--color"}
+COMMANDS = {name: cli.get_command(None, name) for name in cli.list_commands(None)}
+
+
+def section(name: str) -> str:
+    """What the page says under the heading of a command."""
+    found = re.search(rf"^### {name}\n(.*?)(?=^##|\Z)", CLI_PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"docs/reference/cli.md has no section for `{name}`"
+    return found[1]
+
+
+def mentions(text: str, option: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text) is not None
+
+
+def options(command: click.Command) -> set[str]:
+    return {
+        spelling
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for spelling in [*parameter.opts, *parameter.secondary_opts]
+    }
+
+
+def printed_schemas() -> set[str]:
+    """The names that stand in calls of ``Output.result``, as ``branchline.NAME/VERSION``."""
+    found = set()
+    for module in sorted(Path(branchline.__file__).parent.joinpath("cli").glob("*.py")):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "result" and node.args):
+                continue
+            versions = [keyword.value for keyword in node.keywords if keyword.arg == "version"]
+            version = versions[0].value if versions and isinstance(versions[0], ast.Constant) else 1
+            if isinstance(node.args[0], ast.Constant):
+                found.add(f"branchline.{node.args[0].value}/{version}")
+    return found
+
+
+# -- the command line -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_explained_in_its_section(name):
+    own = options(COMMANDS[name]) - EVERYWHERE
+
+    missing = sorted(option for option in own if not mentions(section(name), option))
+
+    assert not missing, f"the section `{name}` of docs/reference/cli.md does not say {', '.join(missing)}"
+
+
+def test_options_of_all_commands_are_explained_once():
+    shared = options(cli) | {"-h", "--help"} | EVERYWHERE
+
+    assert not [option for option in shared if not mentions(CLI_PAGE, option)]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_usage_line_of_a_section_has_no_option_that_the_command_lacks(name):
+    known = options(COMMANDS[name]) | EVERYWHERE | {"--help"}
+
+    usage = re.search(r"```text\n(.*?)```", section(name), re.DOTALL)[1]
+
+    assert set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", usage)) <= known
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_an_example_that_runs(name):
+    assert f"$ branchline {name}" in "".join(re.findall(r"```console\n(.*?)```", CLI_PAGE, re.DOTALL))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_json_of_a_command_is_described_in_its_section(name):
+    assert f"branchline.{name}/" in section(name)
+
+
+def test_every_schema_that_is_printed_is_on_the_page_and_no_other():
+    on_page = set(re.findall(r"branchline\.[a-z]+/\d+", CLI_PAGE))
+
+    assert printed_schemas() <= on_page
+    assert {re.split(r"[./]", schema)[1] for schema in on_page} == set(COMMANDS)
+
+
+def test_the_contract_of_inspect_names_every_key(tmp_path):
+    file = tmp_path / "made.jsonl"
+    file.write_text('{"type":"session","version":3,"id":"made","timestamp":"","cwd":"/"}\n{"type":"x"}\n')
+    seen = json.loads(CliRunner().invoke(cli, ["inspect", str(file), "--json"]).stdout)
+
+    keys = {*seen, *seen["context"], *seen["usage"], *seen["findings"][0]}
+
+    assert not [key for key in keys if f"`{key}`" not in section("inspect") and key != "schema"]
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("ls", SessionRow.__struct_fields__),
+        ("forest", ForestRow.__struct_fields__),
+        ("show", Card.__struct_fields__),
+        ("show", get_args(CardKind)),
+        ("check", get_args(Kind)),
+    ],
+)
+def test_the_keys_inside_a_result_are_in_its_section(name, keys):
+    assert not [key for key in keys if f"`{key}`" not in section(name)]
+
+
+def test_findings_are_listed_with_their_severity():
+    rows = re.findall(r"^\| (`[^|]*) \| (note|warning|damage) \|", section("check"), re.MULTILINE)
+
+    said = {kind: level for kinds, level in rows for kind in re.findall(r"`([^`]+)`", kinds)}
+
+    assert said == {kind: severity_of(kind) for kind in get_args(Kind)}
+
+
+# -- Python -----------------------------------------------------------------------------------------------
+
+
+def public(owner: type) -> list[str]:
+    return [name for name in dir(owner) if not name.startswith("_")]
+
+
+def in_code(page: str, name: str) -> bool:
+    """Whether a name stands between backticks, alone or as part of a call."""
+    spans = re.findall(r"`([^`\n]+)`", page)
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", span) for span in spans)
+
+
+@pytest.mark.parametrize("name", branchline.__all__)
+def test_the_names_of_the_package_are_on_the_page(name):
+    assert name in PYTHON_PAGE
+
+
+@pytest.mark.parametrize("owner", [Session, SessionLibrary], ids=lambda owner: owner.__name__)
+def test_every_public_method_and_property_is_on_the_page(owner):
+    start = PYTHON_PAGE.index(f"\n## {owner.__name__}\n")
+    part = PYTHON_PAGE[start : PYTHON_PAGE.index("\n## ", start + 1)]
+
+    missing = [name for name in public(owner) if not in_code(part, name)]
+
+    assert not missing, f"docs/reference/python.md does not say {', '.join(missing)} of {owner.__name__}"
+
+
+@pytest.mark.parametrize("room", [errors, library], ids=lambda room: room.__name__)
+def test_errors_and_records_are_on_the_page(room):
+    assert not [name for name in room.__all__ if not in_code(PYTHON_PAGE, name) and name != "Progress"]
+
+
+# -- what pages name exists -------------------------------------------------------------------------------
+
+
+def spans(page: str) -> list[str]:
+    text = re.sub(
+        r"^```.*?^```", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+@pytest.mark.parametrize("page", WITH_CALLS)
+def test_a_call_that_a_page_names_exists(page):
+    owners = {"Session": Session, "SessionLibrary": SessionLibrary}
+
+    for span in spans(page):
+        for owner, name in re.findall(r"(?<![\w.])(Session|SessionLibrary)\.(\w+)", span):
+            assert hasattr(owners[owner], name), f"{page} names {span}"
+        for dotted in re.findall(r"^branchline(?:\.\w+)+(?![\w/])", span):
+            assert resolves(dotted), f"{page} names {dotted}"
+
+
+@pytest.mark.parametrize("page", WITH_CALLS)
+def test_a_keyword_that_a_page_gives_to_a_call_is_one_of_its_parameters(page):
+    owners = {"Session": Session, "SessionLibrary": SessionLibrary}
+
+    for span in spans(page):
+        for owner, name, given in re.findall(r"(?<![\w.])(Session|SessionLibrary)\.(\w+)\(([^)]*)\)", span):
+            known = inspect.signature(getattr(owners[owner], name)).parameters
+            assert set(re.findall(r"(\w+)=", given)) <= set(known), f"{page} names {span}"
+
+
+@pytest.mark.parametrize("page", WITH_CALLS)
+def test_a_command_that_a_page_names_exists_with_its_options(page):
+    for span in spans(page):
+        found = re.match(r"branchline ([a-z]+)(?: |$)", span)
+        if found is not None:
+            assert found[1] in COMMANDS, f"{page} names {span}"
+            known = options(COMMANDS[found[1]]) | {"--help"}
+            assert set(re.findall(r"(?<=\s)--?[a-z][\w-]*", span)) <= known, f"{page} names {span}"
+
+
+def resolves(dotted: str) -> bool:
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[length:]:
+            if not hasattr(found, name):
+                return False
+            found = getattr(found, name)
+        return True
+    return False
+
+
+def test_the_page_for_people_of_other_programs_says_which_files_open():
+    rows = dict(re.findall(r"^\| ([\w-]+) \| (yes|not yet) \|", COMING_FROM, re.MULTILINE))
+
+    opening = {program.lower() for program, opens in rows.items() if opens == "yes"}
+
+    assert opening == {format_.name for format_ in FORMATS}, (
+        "bring the table in docs/coming-from.md up to date"
+    )

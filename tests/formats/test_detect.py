@@ -1,0 +1,126 @@
+"""Which files are sessions of pi, told from their first bytes."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from branchline.errors import NotASession
+from branchline.formats import PI, detect
+from support import CORPUS, SHARED
+
+HEADER = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/p"}\n'
+ENTRY = b'{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-05T09:00:01.000Z","message":{"role":"user","content":"x"}}\n'
+OLD = b'{"type":"message","timestamp":"2025-11-20T09:00:01.000Z","message":{"role":"user","content":"x"}}\n'
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted((CORPUS / "pi").rglob("*.jsonl")) if path.stem not in ("empty", "garbage")],
+    ids=lambda path: path.stem,
+)
+def test_every_sample_is_known_as_a_session_of_pi(path):
+    for size in (1 << 16, 4096, 700):
+        assert PI.sniff(path.read_bytes()[:size], str(path))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        HEADER,
+        HEADER[:-1],
+        b"\n\n  \r\n" + HEADER,
+        b"\xef\xbb\xbf" + HEADER,
+        HEADER.replace(b"\n", b"\r\n") + ENTRY,
+        b"\0" * 100 + b"\n" + ENTRY,
+        b"{torn\n" + ENTRY,
+        HEADER[:40] + b"\n" + ENTRY,
+        b"null\n5\n{}\n" + ENTRY,
+        ENTRY,
+        OLD,
+        b"{damaged header\n" + OLD,
+        b"{damaged\n" + ENTRY[:90],
+        b'{"type":"session","id":"s"}\n',
+        b'{"type":"session","id":"s","version":99}\n',
+        b'{"type":"custom","customType":"x","data":{' + b'"a":"' + b"x" * 70000,
+        HEADER[:-2] + b',"metadata":"' + b"x" * 70000,
+    ],
+    ids=lambda head: repr(head[:30]),
+)
+def test_a_header_or_an_entry_makes_a_session_whatever_stands_before_it(head):
+    assert detect(head, "x.jsonl") is PI
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"hello\nworld\n",
+        b"# Notes\n\n- one\n- two\n",
+        b'{"name":"package","version":"1.0.0"}\n',
+        b'[{"type":"message","id":"a","parentId":null,"timestamp":"x"}]',
+        b'{"type":"FeatureCollection","features":[]}',
+        b'{"a":1}\n{"a":2}\n',
+        b"null\n",
+        b"5",
+        b"\x7fELF\x02\x01\x01\0" + b"\0" * 500,
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+        b"PK\x03\x04" + bytes(range(256)),
+        b"SQLite format 3\0" + b"\0" * 100,
+        b'{"type":"session"}\n',
+        b"\xef\xbb\xbf",
+        b"\n\n\n",
+        b"\0" * 4096,
+        bytes(random.Random(1).randbytes(4096)),
+        b"type,id,parentId,timestamp\nmessage,a,,2026\n",
+        b'{"type":"message","role":"user","content":[]}\n',
+        b'{"parentUuid":null,"type":"user","message":{"role":"user","content":"x"},"uuid":"u","timestamp":"t"}\n',
+        b'{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}\n',
+    ],
+    ids=lambda head: repr(head[:30]),
+)  # fmt: skip
+def test_text_other_json_and_binaries_are_no_sessions(head):
+    assert not PI.sniff(head, "x.jsonl")
+    with pytest.raises(NotASession, match=r"x\.jsonl"):
+        detect(head, "x.jsonl")
+
+
+def test_what_was_tried_is_said_in_one_sentence():
+    with pytest.raises(NotASession) as caught:
+        detect(b"hello\n", "notes.txt")
+
+    assert "notes.txt" in str(caught.value)
+    assert "pi" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("before", [b"", b"\n", b"\xef\xbb\xbf"], ids=repr)
+def test_the_withdrawn_library_store_is_refused_by_name(before):
+    head = before + b'{"v":4,"kind":"header","id":"x","createdAt":"2026-01-01T00:00:00.000Z"}\n' + ENTRY
+
+    with pytest.raises(NotASession, match="withdrawn"):
+        detect(head, "x.jsonl")
+
+
+def test_an_empty_file_is_said_to_be_empty():
+    with pytest.raises(NotASession, match="is empty"):
+        detect(b"", "x.jsonl")
+
+
+@pytest.mark.parametrize("program", ["claude-code", "codex", "operator", "induscode", "piglet", "zot"])
+def test_sessions_of_other_programs_are_not_taken_for_those_of_pi(program):
+    directory = SHARED / program
+    files = [path for path in directory.rglob("*.jsonl") if path.stat().st_size] if directory.exists() else []
+    if not files:
+        pytest.skip(f"no samples of {program} on this machine")
+
+    for path in files:
+        head = path.read_bytes()[: 1 << 16]
+        first = next((line for line in head.split(b"\n") if line.strip()), b"")
+        try:
+            fields = json.loads(first)
+        except ValueError:
+            continue  # a damaged beginning may be anything
+        if isinstance(fields, dict):
+            assert not PI.sniff(head, str(path)), path.name
