@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 
 from branchline import Session
-from branchline.errors import BranchlineError
-from branchline.stores import FilesStore
+from branchline.errors import BranchlineError, LogReplaced
+from branchline.stores import FilesStore, Store
 from session.faults import striking
 from session.kit import (
+    CWD,
     assistant,
     bytes_of,
     clock,
@@ -133,3 +134,128 @@ def prove_a_failed_verb_changes_nothing(directory: Path, step: Step) -> None:
             do(session, step)
     require_same_after_reopening(session)
     assert len(lines_of(bytes_of(session))) == len(lines_of(data)) + 1
+
+
+def prove_ids_are_told_apart(directory: Path) -> None:
+    """Two programs whose clocks give the same ids take turns; no id is used twice."""
+    one = talked(directory, 1)
+    with one, Session.open(one.file, clock=clock()) as other:
+        made = [session.append_message(str(number)) for number in range(5) for session in (one, other)]
+        assert len(set(made)) == 10
+        one.refresh()
+        assert [finding for finding in one.findings if finding.kind == "duplicate-id"] == []
+
+
+def prove_two_hands_on_a_draft(store: Store) -> None:
+    """A draft that somebody else published goes on as the session it became, under the same lock."""
+    session = Session.create(CWD, store=store, clock=clock())
+    session.append_message("a question")
+    other = Session.from_store(store, session.key, clock=clock(seed=100))
+    session.append_message(assistant("the first reply"))
+    other.append_message("another question")
+    other.append_message(assistant("the second reply"))
+    session.refresh_log()
+    assert not session.is_draft
+    assert not other.is_draft
+    assert store.drafts() == []
+    assert len(store.scan().found) == 1
+    assert session.index.keys == other.index.keys
+    assert len(session.children(session.path()[0])) == 2
+    assert session._pen.log is not None
+    assert other._pen.log is not None
+    assert other._pen.log.name == session._pen.log.name, "both must take the same lock"
+
+
+def prove_closing_forgets_nothing_of_others(directory: Path) -> None:
+    """What somebody else has said in a draft survives that we close it with nothing said."""
+    store = FilesStore(directory)
+    session = Session.create(CWD, store=store, clock=clock())
+    session.append_model_change("anthropic", "claude")
+    with Session.from_store(store, session.key, clock=clock(seed=100)) as other:
+        other.append_message("a question")
+    session.close()
+    assert [draft.key for draft in store.drafts()] == [session.key]
+
+
+def prove_a_rewritten_file_is_noticed(directory: Path) -> None:
+    """A file that was cut off and has grown again is not taken for the one that was read."""
+    one = talked(directory, 1)
+    one.append_message(user("soon gone"))
+    keep = len(b"\n".join(lines_of(path_of(one))[:2])) + 1
+    with open(path_of(one), "r+b") as file:
+        file.truncate(keep)
+    with Session.open(path_of(one), clock=clock(seed=5000)) as again:
+        for number in range(20):
+            again.append_message(user(f"written over it {number}"))
+    before = path_of(one).read_bytes()
+    for verb in (lambda: one.append_message("more"), one.refresh, one.fork, one.reset):
+        try:
+            verb()
+        except LogReplaced as noticed:
+            assert "rewritten" in str(noticed)
+        else:
+            raise AssertionError("nobody noticed")
+    assert path_of(one).read_bytes() == before
+
+
+def prove_a_branch_is_recorded(directory: Path) -> None:
+    """Also where the file stood there when we looked last, and somebody else has moved it since."""
+    one = talked(directory, 1)
+    target = one.leaf
+    assert target is not None
+    with Session.open(one.file, clock=clock(seed=1000)) as other:
+        other.append_message("by the other")
+    one.branch(target)
+    with Session.open(one.file) as again:
+        assert again.leaf == target
+
+
+def prove_own_and_inherited_are_told_apart(directory: Path) -> None:
+    """Even when everything happens in the same millisecond."""
+    standing = clock()
+    standing._step = 0
+    session = talked(directory, 2, clock=standing)
+    made = session.fork()
+    made.append_message(user("own"))
+    made.append_message(assistant("own"))
+    of_made = made.fork()
+    assert made.inherited_entries == 4
+    assert made.fork_point == session.leaf
+    assert len(made) == 6
+    assert of_made.inherited_entries == 6
+    costs = made.usage()
+    assert (round(costs.own.total.cost, 9), round(costs.inherited.total.cost, 9)) == (0.01, 0.02)
+
+
+def prove_our_leaf_stays_ours(directory: Path) -> None:
+    """A program that does not lock writes at the same moment, just before and just after us."""
+    session = talked(directory, 1)
+    path, leaf = path_of(session), session.leaf
+    writer = type(session._pen.log.exclusive())  # type: ignore[union-attr]
+    real = writer.append  # type: ignore[attr-defined]
+
+    def write(entry: str) -> None:
+        line = (
+            f'{{"type":"message","id":"{entry}","parentId":null,"timestamp":"2027-01-01T00:00:00.000Z",'
+            f'"message":{{"role":"user","content":"x"}}}}\n'
+        )
+        with open(path, "ab", buffering=0) as file:
+            file.write(line.encode())
+
+    def append(self: object, data: bytes) -> int:
+        write("before")
+        offset = real(self, data)
+        write("after")
+        return int(offset)
+
+    writer.append = append  # type: ignore[attr-defined]
+    try:
+        entry = session.append_message("ours")
+    finally:
+        writer.append = real  # type: ignore[attr-defined]
+    assert session.leaf == entry
+    assert session.index.parent(entry) == leaf
+    assert {"before", "after"} < set(session.index)
+    assert b'"ours"' in session.raw(entry)
+    session.refresh()
+    require_same_after_reopening(session)

@@ -22,6 +22,11 @@ from session.kit import (
     user,
     words,
 )
+from session.proofs import (
+    prove_a_draft_comes_out_whole,
+    prove_closing_forgets_nothing_of_others,
+    prove_two_hands_on_a_draft,
+)
 
 
 def files_in(place):
@@ -98,6 +103,10 @@ def test_a_draft_that_is_resumed_becomes_a_session_with_its_first_reply(place):
     assert [found.key for found in FilesStore(place).scan().found] == [draft.key]
 
 
+def test_a_draft_comes_out_whole(place):
+    prove_a_draft_comes_out_whole(place)
+
+
 def test_a_session_whose_first_word_is_a_reply_was_never_a_draft(place):
     session = new(place)
 
@@ -143,38 +152,11 @@ def test_each_later_entry_is_one_append_and_nothing_else_is_written(place, monke
 
 @pytest.mark.parametrize("store", [FilesStore, MemoryStore])
 def test_a_draft_that_somebody_else_published_goes_on_as_the_session_it_became(place, store):
-    kept = store(str(place))
-    session = Session.create(CWD, store=kept, clock=clock())
-    session.append_message("a question")
-    other = Session.from_store(kept, session.key, clock=clock(seed=100))
-
-    session.append_message(assistant("the first reply"))
-    other.append_message("another question")
-    other.append_message(assistant("the second reply"))
-    session.refresh_log()
-
-    assert not session.is_draft
-    assert not other.is_draft
-    assert kept.drafts() == []
-    assert len(kept.scan().found) == 1
-    assert session.index.keys == other.index.keys
-    assert len(session.children(session.path()[0])) == 2
-    if store is FilesStore:
-        assert other._pen.log.path == session._pen.log.path  # and so both take the same lock
+    prove_two_hands_on_a_draft(store(str(place)))
 
 
 def test_closing_does_not_forget_what_somebody_else_has_said_in_the_draft(place):
-    kept = FilesStore(place)
-    session = Session.create(CWD, store=kept, clock=clock())
-    session.append_model_change("anthropic", "claude")
-    with Session.from_store(kept, session.key, clock=clock(seed=100)) as other:
-        other.append_message("a question")
-
-    session.close()
-
-    assert [draft.key for draft in kept.drafts()] == [session.key]
-    with Session.from_store(kept, session.key) as again:
-        assert words(again) == ["a question"]
+    prove_closing_forgets_nothing_of_others(place)
 
 
 def test_whoever_is_second_to_publish_finds_it_done(place):

@@ -29,6 +29,7 @@ from session.kit import (
     user,
     words,
 )
+from session.proofs import prove_own_and_inherited_are_told_apart
 from support import CORPUS
 
 ODD = (
@@ -101,21 +102,7 @@ def test_a_fork_of_fewer_than_no_messages_is_refused(place):
 
 def test_the_clock_need_not_move_between_the_last_word_and_the_fork(place):
     """Own and inherited entries are told apart even when everything happens in the same millisecond."""
-    standing = clock()
-    standing._step = 0
-    session = talked(place, 2, clock=standing)
-
-    made = session.fork()
-    made.append_message(user("own"))
-    made.append_message(assistant("own"))
-    of_made = made.fork()
-
-    assert made.inherited_entries == 4
-    assert made.fork_point == session.leaf
-    assert len(made) == 6
-    assert of_made.inherited_entries == 6
-    assert made.usage().own.total.cost == pytest.approx(0.01)
-    assert made.usage().inherited.total.cost == pytest.approx(0.02)
+    prove_own_and_inherited_are_told_apart(place)
 
 
 def test_a_parent_whose_clock_runs_ahead_still_counts_as_inherited(place):

@@ -353,11 +353,16 @@ class Programs(RuleBasedStateMachine):
             )
 
 
-TestPrograms = Programs.TestCase
-TestPrograms.settings = settings(
-    max_examples=250 * MANY,
-    stateful_step_count=40,
-    deadline=None,
-    report_multiple_bugs=False,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)
+class TestPrograms(Programs.TestCase):
+    settings = settings(
+        max_examples=250 * MANY,
+        stateful_step_count=40,
+        deadline=None,
+        report_multiple_bugs=False,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    )
+
+
+@pytest.mark.slow
+class TestProgramsAtLength(Programs.TestCase):
+    settings = settings(TestPrograms.settings, max_examples=2500, stateful_step_count=60)

@@ -19,10 +19,15 @@ from session.kit import (
     require_same_after_reopening,
     said,
     talked,
-    user,
     words,
 )
 from session.processes import child, run_together
+from session.proofs import (
+    prove_a_branch_is_recorded,
+    prove_a_rewritten_file_is_noticed,
+    prove_ids_are_told_apart,
+    prove_our_leaf_stays_ours,
+)
 
 
 @pytest.fixture
@@ -78,24 +83,11 @@ def test_taking_in_what_others_wrote_does_not_move_us(pair):
 
 
 def test_ids_that_both_would_choose_are_told_apart(place):
-    one = talked(place, 1)
-    with Session.open(one.file, clock=clock()) as other:
-        made = [session.append_message(f"{number}") for number in range(5) for session in (one, other)]
-
-    assert len(set(made)) == 10
-    one.refresh()
-    assert [finding for finding in one.findings if finding.kind == "duplicate-id"] == []
+    prove_ids_are_told_apart(place)
 
 
-def test_a_branch_is_recorded_although_the_other_has_moved_the_file_elsewhere(pair):
-    one, other = pair
-    target = one.leaf
-    other.append_message("by the other")
-
-    one.branch(target)
-
-    with Session.open(one.file) as again:
-        assert again.leaf == target
+def test_a_branch_is_recorded_although_the_other_has_moved_the_file_elsewhere(place):
+    prove_a_branch_is_recorded(place)
 
 
 def test_a_reset_by_one_leaves_the_other_where_it_stands(pair):
@@ -195,37 +187,8 @@ def test_a_program_that_does_not_lock_loses_nothing_to_us_and_we_nothing_to_it(t
     assert require_all_there(session.file, acknowledged) == 352
 
 
-def test_our_leaf_stays_ours_when_a_program_that_does_not_lock_writes_at_the_same_moment(pair, monkeypatch):
-    """Its line may come in just before or just after ours, while we hold the lock."""
-    one, _other = pair
-    path = path_of(one)
-    log_write = type(one._pen.log.exclusive()).append
-
-    def line(entry):
-        return (
-            f'{{"type":"message","id":"{entry}","parentId":null,"timestamp":"2027-01-01T00:00:00.000Z",'
-            f'"message":{{"role":"user","content":"x"}}}}\n'
-        ).encode()
-
-    def append(writer, data):
-        with open(path, "ab", buffering=0) as file:
-            file.write(line("before"))
-        offset = log_write(writer, data)
-        with open(path, "ab", buffering=0) as file:
-            file.write(line("after"))
-        return offset
-
-    monkeypatch.setattr(type(one._pen.log.exclusive()), "append", append)
-    leaf = one.leaf
-    entry = one.append_message("ours")
-    monkeypatch.undo()
-
-    assert one.leaf == entry
-    assert one.index.parent(entry) == leaf
-    assert {"before", "after"} < set(one.index)
-    assert one.entry(entry).message.content[0].text == "ours"
-    one.refresh()
-    require_same_after_reopening(one)
+def test_our_leaf_stays_ours_when_a_program_that_does_not_lock_writes_at_the_same_moment(place):
+    prove_our_leaf_stays_ours(place)
 
 
 # -- the lock --------------------------------------------------------------------------------------------
@@ -325,22 +288,8 @@ def test_a_file_that_was_cut_off_says_so_and_what_is_left_opens_again(pair):
         require_same_after_reopening(again)
 
 
-def test_a_file_that_was_cut_off_and_has_grown_again_is_not_taken_for_the_one_we_read(pair):
-    one, _other = pair
-    one.append_message(user("soon gone"))
-    keep = len(b"\n".join(lines_of(path_of(one))[:2])) + 1
-    with open(one.file, "r+b") as file:
-        file.truncate(keep)
-    with Session.open(one.file, clock=clock(seed=5000)) as again:
-        for number in range(20):
-            again.append_message(user(f"written over it {number}"))
-    before = path_of(one).read_bytes()
-
-    for verb in (lambda: one.append_message("more"), one.refresh, one.fork, one.reset):
-        with pytest.raises(LogReplaced, match="rewritten"):
-            verb()
-
-    assert path_of(one).read_bytes() == before
+def test_a_file_that_was_cut_off_and_has_grown_again_is_not_taken_for_the_one_we_read(place):
+    prove_a_rewritten_file_is_noticed(place)
 
 
 def test_a_last_line_that_somebody_wrote_on_in_is_still_read_and_one_that_was_cut_off_is_not_missed(place):

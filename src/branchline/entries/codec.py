@@ -77,7 +77,7 @@ def header_from_fields(fields: Any) -> records.Header | None:
 
 
 def _version(value: Any) -> int:
-    """The version that a header means. None is 1; one that cannot be read must not cost the entries their ids."""
+    """The version that a header means. None is 1; one that cannot be read must not cost entries their ids."""
     match value:
         case None:
             return 1

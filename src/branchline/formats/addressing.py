@@ -13,9 +13,7 @@ __all__ = ["written_id"]
 
 def written_id(reading: Reading, key: str) -> str | None:
     """The id by which a new line names this entry; None when a later entry hides it behind the same id."""
-    position = reading.tree.position(key)
-    holder = reading.linker.holder
-    if holder(key) == position:
-        return key
+    tree, holder = reading.tree, reading.linker.holder
     base = key.rpartition("#")[0]
-    return base if base and holder(base) == position else None
+    name = base if base in tree.positions else key
+    return name if holder(name) == tree.position(key) else None

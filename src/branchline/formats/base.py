@@ -252,6 +252,11 @@ class Format:
         del cwd, environment, home
         return None
 
+    def lock_file(self, path: str) -> str | None:
+        """The file on which the program takes an exclusive ``flock`` around its appends, if it does."""
+        del path
+        return None
+
     def refuse(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
         reason = self.cannot.get(what, f"the format has no place for it ({what})")

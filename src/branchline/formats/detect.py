@@ -10,11 +10,12 @@ from branchline.formats.induscode import INDUSCODE
 from branchline.formats.oh_my_pi import OH_MY_PI
 from branchline.formats.operator import OPERATOR
 from branchline.formats.pi import PI
+from branchline.formats.piglet import PIGLET
 from branchline.formats.zot import ZOT
 
 __all__ = ["FORMATS", "detect"]
 
-FORMATS: tuple[Format, ...] = (INDUSCODE, OPERATOR, OH_MY_PI, ZOT, PI)
+FORMATS: tuple[Format, ...] = (INDUSCODE, OPERATOR, OH_MY_PI, PIGLET, ZOT, PI)
 
 
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')

@@ -41,6 +41,7 @@ from branchline.entries.lenient import content_from
 from branchline.errors import BranchlineError, EntryNotFound, NotASession, ReadOnly
 from branchline.formats import PI, Transcript, detect, peek_header
 from branchline.formats.copying import path_lines, tree_lines
+from branchline.formats.native import native_path, native_tree
 from branchline.log import Durability, FileLog, MemoryLog
 from branchline.session.naming import check_session_id, file_key
 from branchline.session.pen import Pen
@@ -126,7 +127,7 @@ class Session(SessionView):
         except BaseException:
             log.close()
             raise
-        pen.key = os.path.basename(log.path).removesuffix(".jsonl")
+        pen.key = os.path.basename(log.path).removesuffix(format_.suffix)
         pen.store = FilesStore(os.path.dirname(log.path))
         return cls(pen, clock=clock, cwd=None if cwd is None else places.resolve_cwd(cwd))
 
@@ -204,7 +205,7 @@ class Session(SessionView):
             resolved = places.resolve_cwd(cwd)
             target = places.session_directory(resolved) if directory is None else directory
             made = origin._copy(  # noqa: SLF001
-                tree_lines(origin.transcript),
+                origin._tree_lines(),  # noqa: SLF001
                 cwd=resolved,
                 store=FilesStore(target),
                 id=id,
@@ -380,7 +381,7 @@ class Session(SessionView):
         if position == "before" and here != ROOT:
             here = self.index.parents[here]
         here = self.index.conversation(here)
-        lines = tree_lines(self.transcript) if scope == "tree" else path_lines(self.transcript, here)
+        lines = self._tree_lines() if scope == "tree" else self._path_lines(here)
         made = self._copy(lines, cwd=cwd, store=store, id=id)
         if len(made):
             if scope == "path":
@@ -555,10 +556,24 @@ class Session(SessionView):
                 pen.discard()
                 raise
 
+    def _tree_lines(self) -> Iterable[bytes]:
+        return tree_lines(self.transcript) if self._is_native else native_tree(self.transcript)
+
+    def _path_lines(self, leaf: int) -> Iterable[bytes]:
+        return path_lines(self.transcript, leaf) if self._is_native else native_path(self.transcript, leaf)
+
+    @property
+    def _is_native(self) -> bool:
+        return self._pen.format is PI
+
     def _home_for(self, cwd: str) -> Store:
-        """Where a fork lies: beside its parent, or where another working directory has its sessions."""
-        if self.store is not None and (cwd == self.cwd or isinstance(self.store, MemoryStore)):
-            return self.store
+        """Where a fork lies: beside its parent, or where a working directory has its native sessions.
+
+        Nothing is put into the folders of another program.
+        """
+        store = self.store
+        if store is not None and self._is_native and (cwd == self.cwd or isinstance(store, MemoryStore)):
+            return store
         return FilesStore(places.session_directory(cwd))
 
     def _copy_labels(self, source: Session) -> None:

@@ -79,7 +79,7 @@ class OhMyPiFormat(PiFormat):
         """A title slot, keys or types that only oh-my-pi writes, or a place where only it keeps sessions."""
         lines = head.removeprefix(_BOM).lstrip().split(b"\n")
         first = lines[0]
-        if first.startswith(b'{"type":"title"'):
+        if first.startswith(b'{"type":"title","v":'):
             return True
         second = lines[1] if len(lines) > 1 else b""
         if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):

@@ -1,0 +1,27 @@
+"""Claude Code's transcripts, read and never written: one file per session, sub-agents in files of their own."""
+
+from branchline.formats.claude_code.family import (
+    Agent,
+    AgentFile,
+    Kinship,
+    family_usage,
+    find_agents,
+    inline_agents,
+    lineage,
+)
+from branchline.formats.claude_code.format import CLAUDE_CODE, ClaudeCodeFormat
+from branchline.formats.claude_code.reader import ClaudeCodeReader, ClaudeCodeReading
+
+__all__ = [
+    "CLAUDE_CODE",
+    "Agent",
+    "AgentFile",
+    "ClaudeCodeFormat",
+    "ClaudeCodeReader",
+    "ClaudeCodeReading",
+    "Kinship",
+    "family_usage",
+    "find_agents",
+    "inline_agents",
+    "lineage",
+]

@@ -1,0 +1,67 @@
+"""Sessions of other programs as lines of the native format: what a fork into a native session holds.
+
+Here nothing can be copied byte for byte, because the other program writes other lines. Each entry is written
+as the record that it was read as; ids, times, usage and unknown fields stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from branchline.entries import (
+    BranchSummary,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    CustomMessage,
+    Entry,
+    MessageEntry,
+    encode_entry,
+)
+from branchline.formats.transcript import Transcript
+from branchline.tree import ROOT
+
+__all__ = ["native_path", "native_tree"]
+
+_LEFT_OUT = frozenset({"label", "leaf", "damaged"})  # labels are set again in the copy
+
+
+def native_path(transcript: Transcript, leaf: int) -> Iterator[bytes]:
+    """One path, root to leaf, in a straight chain."""
+    before: str | None = None
+    for position in transcript.tree.chain(leaf):
+        if transcript.tree.types[position] not in _LEFT_OUT:
+            entry = msgspec.structs.replace(_native(transcript.entry(position)), parent=before)
+            before = entry.id
+            yield encode_entry(entry)
+
+
+def native_tree(transcript: Transcript) -> Iterator[bytes]:
+    """Every readable entry of the file, each below the nearest one above it that is not left out."""
+    tree = transcript.tree
+    for position in range(len(tree)):
+        if tree.types[position] in _LEFT_OUT - {"label"}:
+            continue
+        above = tree.parents[position]
+        while above != ROOT and tree.types[above] in _LEFT_OUT - {"label"}:
+            above = tree.parents[above]
+        parent = None if above == ROOT else tree.keys[above]
+        yield encode_entry(msgspec.structs.replace(_native(transcript.entry(position)), parent=parent))
+
+
+def _native(entry: Entry) -> Entry:
+    """The entry as the native format has it: summaries are entries of their own there, not messages."""
+    if not isinstance(entry, MessageEntry):
+        return entry
+    message = entry.message
+    common: dict[str, Any] = {"id": entry.id, "parent": entry.parent, "timestamp": entry.timestamp}
+    if isinstance(message, BranchSummaryMessage):
+        return BranchSummary(**common, summary=message.summary, from_id=message.from_id)
+    if isinstance(message, CompactionSummaryMessage):
+        # It stands in the conversation without cutting anything, so it must not become a compaction.
+        return CustomMessage(
+            **common, custom_type="compaction-summary", content=message.summary, display=True
+        )
+    return entry

@@ -1,0 +1,260 @@
+"""Messages of piglet and ours, both ways. Blocks carry no type: which keys they have tells it.
+
+What piglet has no field for is kept in a field of its own beside the others; piglet ignores it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Content,
+    Cost,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+    UnknownMessage,
+    Usage,
+    UserMessage,
+    message_from_fields,
+)
+from branchline.formats.golang import time_text, utc_time
+from branchline.formats.leftovers import FIELD, completed, leftovers
+
+__all__ = ["decode_message", "envelope", "known", "plain", "sorted_keys"]
+
+Fields = dict[str, Any]
+
+_USAGE = (
+    ("inputTokens", "input"),
+    ("outputTokens", "output"),
+    ("cacheReadTokens", "cache_read"),
+    ("cacheWriteTokens", "cache_write"),
+)
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+def decode_message(kind: str, data: Any, written: str = "") -> Message | None:
+    """The message in the payload of an entry; None when the payload has no such shape."""
+    if not isinstance(data, dict) or not _fits(kind, data):
+        return None
+    time = milliseconds(utc_time(_text(data.get("timestamp")))) or milliseconds(written)
+    match kind:
+        case "user":
+            said: tuple[Block, ...] = (Text(text=data["content"]),) if data.get("content") else ()
+            blocks = said + tuple(map(_block, data.get("blocks") or ()))
+            found: Message = UserMessage(content=blocks, timestamp=time)
+        case "assistant":
+            found = AssistantMessage(
+                content=tuple(map(_answer_block, data.get("content") or ())),
+                provider=_text(data.get("provider")) or None,
+                model=_text(data.get("model")) or None,
+                usage=_usage(data.get("usage")),
+                stop_reason=_text(data.get("stopReason")) or None,
+                error_message=_text(data.get("error")) or None,
+                timestamp=time,
+            )
+        case "tool_result":
+            found = ToolResult(
+                tool_call_id=_text(data.get("toolCallId")),
+                tool_name=_text(data.get("toolName")),
+                content=tuple(map(_block, data.get("content") or ())),
+                is_error=data.get("isError") is True,
+                timestamp=time,
+            )
+        case _:
+            return None
+    return completed(found, data.get(FIELD))
+
+
+_SHAPES: dict[str, dict[str, type]] = {
+    "user": {"content": str, "blocks": list},
+    "assistant": {"content": list, "model": str, "provider": str, "usage": dict, "stopReason": str, "error": str},
+    "tool_result": {"toolCallId": str, "toolName": str, "content": list, "isError": bool},
+}
+_BLOCK_SHAPE: dict[str, type] = {
+    "text": str,
+    "thinking": str,
+    "id": str,
+    "name": str,
+    "arguments": dict,
+    "providerMeta": dict,
+    "data": str,
+    "mimeType": str,
+}
+
+
+def _fits(kind: str, data: Fields) -> bool:
+    """Whether every field has the kind of value that piglet expects; a null counts as absent."""
+    blocks = data.get("blocks" if kind == "user" else "content")
+    return _has_shape(data, _SHAPES.get(kind, {})) and all(
+        isinstance(block, dict) and _has_shape(block, _BLOCK_SHAPE)
+        for block in (blocks if isinstance(blocks, list) else ())
+    )
+
+
+def _has_shape(fields: Fields, shape: dict[str, type]) -> bool:
+    return all(
+        value is None or isinstance(value, shape[name]) for name, value in fields.items() if name in shape
+    )
+
+
+def _block(fields: Fields) -> Block:
+    if fields.get("mimeType"):
+        return Image(data=fields.get("data") or "", mime_type=fields["mimeType"])
+    return Text(text=fields.get("text") or "")
+
+
+def _answer_block(fields: Fields) -> Block:
+    if fields.get("id") or fields.get("name"):
+        meta = fields.get("providerMeta") or {}
+        return ToolCall(
+            id=fields.get("id") or "",
+            name=fields.get("name") or "",
+            arguments=fields.get("arguments") or {},
+            thought_signature=_text(meta.get("thoughtSignature")) or None,
+        )
+    if "thinking" in fields:
+        return Thinking(thinking=fields["thinking"] or "")
+    return Text(text=fields.get("text") or "")
+
+
+def _usage(fields: Any) -> Usage | None:
+    if not isinstance(fields, dict):
+        return None
+    tokens = {name: _number(fields.get(wire)) for wire, name in _USAGE}
+    return Usage(**tokens, total_tokens=sum(tokens.values()), cost=Cost(total=_number(fields.get("cost"))))
+
+
+# -- writing ----------------------------------------------------------------------------------------------
+
+
+def known(message: Message) -> Message:
+    """The message as one of ours, where plain fields were given for it."""
+    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
+
+
+def envelope(message: Message) -> tuple[str, Fields] | None:
+    """Kind and payload of the entry for a message; None when piglet has no such message or block."""
+    typed = known(message)
+    match typed:
+        case UserMessage():
+            kind, data = "user", _user_data(typed)
+        case AssistantMessage():
+            kind, data = "assistant", _answer_data(typed)
+        case ToolResult():
+            kind, data = "tool_result", _result_data(typed)
+        case _:
+            return None
+    if data is None:
+        return None
+    found = decode_message(kind, data)
+    assert found is not None
+    if rest := leftovers(message, found):
+        data[FIELD] = rest
+    return kind, data
+
+
+def plain(role: str, text: str, time: float | None) -> tuple[str, Fields]:
+    """The entry for some text of the person or the model."""
+    message: Message = UserMessage(content=(Text(text=text),), timestamp=time)
+    if role == "assistant":
+        message = AssistantMessage(content=(Text(text=text),), timestamp=time)
+    found = envelope(message)
+    assert found is not None
+    return found
+
+
+def _user_data(message: UserMessage) -> Fields | None:
+    content = _blocks(message.content)
+    data: Fields = {}
+    if content and isinstance(content[0], Text) and content[0].text:
+        data["content"] = content[0].text
+        content = content[1:]
+    blocks = _written(content)
+    if blocks is None:
+        return None
+    if blocks:
+        data["blocks"] = blocks
+    return data | {"timestamp": time_text(message.timestamp)}
+
+
+def _answer_data(message: AssistantMessage) -> Fields | None:
+    blocks: list[Fields] = []
+    for block in _blocks(message.content):
+        match block:
+            case Text():
+                blocks.append({"text": block.text})
+            case Thinking():
+                blocks.append({"thinking": block.thinking})
+            case ToolCall():
+                call: Fields = {"id": block.id, "name": block.name, "arguments": sorted_keys(block.arguments)}
+                if block.thought_signature:
+                    call["providerMeta"] = {"thoughtSignature": block.thought_signature}
+                blocks.append(call)
+            case Image() | UnknownBlock():
+                return None
+    usage = message.usage or Usage()
+    data: Fields = {
+        "content": blocks or None,
+        "model": message.model or "",
+        "provider": message.provider or "",
+        "usage": {wire: getattr(usage, name) for wire, name in _USAGE} | {"cost": usage.cost.total},
+        "stopReason": message.stop_reason or "",
+    }
+    if message.error_message:
+        data["error"] = message.error_message
+    return data | {"timestamp": time_text(message.timestamp)}
+
+
+def _result_data(message: ToolResult) -> Fields | None:
+    blocks = _written(_blocks(message.content))
+    if blocks is None:
+        return None
+    return {
+        "toolCallId": message.tool_call_id,
+        "toolName": message.tool_name,
+        "content": blocks or None,
+        "isError": message.is_error is True,
+        "timestamp": time_text(message.timestamp),
+    }
+
+
+def _written(content: tuple[Block, ...]) -> list[Fields] | None:
+    blocks: list[Fields] = []
+    for block in content:
+        match block:
+            case Text():
+                blocks.append({"text": block.text})
+            case Image():
+                blocks.append({"data": block.data, "mimeType": block.mime_type})
+            case _:
+                return None
+    return blocks
+
+
+def _blocks(content: Content) -> tuple[Block, ...]:
+    return (Text(text=content),) if isinstance(content, str) else content
+
+
+def sorted_keys(value: Any) -> Any:
+    """The same value with the keys of all objects in order, as Go writes what has no fixed fields."""
+    return json.loads(json.dumps(value, sort_keys=True))
+
+
+def _number(value: Any) -> int | float:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

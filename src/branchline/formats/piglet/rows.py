@@ -1,0 +1,176 @@
+"""Lines of piglet, decoded no further than a tree asks, and what kind of entry each is for us."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+
+from branchline.entries import jsontext
+
+__all__ = ["KINDS", "MESSAGES", "OURS", "Facts", "Rows", "columns", "decode_rows", "facts_of", "readable_messages"]
+
+MESSAGES = {"user": "user", "assistant": "assistant", "tool_result": "toolResult"}
+"""The kinds that are messages, and their roles."""
+
+KINDS = frozenset({*MESSAGES, "meta", "compact", "branch_summary", "label", "custom_message"})
+"""The kinds that piglet itself knows; any other is data of an extension."""
+
+OURS = "ext:branchline:"
+"""How the kinds begin in which we keep entries that piglet does not have."""
+
+_ENDED_WELL = frozenset({None, "", "stop", "toolUse"})
+
+
+class _Words(msgspec.Struct, gc=False):
+    text: str | None = None
+
+
+class _AnswerData(msgspec.Struct, gc=False):
+    content: tuple[_Words, ...] | None = None
+    stopReason: str | None = None  # noqa: N815
+
+
+class _Row(msgspec.Struct, gc=False):
+    id: str
+    ts: str = ""
+    parentId: str | None = None  # noqa: N815
+
+
+class _User(_Row, tag_field="type", tag="user", gc=False):
+    type: ClassVar[str] = "message"
+    role: ClassVar[str] = "user"
+
+
+class _Result(_Row, tag_field="type", tag="tool_result", gc=False):
+    type: ClassVar[str] = "message"
+    role: ClassVar[str] = "toolResult"
+
+
+class _Answer(_Row, tag_field="type", tag="assistant", gc=False, kw_only=True):
+    type: ClassVar[str] = "message"
+    role: ClassVar[str] = "assistant"
+    data: _AnswerData
+
+    def is_quiet(self) -> bool:
+        """An answer without words for a person that ended well."""
+        if self.data.stopReason not in _ENDED_WELL:
+            return False
+        for block in self.data.content or ():
+            if block.text and not block.text.isspace():
+                return False
+        return True
+
+
+class _Other(msgspec.Struct, gc=False):
+    """Any line with an id."""
+
+    type: str
+    id: str
+    ts: str = ""
+    parentId: str | None = None  # noqa: N815
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_decode_messages = msgspec.json.Decoder(_User | _Result | _Answer).decode_lines
+_decode_others = msgspec.json.Decoder(_Other).decode_lines
+
+
+class Facts(NamedTuple):
+    """What the tree has to know of one entry."""
+
+    type: str
+    role: str | None = None
+    quiet: bool = False
+
+
+class Rows(NamedTuple):
+    """The columns of many lines; ``others`` are those that are no plain messages, by their number."""
+
+    ids: list[str]
+    parents: list[str | None]
+    times: list[str]
+    types: list[str]
+    roles: list[str | None]
+    quiet: list[int]
+    others: dict[int, tuple[str, Any]]
+
+
+def decode_rows(data: bytes | memoryview) -> Sequence[Any]:
+    """The skeletons of many lines, in the order in which they stand; an error where one has no id."""
+    try:
+        return _decode_messages(data)
+    except msgspec.ValidationError:
+        return _decode_others(data)
+
+
+def columns(rows: Sequence[Any]) -> Rows:
+    """The columns of these skeletons."""
+    ids = [row.id for row in rows]
+    parents = [row.parentId or None for row in rows]
+    times = [row.ts for row in rows]
+    if not rows or type(rows[0]) is not _Other:
+        quiet = [number for number, row in enumerate(rows) if type(row) is _Answer and row.is_quiet()]
+        return Rows(ids, parents, times, [row.type for row in rows], [row.role for row in rows], quiet, {})
+    found, others = [], {}
+    for number, row in enumerate(rows):
+        data = None
+        if row.type not in ("user", "tool_result"):
+            data = jsontext.loads(bytes(row.data))
+        found.append(facts_of(row.type, data))
+        if row.type not in MESSAGES:
+            others[number] = (row.type, data)
+    quiet = [number for number, facts in enumerate(found) if facts.quiet]
+    return Rows(
+        ids, parents, times, [facts.type for facts in found], [facts.role for facts in found], quiet, others
+    )
+
+
+def facts_of(kind: str, data: Any) -> Facts:
+    """What an entry of this kind with this payload is."""
+    fields = data if isinstance(data, dict) else {}
+    match kind:
+        case "user" | "tool_result":
+            return Facts("message", MESSAGES[kind])
+        case "assistant":
+            return Facts("message", "assistant", quiet=_is_quiet(fields))
+        case "custom_message":
+            if fields.get("role") == "assistant":
+                return Facts("message", "assistant")
+            return Facts("custom_message")
+        case "compact":
+            return Facts("compaction" if readable_messages(data) else "compact")
+        case "branch_summary":
+            return Facts("branch_summary" if _text(fields.get("summary")) else "leaf")
+        case "label":
+            return Facts("label")
+        case _ if kind in (OURS + "thinking_level_change", OURS + "usage"):
+            return Facts(kind.removeprefix(OURS))
+        case _:
+            return Facts("custom")
+
+
+def readable_messages(data: Any) -> list[dict[str, Any]]:
+    """The messages that a compaction holds."""
+    return [
+        message
+        for message in (data if isinstance(data, list) else ())
+        if isinstance(message, dict)
+        and message.get("type") in MESSAGES
+        and isinstance(message.get("data"), dict)
+    ]
+
+
+def _is_quiet(fields: dict[str, Any]) -> bool:
+    stop, content = fields.get("stopReason"), fields.get("content")
+    if not (stop is None or isinstance(stop, str)) or stop not in _ENDED_WELL:
+        return False
+    return not any(
+        isinstance(block, dict) and isinstance(text := block.get("text"), str) and text and not text.isspace()
+        for block in (content if isinstance(content, list) else ())
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

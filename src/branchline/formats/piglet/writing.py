@@ -1,0 +1,231 @@
+"""Our entries as lines of piglet, behind the lines that are there.
+
+For piglet the last line is the leaf, labels and moves included, and the next entry hangs from it. So rows are
+written by somebody who remembers where the file stands (:class:`Scribe`): an entry that goes on from the end
+of the conversation hangs from the last line; any other names its parent and begins a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    SIDE,
+    BranchSummary,
+    Compaction,
+    Custom,
+    CustomMessage,
+    Entry,
+    Header,
+    Label,
+    Leaf,
+    Message,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    Text,
+    ThinkingLevelChange,
+    UsageEntry,
+    blocks_text,
+    entry_fields,
+)
+from branchline.errors import NotSupported
+from branchline.formats.golang import NO_TIME, dumps, time_of
+from branchline.formats.leftovers import FIELD
+from branchline.formats.piglet.messages import envelope, plain, sorted_keys
+from branchline.formats.piglet.reading import PigletReading
+from branchline.formats.piglet.rows import KINDS, OURS
+from branchline.tree import ROOT, Tree
+
+__all__ = ["CANNOT", "Scribe", "line", "meta_fields", "meta_row"]
+
+CANNOT = {
+    "context_edit": "piglet keeps every message as it is",
+    "message": "piglet knows messages of person, model and tools only",
+    "block": "piglet knows text, pictures, thoughts and tool calls only",
+    "custom": "piglet knows entries of this name and would read the data as one",
+    "kept": "a compaction of piglet holds the kept messages themselves, and they were not given",
+    "duplicate": "another entry has the same id, and piglet would take that one for the parent",
+    "unknown": "only its bytes can be copied",
+    "damaged": "only its bytes can be copied",
+}
+
+Fields = dict[str, Any]
+
+_OPTIONAL = ("title", "parentId", "forkPoint")
+
+
+def line(kind: str, entry_id: str, parent_id: str | None, written: str, data: Any, **more: Any) -> bytes:
+    """One entry, keys in piglet's order; what is empty is left out."""
+    fields: Fields = {"type": kind}
+    if entry_id:
+        fields["id"] = entry_id
+    if parent_id:
+        fields["parentId"] = parent_id
+    fields |= {"ts": written, "data": data}
+    return dumps(fields | {name: value for name, value in more.items() if value}) + b"\n"
+
+
+def meta_row(fields: Fields, written: str) -> bytes:
+    """A complete meta row."""
+    meta: Fields = {"id": fields.get("id") or "", "cwd": fields.get("cwd") or ""}
+    if fields.get("model"):
+        meta["model"] = fields["model"]
+    meta["createdAt"] = fields.get("createdAt") or NO_TIME
+    meta |= {name: fields[name] for name in _OPTIONAL if fields.get(name)}
+    return dumps({"type": "meta", "ts": written, "data": meta}) + b"\n"
+
+
+def meta_fields(header: Header) -> Fields:
+    """What the first meta row of a new session says."""
+    return {"id": header.id, "cwd": header.cwd, "createdAt": time_of(header.timestamp)}
+
+
+class Scribe:
+    """Writes lines behind a reading. ``refuse`` gives the exception for what piglet cannot hold."""
+
+    def __init__(self, reading: PigletReading, refuse: Callable[[str], NotSupported]) -> None:
+        self._refuse = refuse
+        self._reading = reading
+        self._meta = dict(reading.meta or {})
+        tree = reading.tree
+        here = tree.conversation(reading.leaf)
+        self._tip = None if reading.leaf == ROOT else self._name(reading.leaf)
+        """What piglet takes for the leaf."""
+        self._standing: set[str | None] = _behind(tree, reading.leaf, here)
+        """The ids that mean the end of the conversation: the next message hangs from the tip for them."""
+        self._written: set[str] = set()
+        self._lines: list[bytes] = []
+
+    def write(self, entries: Sequence[Entry]) -> bytes:
+        """The lines for these entries; all of them or an exception."""
+        for entry in entries:
+            self._write(entry)
+        return b"".join(self._lines)
+
+    def _write(self, entry: Entry) -> None:
+        match entry:
+            case MessageEntry():
+                self._add(entry, *self._message(entry.message))
+            case Compaction():
+                self._write_compaction(entry)
+            case CustomMessage():
+                self._write_custom_message(entry)
+            case BranchSummary():
+                data: Fields = {"summary": entry.summary, "fromId": self._tip or ""}
+                self._add(entry, "branch_summary", data | _rest(entry, "details", "usage", "from_hook"))
+            case Leaf():
+                self._write_move(entry)
+            case Label():
+                self._add(entry, "label", {"targetId": self._target(entry.target), "label": entry.label or ""})
+            case Custom():
+                if entry.custom_type in KINDS or not entry.custom_type:
+                    raise self._refuse("custom")
+                self._add(entry, entry.custom_type, sorted_keys(entry.data))
+            case ThinkingLevelChange() | UsageEntry():
+                fields = entry_fields(entry)
+                own = {k: v for k, v in fields.items() if k not in ("type", "id", "parentId", "timestamp")}
+                self._add(entry, OURS + entry.type, own)
+            case SessionInfo():
+                self._meta["title"] = entry.name
+                self._lines.append(meta_row(self._meta, time_of(entry.timestamp)))
+            case ModelChange():
+                self._meta["model"] = entry.model_id
+                self._lines.append(meta_row(self._meta, time_of(entry.timestamp)))
+            case _:
+                raise self._refuse(entry.type)
+
+    def _add(self, entry: Entry, kind: str, data: Any, **more: Any) -> None:
+        """Write an entry where it hangs, and stand there."""
+        side = entry.type in SIDE
+        parent = self._tip if side or entry.parent in self._standing else self._parent(entry.parent)
+        self._lines.append(line(kind, entry.id, parent, time_of(entry.timestamp), data, **more))
+        self._tip = entry.id
+        self._written.add(entry.id)
+        if not side:
+            self._standing.clear()
+        self._standing.add(entry.id)
+
+    def _write_move(self, entry: Leaf) -> None:
+        data = {"summary": "", "fromId": self._tip or ""}
+        parent = None if entry.target is None else self._parent(entry.target)
+        self._lines.append(line("branch_summary", entry.id, parent, time_of(entry.timestamp), data))
+        self._tip = entry.id
+        self._written.add(entry.id)
+        self._standing = {entry.target, entry.id}
+
+    def _message(self, message: Message) -> tuple[str, Fields]:
+        found = envelope(message)
+        if found is None:
+            role = getattr(message, "role", None) or message.__struct_config__.tag
+            raise self._refuse("block" if role in ("user", "assistant", "toolResult") else "message")
+        return found
+
+    def _write_compaction(self, entry: Compaction) -> None:
+        if entry.retained_tail is None and entry.first_kept not in (None, entry.id):
+            raise self._refuse("kept")
+        messages = [self._message(message) for message in entry.retained_tail or ()]
+        rest = _rest(entry, "details", "usage", "from_hook", "system_message").get(FIELD, {})
+        if entry.summary or not messages:
+            # An empty list would not hide anything after a reload: nothing to say is an empty message.
+            messages.insert(0, plain("user", entry.summary, milliseconds(entry.timestamp)))
+            rest["summary"] = True
+        data = [{"type": kind, "ts": NO_TIME, "data": fields} for kind, fields in messages]
+        self._add(entry, "compact", data, tokensBefore=entry.tokens_before, **{FIELD: rest})
+
+    def _write_custom_message(self, entry: CustomMessage) -> None:
+        content = entry.content
+        if not isinstance(content, str) and not all(isinstance(block, Text) for block in content):
+            raise self._refuse("block")
+        rest = _rest(entry, "custom_type", "display", "details")
+        if not isinstance(content, str) and len(content) != 1:
+            rest.setdefault(FIELD, {})["content"] = [msgspec.to_builtins(block) for block in content]
+        self._add(entry, "custom_message", {"role": "user", "content": blocks_text(content, "\n")} | rest)
+
+    # -- names ----------------------------------------------------------------------------------------
+
+    def _parent(self, key: str | None) -> str | None:
+        """The id by which piglet knows an entry as a parent."""
+        if key is None or key in self._written:
+            return key
+        return self._name(self._reading.tree.position(key))
+
+    def _target(self, key: str) -> str:
+        return key if key in self._written else self._name(self._reading.tree.position(key))
+
+    def _name(self, position: int) -> str:
+        """The id in the line of an entry, if it still means that entry at the end of the file."""
+        key, linker = self._reading.tree.keys[position], self._reading.linker
+        name, _, number = key.rpartition("#")
+        if name and number.isdecimal() and linker.holder(name) == position:
+            return name
+        if linker.holder(key) != position:
+            raise self._refuse("duplicate")
+        return key
+
+
+def _behind(tree: Tree, leaf: int, here: int) -> set[str | None]:
+    """The ids from a position up to the entry of the conversation that it belongs to."""
+    found: set[str | None] = {None if here == ROOT else tree.keys[here]}
+    while leaf != here:
+        found.add(tree.keys[leaf])
+        leaf = tree.parents[leaf]
+    return found
+
+
+def _rest(entry: Any, *names: str) -> Fields:
+    """What piglet has no field for, in the field of our own."""
+    rest = {
+        wire: msgspec.to_builtins(value)
+        for name in names
+        if (value := getattr(entry, name)) is not None and value is not msgspec.UNSET
+        for wire in (_WIRE.get(name, name),)
+    }
+    return {FIELD: rest} if rest else {}
+
+
+_WIRE = {"from_hook": "fromHook", "custom_type": "customType", "system_message": "systemMessage"}

@@ -1,0 +1,65 @@
+"""Whether a value looks drawn by lot, as keys and good passwords are, or was written by a person.
+
+Identifiers, paths, addresses, dates, variables to be filled in and the examples of documentation are values
+that stand behind names such as ``password`` all the time. They are not secret, and a text without them would
+be hard to read.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["LONGEST", "is_drawn", "is_example", "is_worded"]
+
+LONGEST = 4096
+"""No credential is longer; what is longer is a file."""
+
+_EXAMPLE = re.compile(
+    r"x{5}|\*{3}|\.{3}|…|â\x80¦|example|placeholder|redacted|(?:\A|[-_.])your|your[-_]|change[-_]?(?:me|this)\b"
+    r"|replace[-_]?(?:me|this|with)|insert[-_]|dummy|(?:\A|[-_])(?:fake|sample|mock)[-_]|[-_]here\b"
+    r"|0123456789|1234567890|abcdefgh|\$\{|\$\(|\{\{|#\{|%s|<[\w -]+>|\[[^\]]{0,20}-[^\]]{0,20}\]",
+    re.ASCII | re.IGNORECASE,
+)
+_NO_VALUE = re.compile(
+    r"\$[A-Za-z_]|%[A-Za-z(]|\{.*\}\Z|(?:process|import)\b.*\benv\b|os\.|env[.:]"  # to be filled in
+    r"|\.{0,2}/[^/]*/[^/]*/|[.~]{1,2}/|[A-Za-z]:\\|.*\.(?:pem|key|crt|json|ya?ml|toml|txt|py|[jt]sx?|go|rs|md)\Z"
+    r"|data:|[a-z][a-z+.-]*:\\*/|\d{4}-\d\d-\d\d|sha\d{1,3}[-:]|[\w.+-]+@[\w-]+\.[\w.]+\Z",
+    re.ASCII,
+)
+_COMMIT_OR_UUID = re.compile(
+    r"[0-9a-f]{40}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
+)
+_BETWEEN_WORDS = re.compile(r"[-_.:/@+=,|~]")
+_WORD = re.compile(
+    r"\d{0,8}|[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*|[A-Z]+\d?"
+    r"|(?i:i18n|k8s|sha\d{1,3}|md5|(?:base|b)64|utf16|x509|ed25519|argon2id?|pbkdf2|[hre]s\d{3}|aes\d{3})"
+)
+_SYMBOLS = frozenset("!@#$%^&*?~+")
+
+
+def is_example(value: str) -> bool:
+    """Whether a value is made to be replaced: ``YOUR_API_KEY``, ``${TOKEN}``, ``xxxx``, ``AKIA…EXAMPLE``."""
+    return len(set(value)) < min(8, len(value) // 2) or _EXAMPLE.search(value) is not None
+
+
+def is_worded(value: str) -> bool:
+    """Whether a value consists of words and small numbers: ``my-app_v2``, ``config.apiKey``."""
+    return all(map(_WORD.fullmatch, _BETWEEN_WORDS.split(value)))
+
+
+def is_drawn(value: str, *, name_says_all: bool) -> bool:
+    """Whether the value of something called a password or a token is one.
+
+    ``name_says_all`` lets shorter values count, and those that may be a UUID or the hash of a commit: nobody
+    calls one of these a password or an API key.
+    """
+    if not (8 if name_says_all else 16) <= len(value) < LONGEST:
+        return False
+    if is_example(value) or _NO_VALUE.match(value) or is_worded(value):
+        return False
+    characters = set(value)
+    letters = any(map(str.isalpha, characters))
+    digits = any(map(str.isdigit, characters))
+    if not letters or not (digits or (name_says_all and characters & _SYMBOLS)):
+        return False
+    return name_says_all or _COMMIT_OR_UUID.fullmatch(value) is None

@@ -1,0 +1,181 @@
+"""Take one safety away at a time: the law that needs it must fail, or the law proves nothing."""
+
+import pytest
+
+from branchline import Session
+from branchline.entries import Leaf
+from branchline.formats import Transcript
+from branchline.session import session as session_module
+from branchline.session.pen import Pen
+from branchline.stores import FilesStore
+from session.kit import talked
+from session.proofs import (
+    prove_a_branch_is_recorded,
+    prove_a_draft_comes_out_whole,
+    prove_a_failed_verb_changes_nothing,
+    prove_a_fork_shares_its_prefix,
+    prove_a_rewritten_file_is_noticed,
+    prove_appending_only_adds,
+    prove_closing_forgets_nothing_of_others,
+    prove_ids_are_told_apart,
+    prove_our_leaf_stays_ours,
+    prove_own_and_inherited_are_told_apart,
+    prove_two_hands_on_a_draft,
+)
+
+STEPS = [("user", "a"), ("assistant", "b"), ("label", 0, "x"), ("branch", 0), ("user", "c"), ("reset",)]
+
+
+def never_look(monkeypatch):
+    """An append that does not read what others wrote first."""
+    real = Pen.catch_up
+
+    def catch_up(pen):
+        held = getattr(getattr(pen.log, "_lock", None), "owner", None) is not None
+        return 0 if held else real(pen)
+
+    monkeypatch.setattr(Pen, "catch_up", catch_up)
+
+
+def never_publish(monkeypatch):
+    monkeypatch.setattr(Pen, "publish", lambda pen: None)
+
+
+def publish_in_name_only(monkeypatch):
+    monkeypatch.setattr(Pen, "publish", lambda pen: setattr(pen, "draft", False))
+
+
+def never_roll_back(monkeypatch):
+    """A move that stays in memory although it was not recorded."""
+
+    def move_to(session, target):
+        session.refresh_log()
+        if session.transcript.leaf != target:
+            session._leaf = target
+            session._append(lambda common: Leaf(**common, target=target), side=True)
+        session._leaf = target
+
+    monkeypatch.setattr(Session, "_move_to", move_to)
+
+
+def remember_first(monkeypatch):
+    """Memory changes before the log is written."""
+    real = Pen.append
+
+    def append(pen, make):
+        entries = make()
+        data = pen.format.encode(entries, pen.transcript.reading)
+        pen.transcript.take(data)
+        return real(pen, lambda: entries)
+
+    monkeypatch.setattr(Pen, "append", append)
+
+
+def move_without_a_record(monkeypatch):
+    monkeypatch.setattr(Session, "_move_to", lambda session, target: setattr(session, "_leaf", target))
+
+
+def move_without_looking(monkeypatch):
+    """A move that trusts what was read last."""
+    real = Session._move_to
+
+    def move_to(session, target):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Session, "refresh_log", lambda session: 0)
+            real(session, target)
+
+    monkeypatch.setattr(Session, "_move_to", move_to)
+
+
+def side_records_move(monkeypatch):
+    """Labels and the like become the leaf, as in pi."""
+    real = Session._write
+
+    def write(session, makers, *, side):
+        made = real(session, makers, side=side)
+        session._leaf = made[-1]
+        return made
+
+    monkeypatch.setattr(Session, "_write", write)
+
+
+def never_follow(monkeypatch):
+    """A draft that was published by somebody else is written to as a draft."""
+    monkeypatch.setattr(Pen, "_published", lambda pen: None)
+
+
+def close_without_looking(monkeypatch):
+    def close(pen, *, keep_draft):
+        if pen.draft and pen.log is not None and not keep_draft():
+            pen.store.drop_draft(pen.key)
+
+    monkeypatch.setattr(Pen, "close", close)
+
+
+def trust_the_lines_that_were_read(monkeypatch):
+    monkeypatch.setattr(Transcript, "still_there", lambda transcript: True)
+
+
+def take_every_key_that_follows(monkeypatch):
+    """What an append has made is told by its place alone, up to the end of the file."""
+    real = Pen._keys_between
+    monkeypatch.setattr(Pen, "_keys_between", lambda pen, start, end: real(pen, start, 1 << 60))
+
+
+def trust_the_clock(monkeypatch):
+    """A fork may be as old as what it copies."""
+    monkeypatch.setattr(session_module, "_after", lambda times, now: session_module.iso(now))
+
+
+def trust_the_clock_in_a_fork(monkeypatch):
+    monkeypatch.setattr(Session, "_timestamp", lambda session: session_module.iso(session._clock.now()))
+
+
+def copy_labels_too(monkeypatch):
+    """A fork that leaves labels and moves in the chain, where they name what is not there."""
+    from branchline.formats import copying
+
+    monkeypatch.setattr(copying, "_LEFT_OUT", frozenset())
+
+
+def forget_labels(monkeypatch):
+    monkeypatch.setattr(Session, "_copy_labels", lambda session, source: None)
+
+
+def fork_labelled(directory):
+    session = talked(directory, 2)
+    session.append_label(session.path()[0], "start")
+    prove_a_fork_shares_its_prefix(session, session.path()[2])
+
+
+MUTANTS = [
+    (never_look, lambda place: prove_ids_are_told_apart(place)),
+    (never_publish, prove_a_draft_comes_out_whole),
+    (publish_in_name_only, prove_a_draft_comes_out_whole),
+    (never_roll_back, lambda place: prove_a_failed_verb_changes_nothing(place, ("branch", 0))),
+    (never_roll_back, lambda place: prove_a_failed_verb_changes_nothing(place, ("reset",))),
+    (remember_first, lambda place: prove_a_failed_verb_changes_nothing(place, ("user", "more"))),
+    (move_without_a_record, lambda place: prove_appending_only_adds(place, STEPS)),
+    (move_without_looking, prove_a_branch_is_recorded),
+    (side_records_move, lambda place: prove_appending_only_adds(place, STEPS)),
+    (never_follow, lambda place: prove_two_hands_on_a_draft(FilesStore(place))),
+    (close_without_looking, prove_closing_forgets_nothing_of_others),
+    (trust_the_lines_that_were_read, prove_a_rewritten_file_is_noticed),
+    (take_every_key_that_follows, prove_our_leaf_stays_ours),
+    (trust_the_clock, prove_own_and_inherited_are_told_apart),
+    (trust_the_clock_in_a_fork, prove_own_and_inherited_are_told_apart),
+    (forget_labels, fork_labelled),
+]
+
+
+@pytest.mark.parametrize(("mutate", "law"), MUTANTS, ids=[mutate.__name__ for mutate, _ in MUTANTS])
+def test_without_its_safety_the_law_fails_and_with_it_it_holds(place, monkeypatch, mutate, law):
+    law(place / "sound")
+
+    with monkeypatch.context() as patched:
+        mutate(patched)
+        with pytest.raises(Exception) as caught:
+            law(place / "mutant")
+
+    # By a broken promise, not because the mutant itself is nonsense.
+    assert not isinstance(caught.value, AttributeError | TypeError | NameError), caught.value
