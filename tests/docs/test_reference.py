@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import branchline
 from branchline import Session, SessionLibrary, errors, library
 from branchline.cli.app import cli
-from branchline.formats.detect import FORMATS
+from branchline.formats import formats
 from branchline.library import ForestRow, SessionRow
 from branchline.tree import Kind
 from branchline.tree import severity as severity_of
@@ -237,6 +237,6 @@ def test_the_page_for_people_of_other_programs_says_which_files_open():
 
     opening = {program.lower() for program, opens in rows.items() if opens == "yes"}
 
-    assert opening == {format_.name for format_ in FORMATS}, (
+    assert opening == {format_.name for format_ in formats()}, (
         "bring the table in docs/coming-from.md up to date"
     )

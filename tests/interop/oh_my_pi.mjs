@@ -2,6 +2,7 @@
 // oh-my-pi then sees.
 //
 //   {"open": path} or {"create": [cwd, directory]}, or {"directories": [cwd, …]} for the directories of their sessions
+//            ("whole": true gives whole paths)
 //   "steps": [[method, argument…], …]; {"step": n} as an argument stands for the result of step n, and
 //            {"owner": n} for the place of the entry of step n in this session
 //   "watch": true also tells, after each step, the size of the file and what an oh-my-pi that opens it now sees
@@ -10,9 +11,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 
 const { SessionManager } = await import(process.argv[2]);
-const { open, create, directories, steps = [], watch } = JSON.parse(readFileSync(0, "utf8"));
+const { open, create, directories, whole, steps = [], watch } = JSON.parse(readFileSync(0, "utf8"));
 if (directories) {
-  const names = directories.map((cwd) => [cwd, basename(SessionManager.getDefaultSessionDir(cwd))]);
+  const name = (path) => (whole ? path : basename(path));
+  const names = directories.map((cwd) => [cwd, name(SessionManager.getDefaultSessionDir(cwd))]);
   console.log(JSON.stringify(Object.fromEntries(names)));
   process.exit();
 }

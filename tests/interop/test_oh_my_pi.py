@@ -13,6 +13,7 @@ from branchline import Session
 from branchline.entries import Header, Usage, message_fields
 from branchline.formats import OH_MY_PI, PI, Transcript
 from branchline.formats.oh_my_pi import path_state
+from formats import oh_my_pi_kit as kit
 from interop.peers import Peer
 from interop.scenarios import SCENARIOS, Scenario, assistant, everything, usage
 
@@ -355,6 +356,90 @@ def test_pictures_that_oh_my_pi_keeps_apart_are_put_back(oh_my_pi: Peer, home: P
     assert b'"data":"blob:sha256:' in line
     assert session.context().messages[0].message.content[0].data == data
     assert json.loads(session.raw(session.path()[0]))["message"]["content"][0]["data"].startswith("blob:")
+
+
+# -- context rules that its samples do not show ------------------------------------------------------------
+
+HELD = {"openaiRemoteCompaction": {"provider": "openai", "replacementHistory": [{"type": "message"}]}}
+SUMMED = {"anthropicCompaction": {"provider": "anthropic", "content": "held"}}
+
+
+def compaction(first: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "compaction", "summary": "sum", "firstKeptEntryId": first, "tokensBefore": 1, **fields}
+
+
+def said(kind: str) -> dict[str, Any]:
+    return {"type": "custom_message", "customType": kind, "content": "x", "display": False}
+
+
+TALK = [kit.user("a"), kit.user("b"), kit.user("c")]
+AFTER = kit.user("after")
+THOUGHT = {"type": "thinking", "thinking": "hm", "thinkingSignature": "seal"}
+SEALED = {"type": "redactedThinking", "data": "x"}
+STORIES: dict[str, list[dict[str, Any]]] = {
+    "provider history": [*TALK, compaction("e2", preserveData=HELD), AFTER],
+    "history up to an entry": [
+        *TALK,
+        compaction("e2", preserveData=HELD, providerReplayThroughEntryId="e2"),
+        AFTER,
+    ],
+    "history up to nobody": [
+        *TALK,
+        compaction("e2", preserveData=HELD, providerReplayThroughEntryId="gone"),
+        AFTER,
+    ],
+    "history without provider": [*TALK, compaction("e2", preserveData={"openaiRemoteCompaction": {}}), AFTER],
+    "provider summary": [*TALK, compaction("e2", preserveData=SUMMED), AFTER],
+    "clear after compaction": [*TALK, compaction("e2"), {"type": "reset_boundary"}, AFTER],
+    "compaction after clear": [*TALK, {"type": "reset_boundary"}, kit.user("d"), compaction("e5"), AFTER],
+    "recovered": [kit.user("a"), kit.answer("half", retryRecovery={"attempt": 1}), kit.answer("b")],
+    "empty failure": [kit.user("a"), kit.answer({"type": "thinking", "thinking": " "}, stopReason="error")],
+    "internal": [kit.user("a"), said("prewalk-plan"), said("vibe-mode-context"), said("reminder")],
+    "open call": [kit.answer(THOUGHT, SEALED, "w", kit.call("o"), kit.call("c")), kit.result("c"), AFTER],
+    "only open calls": [kit.user("a"), kit.answer(kit.call("o")), AFTER],
+    "failed with results": [kit.answer("half", kit.call("c"), stopReason="aborted"), kit.result("c"), AFTER],
+    "interrupted": [kit.user("a"), kit.answer("half", stopReason="aborted"), said("interrupted-thinking")],
+    "task": [
+        kit.message("toolResult", toolName="task", toolCallId="t", content=[], details={"usage": SPENT})
+    ],
+}
+
+
+@pytest.mark.parity("OMP-09")
+@pytest.mark.parametrize("name", STORIES)
+def test_rules_of_the_context_are_those_of_the_program(oh_my_pi: Peer, home: Path, name: str):
+    file = home / "story.jsonl"
+    file.write_bytes(kit.story(*STORIES[name]))
+
+    seen = view_of(ask(oh_my_pi, home, open=str(file)))
+    ours = our_view(Session.open(file))
+
+    for fact in ("path", "context", "model", "tokens", "cost"):
+        assert ours[fact] == seen[fact], fact
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {},
+        {"PI_CONFIG_DIR": ".other"},
+        {"OMP_PROFILE": "work"},
+        {"PI_PROFILE": "work"},
+        {"OMP_PROFILE": "", "PI_PROFILE": "work"},
+        {"OMP_PROFILE": "work", "PI_CODING_AGENT_DIR": "/nowhere"},
+        {"XDG_DATA_HOME": "xdg"},
+        {"XDG_DATA_HOME": "xdg", "OMP_PROFILE": "work"},
+    ],
+)
+def test_the_root_of_all_sessions_is_that_of_the_program(oh_my_pi: Peer, home: Path, moved: dict[str, str]):
+    (home / "xdg" / "omp").mkdir(parents=True)
+    environment = {"HOME": str(home), "TMPDIR": "/tmp", "PI_CODING_AGENT_DIR": "", "XDG_DATA_HOME": ""}
+    environment |= {name: str(home / value) if value == "xdg" else value for name, value in moved.items()}
+
+    wish = json.dumps({"directories": ["/opt/app"], "whole": True})
+    named = oh_my_pi.run(DRIVER, text=wish, environment=environment)
+
+    assert OH_MY_PI.directory("/opt/app", environment, str(home)) == named["/opt/app"]
 
 
 # -- taking turns ----------------------------------------------------------------------------------------

@@ -1,29 +1,58 @@
-"""Which program wrote a file, told from its first bytes."""
+"""Which program wrote a file, told from its first bytes.
+
+Most files are pi's or our own and say so in their first line; then no other format is even loaded. All others
+are asked in turn, those that are easily told first.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from importlib import import_module
 
 from branchline.errors import NotASession
 from branchline.formats.base import Format
-from branchline.formats.induscode import INDUSCODE
-from branchline.formats.oh_my_pi import OH_MY_PI
-from branchline.formats.operator import OPERATOR
 from branchline.formats.pi import PI
-from branchline.formats.piglet import PIGLET
-from branchline.formats.zot import ZOT
 
-__all__ = ["FORMATS", "detect"]
+__all__ = ["detect", "formats"]
 
-FORMATS: tuple[Format, ...] = (INDUSCODE, OPERATOR, OH_MY_PI, PIGLET, ZOT, PI)
-
+OTHERS = (
+    ("induscode", "INDUSCODE"),
+    ("operator", "OPERATOR"),
+    ("oh_my_pi", "OH_MY_PI"),
+    ("piglet", "PIGLET"),
+    ("zot", "ZOT"),
+)
 
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
+
+_LOOKED_AT = 8192
+_TEXT = rb'"(?:[^"\\]|\\.)*"'
+_NATIVE_HEADER = re.compile(
+    rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
+    % (_TEXT, _TEXT, _TEXT, _TEXT)
+)
+# Children of pi keep its header. What they add to it stands in lines that begin otherwise, early or never.
+_A_CHILD_OF_PI = re.compile(
+    rb'\n\{"type":"(?!message"|label"|leaf"|usage"|custom"|custom_message"|compaction"|branch_summary"|'
+    rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")'
+)
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Every format that is known, in the order in which they are asked."""
+    found: list[Format] = [
+        getattr(import_module(f"branchline.formats.{module}"), name) for module, name in OTHERS
+    ]
+    return (*found, PI)
 
 
 def detect(head: bytes, path: str) -> Format:
     """The format of a file that begins with these bytes. NotASession when no format knows it, and why."""
-    for format_ in FORMATS:
+    if _is_surely_native(head[:_LOOKED_AT], path):
+        return PI
+    for format_ in formats():
         if format_.sniff(head, path):
             return format_
     if not head:
@@ -32,5 +61,14 @@ def detect(head: bytes, path: str) -> Format:
         raise NotASession(
             f"{path} is a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
         )
-    tried = ", ".join(format_.name for format_ in FORMATS)
+    tried = ", ".join(format_.name for format_ in formats())
     raise NotASession(f"{path} is not a session of any known program (tried: {tried})")
+
+
+def _is_surely_native(head: bytes, path: str) -> bool:
+    return (
+        _NATIVE_HEADER.match(head) is not None
+        and _A_CHILD_OF_PI.search(head) is None
+        and "/.omp/" not in path
+        and "/omp/" not in path
+    )

@@ -52,8 +52,9 @@ def _missing(wanted: Any, found: Any, depth: int) -> Any:
             continue
         here = found.get(name)
         if isinstance(value, list) and isinstance(here, list) and len(value) == len(here):
-            value, here = _numbered(value), _numbered(here)
-        rest[name] = _missing(value, here, depth - 1)
+            rest[name] = _missing(_numbered(value), _numbered(here), depth - 1)
+        else:
+            rest[name] = _missing(value, here, depth - 1)
     return rest
 
 

@@ -264,9 +264,7 @@ def pieces(
     tries = 0
     while place is not None and tries < _TRIES:
         first = place.start()
-        rest, end = _whole_records(
-            line, text, first, with_care=tries < _CAREFUL_TRIES, is_record=is_record
-        )
+        rest, end = _whole_records(line, text, first, with_care=tries < _CAREFUL_TRIES, is_record=is_record)
         if end == len(line):
             return [*found, Piece(start, line[start:first], whole=False), *rest]
         tries += end == first

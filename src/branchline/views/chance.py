@@ -17,7 +17,7 @@ LONGEST = 4096
 _EXAMPLE = re.compile(
     r"x{5}|\*{3}|\.{3}|…|â\x80¦|example|placeholder|redacted|(?:\A|[-_.])your|your[-_]|change[-_]?(?:me|this)\b"
     r"|replace[-_]?(?:me|this|with)|insert[-_]|dummy|(?:\A|[-_])(?:fake|sample|mock)[-_]|[-_]here\b"
-    r"|0123456789|1234567890|abcdefgh|\$\{|\$\(|\{\{|#\{|%s|<[\w -]+>|\[[^\]]{0,20}-[^\]]{0,20}\]",
+    r"|0123456789|1234567890|abcdefgh|\$\{|\$\(|\{\{|#\{|%s|<[\w -]+>|\[\w-\w",
     re.ASCII | re.IGNORECASE,
 )
 _NO_VALUE = re.compile(

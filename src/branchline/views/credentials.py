@@ -1,9 +1,9 @@
 r"""Which parts of a text are credentials: keys, tokens, passwords, private keys.
 
-A credential is known by its form (``ghp_…``, ``AKIA…``, the block of a private key), by where it stands (behind
-``Bearer``, in an address before the ``@``) or by its name (``PASSWORD=…``, ``"api_key": "…"``). What is known
-by its name only must also look drawn by lot: a word, a path, a variable or an example is no credential, nor
-is a UUID or the hash of a commit that is merely called a token.
+A credential is known by its form (``ghp_…``, ``AKIA…``, the block of a private key), by where it stands
+(behind ``Bearer``, in an address before the ``@``) or by its name (``PASSWORD=…``, ``"api_key": "…"``). What
+is known by its name only must also look drawn by lot: a word, a path, a variable or an example is no
+credential, nor is a UUID or the hash of a commit that is merely called a token.
 
 Looking takes time in proportion to the text. One pass over it stops where a credential may begin, and what
 is read from there is bounded, or is not read again. Text with escapes of its own (``\n``, ``\"``, ``\/``:
@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import string
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -58,7 +59,7 @@ _FORMS = (
     _Form(
         "github-token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-        r"gh[pousr]_([0-9A-Za-z]{30,}+(?:[._-][\w-]{16,}+)*+)",
+        r"gh[pousr]_([0-9A-Za-z]{30,}+(?:[._-][\w-]{16,}+){0,4}+)",
     ),
     _Form("github-token", ("github_pat_",), r"github_pat_(\w{22,}+)", like_words=True),
     _Form(
@@ -127,7 +128,8 @@ _BEHIND = rf"(?:[*_]{{1,2}}|[ ]\[[^\]\n]{{0,30}}\]|{_QUOTE}?\]?)"  # **name**:  
 _TYPE = r"[ ]?[A-Za-z][\w.\[\]|?]{0,30}[ ]"  # name: str = "…"
 _OPERATOR = rf"(?::=|=>|=(?!=)|:(?![:=])(?:{_TYPE}=(?![=>]))?|>)"
 _ASSIGNS = rf"{_SUFFIX}(?:{_BEHIND}{_BLANKS}{_OPERATOR}|{_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE}))"
-_FLAG = r"--(?:[a-z]{1,20}-){0,3}(?P<word>(?:api|access|secret)-key|token|password|passphrase|secret)(?P<sign>[ \t])"
+_FLAGS = r"(?:api|access|secret)-key|token|password|passphrase|secret"
+_FLAG = rf"--(?:[a-z]{{1,20}}-){{0,3}}(?P<word>{_FLAGS})(?P<sign>[ \t])"
 
 
 def _branching(patterns: Iterable[str], *, letters: int = 2) -> str:
@@ -164,7 +166,8 @@ _NAMED = re.compile(
 _NAMED_BY_FLAG = re.compile(_FLAG + _BLANKS, re.ASCII)
 _KEY = re.compile(rf"(?P<word>{'|'.join(_NAMES)}){_SUFFIX}\Z", re.ASCII)
 _LONGEST_KEY = 100
-_NAME_BEFORE = re.compile(r"[\w.-]*\Z", re.ASCII)
+_IN_NAMES = string.ascii_letters + string.digits + "_.-"
+_BLANK = re.compile(r"\s", re.ASCII)
 _NO_SECRET = re.compile(
     r"(?i:page|next|sync|cancel|cancell?ation|continuation|resume|cursor|max|min|num|[bs]os|eos|pad|unk|sep|cls"
     r"|mask|stop|start|end|special|csrf|public)[_-]?\Z"
@@ -205,7 +208,7 @@ _LONGEST_BLOCK = 32_768
 def find(text: str) -> list[Secret]:
     """The credentials in a text, in order; none overlaps another."""
     found: list[Secret] = []
-    end = named_until = 0
+    end = read_until = 0
     for anchor in ANCHOR.finditer(text):
         start = anchor.start()
         if start < end:
@@ -216,20 +219,21 @@ def find(text: str) -> list[Secret]:
             case "-":
                 here = _block(text, start) or _named(text, _NAMED_BY_FLAG.match(text, start)).found
             case _:
-                here = _token(text, start) or _presented(text, start)
-                # A value that was refused is not read again for each name inside it: that would take the
-                # square of its length.
-                if not here and start >= named_until:
-                    here, named_until = _named(text, _NAMED.match(text, start))
-        found += here
-        end = found[-1].end if found else 0
+                here = _token(text, start)
+                # What was read and refused is not read again for each name in it: that would take time in
+                # proportion to the square of its length.
+                if not here and start >= read_until:
+                    here, read_until = _presented(text, start) or _named(text, _NAMED.match(text, start))
+        if here:
+            found += here
+            end = here[-1].end
     return found
 
 
 def assigned(name: str, value: str) -> str | None:
     """The kind of credential that a value is under this name, if it is one."""
     named = _KEY.search(name[-_LONGEST_KEY:])
-    if named is None or any(map(str.isspace, value)):
+    if named is None or len(value) >= LONGEST or _BLANK.search(value):
         return None
     return _kind(named["word"], name[: -len(named[0])], value)
 
@@ -254,24 +258,17 @@ def _kind(word: str, before: str, value: str) -> str | None:
 
 
 class _Read(NamedTuple):
+    """What was found, and how far the text was read for it."""
+
     found: list[Secret]
     until: int
 
 
 def _named(text: str, named: re.Match[str] | None) -> _Read:
-    """The value behind a name, and how far the text was read."""
+    """The value behind a name."""
     if named is None:
         return _Read([], 0)
     start = named.end()
-    before = text[max(0, named.start() - _LONGEST_KEY) : named.start("word")]
-    name = _NAME_BEFORE.search(before)
-    assert name is not None
-    if (
-        named["sign"].endswith(">")
-        and not named["sign"].endswith("=>")
-        and before[: name.start()][-1:] != "<"
-    ):
-        return _Read([], start)  # a comparison, not <password>…</password>
     quoted = _QUOTED.match(text, start)
     if quoted is not None:
         start, end = quoted.span(1)
@@ -289,23 +286,30 @@ def _named(text: str, named: re.Match[str] | None) -> _Read:
     token = _token(text, start)
     if token and token[0].end >= start + len(value):
         return _Read(token, end)
-    kind = _kind(named["word"], name[0], value)
+    before = text[max(0, named.start("word") - _LONGEST_KEY) : named.start("word")]
+    above = before.rstrip(_IN_NAMES)
+    if named["sign"].endswith(">") and not named["sign"].endswith("=>") and not above.endswith("<"):
+        return _Read([], end)  # a comparison, not <password>…</password>
+    kind = _kind(named["word"], before[len(above) :], value)
     return _Read([] if kind is None else [Secret(start, start + len(value), kind)], end)
 
 
 def _token(text: str, start: int) -> list[Secret]:
+    """What begins here and is known by its form."""
+    if not _begins(text, start):
+        return []  # asked first, so that of a long word only the beginning is looked at
     token = _TOKEN.match(text, start)
     if token is None:
         return []
     assert token.lastindex is not None
     form = _FORMS[token.lastindex - 1]
     drawn = token[token.lastindex]
-    if not _begins(text, start) or is_example(drawn) or (form.like_words and is_worded(drawn)):
+    if is_example(drawn) or (form.like_words and is_worded(drawn)):
         return []
     return [Secret(*token.span(token.lastindex if form.group_only else 0), form.kind)]
 
 
-_LETTERS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_LETTERS = frozenset(string.ascii_letters + string.digits)
 _DATA = re.compile(r"[0-9A-Za-z+/]{32}")
 _ESCAPE_ENDS = re.compile(
     r"(?:\\[abefnrtv0]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}"
@@ -327,19 +331,20 @@ def _begins(text: str, start: int) -> bool:
     return _ESCAPE_ENDS.search(text, max(0, start - _LONGEST_ESCAPE), start) is not None
 
 
-def _presented(text: str, start: int) -> list[Secret]:
+def _presented(text: str, start: int) -> _Read | None:
     """What stands behind ``Bearer`` or ``Basic``."""
     header = _PRESENTED.match(text, start)
     if header is None:
-        return []
-    start = header.start("value")
+        return None
+    start, until = header.span("value")
     value = header["value"].rstrip(".")
     if token := _token(text, start):
-        return token
+        return _Read(token, until)
     if header["bearer"] is not None:
-        drawn = len(value) >= 12 and is_drawn(value, name_says_all=True)
-        return [Secret(start, start + len(value), "bearer-token")] if drawn else []
-    return [Secret(start, start + len(value), "basic-auth")] if _is_user_and_password(value) else []
+        kind = "bearer-token" if len(value) >= 12 and is_drawn(value, name_says_all=True) else None
+    else:
+        kind = "basic-auth" if _is_user_and_password(value) else None
+    return _Read([] if kind is None else [Secret(start, start + len(value), kind)], until)
 
 
 def _is_user_and_password(value: str) -> bool:

@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
-from branchline.entries import Header
+from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Reading
 from branchline.formats.claude_code.links import Links
@@ -56,7 +56,27 @@ _AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
 _SESSION_FILE = re.compile(r"(?:^|[/\\])([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl$")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
-_ASIDES = {"custom-title": "session_info", "ai-title": "session_info", "summary": "session_info"}
+_CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
+_SPEAKING_TYPES = frozenset({"user", "assistant"})
+_BESIDE = frozenset(
+    {
+        "summary",
+        "custom-title",
+        "ai-title",
+        "last-prompt",
+        "file-history-snapshot",
+        "queue-operation",
+        "agent-name",
+        "agent-color",
+        "pr-link",
+        "frame-link",
+        "permission-mode",
+        "mode",
+        "worktree-state",
+        "relocated",
+        "bridge-session",
+    }
+)
 
 
 class Kept(NamedTuple):
@@ -88,6 +108,8 @@ class ClaudeCodeReading(Reading):
         self.results: dict[str, str] = {}
         """The entry that holds the result of a call."""
         self.kept: dict[int, Kept] = {}
+        self.edits: dict[int, str] = {}
+        """The results that were taken from the context, by the entry that says so."""
         self.spending: dict[tuple[str, str | None], tuple[int, float]] = {}
         """For every answer the record that tells what it cost, and how much it says was written."""
         self.leaf_named_by = ""
@@ -130,6 +152,7 @@ class ClaudeCodeReader(LinesReader):
         self._last_prompts: list[str] = []
         self._leaf = ROOT
         self._cwd = self._git = self._first_time = self._first_session = self._agent_id = ""
+        self._prompt = self._spoken = ""
         self._pending: Kept | None = None
 
     # -- records --------------------------------------------------------------------------------------
@@ -141,7 +164,8 @@ class ClaudeCodeReader(LinesReader):
         reading = self.reading
         first = len(reading.tree)
         ends = found.ends
-        sizes = [self._take_row(row) for row in found.values]
+        take = self._take_row
+        sizes = [take(row, number) for number, row in enumerate(found.values, reading.lines + 1)]
         if len(reading.tree) - first == len(ends):
             self.add_block(first, offset, ends)
             return True
@@ -153,3 +177,255 @@ class ClaudeCodeReader(LinesReader):
                 first += 1
             start = stop + 1
         return True
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        row = row_from(fields)
+        if row is None:
+            self.note_not_an_entry("an object without a type", line, offset)
+            return
+        self.gap = False
+        reading = self.reading
+        position = len(reading.tree)
+        for place in range(position, position + self._take_row(row, reading.lines)):
+            reading.place(place, offset, len(line), reading.lines)
+
+    def _take_row(self, row: Row, number: int) -> int:
+        """One record; returns how many entries it is."""
+        reading = self.reading
+        links, tree = reading.linker, reading.tree
+        time = row.timestamp or ""
+        if row.sessionId and row.sessionId not in reading.session_ids:
+            reading.session_ids[row.sessionId] = None
+        uuid = row.uuid
+        if not uuid and row.type not in _SPEAKING_TYPES:
+            return self._take_aside(row, number, time)
+        if uuid and (holder := tree.positions.get(uuid)) is not None:
+            if holder not in tree.placeholders:
+                links.add_repeated(uuid, time=time)
+                return 1
+            tree.rename(holder, links.free_key(uuid))
+        content = None if row.message is None else row.message.content
+        text = text_of(content)
+        kind = kind_of(row, text)
+        sidechain = row.isSidechain is True and reading.agent is None
+        position = links.add_record(
+            uuid or links.free_key(f"line-{number}"),
+            row.parentUuid,
+            kind,
+            type=_TYPES.get(kind) or ("custom_message" if kind >= META else "custom"),
+            time=time,
+            role=_ROLES.get(kind),
+            quiet=kind == ANSWER and self._answered(row, text),
+            logical=row.logicalParentUuid,
+            mark=hash(text or _thoughts(content)),
+            sidechain=sidechain,
+            guest=not uuid,
+        )
+        if not self._first_time or not self._cwd:
+            self._begin(row, time)
+        if row.forkedFrom is not None and row.forkedFrom.sessionId:
+            reading.forked_from[row.forkedFrom.sessionId] = None
+        elif reading.own_from is None and reading.forked_from:
+            reading.own_from = position
+        if kind in _SPEAKERS and time > self._spoken:
+            self._spoken = time
+        last = position
+        if kind == RESULT:
+            last = self._take_results(position, content)
+        elif kind == ANSWER:
+            self._take_answer(position, row, content)
+        elif kind == HUMAN:
+            if not (self._prompt or sidechain):
+                self._prompt = first_line(text)
+        elif kind == BOUNDARY:
+            self._pending = _kept(row.compactMetadata)
+        elif kind == SUMMARY:
+            if self._pending is not None:
+                reading.kept[position] = self._pending
+                self._pending = None
+        elif kind == MICRO:
+            last = self._take_edits(position, row.microcompactMetadata)
+        if kind in _LEAVES and not sidechain:
+            self._leaf = last
+        return last - position + 1
+
+    def _take_aside(self, row: Row, number: int, time: str) -> int:
+        is_title = row.customTitle is not None or row.aiTitle is not None
+        links = self.reading.linker
+        key = links.free_key(f"line-{number}")
+        links.add_aside(key, type="session_info" if is_title else "custom", time=time)
+        match row.type:
+            case "custom-title":
+                self._titles["custom-title"] = row.customTitle or ""
+            case "ai-title":
+                self._titles["ai-title"] = row.aiTitle or ""
+            case "summary" if row.summary and row.leafUuid:
+                self._summaries.append((row.summary, row.leafUuid))
+            case "last-prompt" if row.leafUuid:
+                self._last_prompts.append(row.leafUuid)
+            case _:
+                pass
+        return 1
+
+    def _begin(self, row: Row, time: str) -> None:
+        """Take from the first records what they say about the session."""
+        self._first_time = self._first_time or time
+        self._cwd = self._cwd or row.cwd or ""
+        self._git = self._git or row.gitBranch or ""
+        self.reading.version_text = self.reading.version_text or row.version or ""
+        self.reading.background = self.reading.background or row.sessionKind == "bg"
+
+    def _answered(self, row: Row, text: str) -> bool:
+        """Whether an answer has no words for a person."""
+        return not text.strip() and (row.message is None or row.message.stop_reason not in _CUT_SHORT)
+
+    def _take_answer(self, position: int, row: Row, content: str | tuple[Block, ...] | None) -> None:
+        reading, said = self.reading, row.message
+        if said is None:
+            return
+        if said.usage is not None and said.id:
+            answer = (said.id, row.requestId)
+            output = said.usage.output_tokens or 0
+            known = reading.spending.get(answer)
+            if known is None or output > known[1]:
+                reading.spending[answer] = (position, output)
+        if content is None or isinstance(content, str):
+            return
+        calls = []
+        for block in content:
+            if block.id and block.type.endswith("tool_use"):
+                calls.append(block.id)
+                reading.tool_names[block.id] = block.name or ""
+        if calls:
+            reading.linker.calls[position] = tuple(calls)
+
+    def _take_results(self, position: int, content: str | tuple[Block, ...] | None) -> int:
+        """Give every result after the first an entry of its own, and one to what stands beside them."""
+        reading = self.reading
+        links, key = reading.linker, reading.tree.keys[position]
+        answered = []
+        beside = False
+        last = position
+        number = 0
+        for block in content if isinstance(content, tuple) else ():
+            if block.type != "tool_result":
+                beside = True
+                continue
+            number += 1
+            if number > 1:
+                entry = links.free_key(f"{key}.{number}")
+                last = links.add_entry(position, entry, RESULT, type="message", role="toolResult")
+                reading.numbers[last] = number - 1
+            if block.tool_use_id:
+                answered.append(block.tool_use_id)
+                reading.results[block.tool_use_id] = reading.tree.keys[last]
+        if beside:
+            last = links.add_entry(
+                position, links.free_key(f"{key}.{number + 1}"), META, type="custom_message", role=None
+            )
+            reading.numbers[last] = number
+        if answered:
+            links.calls[position] = tuple(answered)
+        return last
+
+    def _take_edits(self, position: int, about: Compacted | None) -> int:
+        """An entry for every result that was taken from the context."""
+        reading = self.reading
+        key, last = reading.tree.keys[position], position
+        for number, call in enumerate((about and about.compactedToolIds) or (), 2):
+            if (result := reading.results.get(call)) is not None:
+                entry = reading.linker.free_key(f"{key}.{number}")
+                last = reading.linker.add_entry(position, entry, MICRO, type="context_edit", role=None)
+                reading.edits[last] = result
+        return last
+
+    # -- damage, and the end --------------------------------------------------------------------------
+
+    def fragment(self, data: bytes) -> Fragment | None:
+        """Uuid and parent, where each of them is named exactly once."""
+        uuids, parents = _UUID.findall(data), _PARENT.findall(data)
+        if len(uuids) != 1 or len(parents) != 1:
+            return None
+        parent = parents[0].decode("utf-8", "replace")
+        return Fragment(uuids[0].decode("utf-8", "replace"), parent or None)
+
+    def is_record(self, data: bytes) -> bool:
+        """A record of the tree or one of those beside it; other objects may be a part of one."""
+        fields = jsontext.loads(data)
+        kind = fields.get("type")
+        if kind in _SPEAKING_TYPES:
+            return isinstance(fields.get("message"), dict)
+        return isinstance(fields.get("uuid"), str) or kind in _BESIDE
+
+    def settled(self) -> None:
+        reading = self.reading
+        reading.last_message_time = milliseconds(self._spoken)
+        reading.title = self._find_title() or None
+        reading.header = self._header() if reading.lines else None
+        if reading.read_only is None:
+            reading.read_only = READ_ONLY
+
+    def find_leaf(self) -> int:
+        """The record that the last prompt was typed at; else the last one that belongs to the conversation."""
+        reading = self.reading
+        links = reading.linker
+        for uuid in reversed(self._last_prompts):
+            position = reading.tree.positions.get(uuid, ROOT)
+            if position != ROOT and links.kinds[position] != ASIDE and position not in links.sidechain:
+                reading.leaf_named_by = "last-prompt"
+                return links.copies.get(position, position)
+        reading.leaf_named_by = "" if self._leaf == ROOT else "last record"
+        return links.copies.get(self._leaf, self._leaf)
+
+    def _find_title(self) -> str:
+        for source in ("custom-title", "ai-title"):
+            if title := self._titles.get(source, "").strip():
+                return title
+        reading = self.reading
+        for summary, leaf in reversed(self._summaries):
+            position = reading.tree.positions.get(leaf)
+            if position is not None and reading.kinds[position] != ASIDE:
+                return summary.strip()
+        return self._prompt
+
+    def _header(self) -> Header:
+        reading = self.reading
+        first_session = next(iter(reading.session_ids), "")
+        named = _SESSION_FILE.search(self._path)
+        parent: str | None = None
+        if reading.agent is not None:
+            session, parent = f"agent-{reading.agent}", first_session or None
+        else:
+            session = named[1] if named else first_session
+            parent = next((one for one in reading.forked_from if one != session), None)
+        time = self._first_time
+        if reading.forked_from and reading.own_from is not None:
+            time = reading.tree.times[reading.own_from] or time
+        about = {"version": reading.version_text, "gitBranch": self._git}
+        return Header(
+            id=session or os.path.basename(self._path).removesuffix(".jsonl"),
+            timestamp=time,
+            cwd=self._cwd,
+            parent_session=parent,
+            metadata={name: value for name, value in about.items() if value} or None,
+        )
+
+
+def agent_of(path: str) -> str | None:
+    """The id of the sub-agent whose file this is, as its name says; None for other files."""
+    found = _AGENT_FILE.search(path)
+    return None if found is None else found[1]
+
+
+def _kept(about: Compacted | None) -> Kept:
+    if about is None:
+        return Kept(None, None)
+    segment, messages = about.preservedSegment, about.preservedMessages
+    first = None if messages is None or not messages.uuids else messages.uuids[0]
+    return Kept(first or (None if segment is None else segment.headUuid), about.preTokens)
+
+
+def _thoughts(content: str | tuple[Block, ...] | None) -> str:
+    if not isinstance(content, tuple):
+        return ""
+    return "".join([block.thinking for block in content if block.thinking])

@@ -79,7 +79,14 @@ def decode_message(kind: str, data: Any, written: str = "") -> Message | None:
 
 _SHAPES: dict[str, dict[str, type]] = {
     "user": {"content": str, "blocks": list},
-    "assistant": {"content": list, "model": str, "provider": str, "usage": dict, "stopReason": str, "error": str},
+    "assistant": {
+        "content": list,
+        "model": str,
+        "provider": str,
+        "usage": dict,
+        "stopReason": str,
+        "error": str,
+    },
     "tool_result": {"toolCallId": str, "toolName": str, "content": list, "isError": bool},
 }
 _BLOCK_SHAPE: dict[str, type] = {

@@ -53,11 +53,10 @@ class PigletReader(LinesReader):
 
     format_name = "piglet"
     linker: Callable[[Tree], Linker] = BackwardLinker
-    reading: PigletReading
 
     def __init__(self, path: str = "") -> None:
         super().__init__()
-        self.reading = PigletReading()
+        self.reading = self._known = PigletReading()
         self.reading.linker = BackwardLinker(self.reading.tree)
         self._path = path
         self._legacy = 0
@@ -76,7 +75,7 @@ class PigletReader(LinesReader):
         rows = columns(found.values)
         if "" in rows.ids or any(kind == "meta" for kind, _ in rows.others.values()):
             return False
-        reading = self.reading
+        reading = self._known
         first = len(reading.tree)
         times = utc_times(rows.times)
         quiet = [first + number for number in rows.quiet]
@@ -124,7 +123,7 @@ class PigletReader(LinesReader):
 
     def _add(self, held: _Held) -> None:
         """Put an entry into the tree, with the next number if it has no id."""
-        reading = self.reading
+        reading = self._known
         entry_id, parent_id = held.entry_id, held.parent_id
         if not entry_id:
             entry_id = f"L{self._legacy}"
@@ -145,7 +144,7 @@ class PigletReader(LinesReader):
         reading.place(position, held.offset, held.size, held.line)
 
     def _take_meta(self, data: Any, line: bytes, offset: int) -> None:
-        reading = self.reading
+        reading = self._known
         self.gap = False
         if not isinstance(data, dict) or not isinstance(data.get("id"), str) or not data["id"]:
             what = "a meta row that does not say which session it is; ignored"
@@ -226,7 +225,7 @@ class PigletReader(LinesReader):
 
     def settled(self) -> None:
         self._decide(None)
-        reading = self.reading
+        reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         for target, state in reading.labels.items():
             if target not in reading.tree:

@@ -9,7 +9,17 @@ import msgspec
 
 from branchline.entries import jsontext
 
-__all__ = ["KINDS", "MESSAGES", "OURS", "Facts", "Rows", "columns", "decode_rows", "facts_of", "readable_messages"]
+__all__ = [
+    "KINDS",
+    "MESSAGES",
+    "OURS",
+    "Facts",
+    "Rows",
+    "columns",
+    "decode_rows",
+    "facts_of",
+    "readable_messages",
+]
 
 MESSAGES = {"user": "user", "assistant": "assistant", "tool_result": "toolResult"}
 """The kinds that are messages, and their roles."""
@@ -57,10 +67,7 @@ class _Answer(_Row, tag_field="type", tag="assistant", gc=False, kw_only=True):
         """An answer without words for a person that ended well."""
         if self.data.stopReason not in _ENDED_WELL:
             return False
-        for block in self.data.content or ():
-            if block.text and not block.text.isspace():
-                return False
-        return True
+        return not any(block.text and not block.text.isspace() for block in self.data.content or ())
 
 
 class _Other(msgspec.Struct, gc=False):

@@ -34,6 +34,7 @@ from branchline.entries import (
     entry_fields,
 )
 from branchline.errors import NotSupported
+from branchline.formats.addressing import written_id
 from branchline.formats.golang import NO_TIME, dumps, time_of
 from branchline.formats.leftovers import FIELD
 from branchline.formats.piglet.messages import envelope, plain, sorted_keys
@@ -94,11 +95,11 @@ class Scribe:
         self._meta = dict(reading.meta or {})
         tree = reading.tree
         here = tree.conversation(reading.leaf)
-        self._tip = None if reading.leaf == ROOT else self._name(reading.leaf)
+        self._written: set[str] = set()
+        self._tip = None if reading.leaf == ROOT else self._named(tree.keys[reading.leaf])
         """What piglet takes for the leaf."""
         self._standing: set[str | None] = _behind(tree, reading.leaf, here)
         """The ids that mean the end of the conversation: the next message hangs from the tip for them."""
-        self._written: set[str] = set()
         self._lines: list[bytes] = []
 
     def write(self, entries: Sequence[Entry]) -> bytes:
@@ -121,7 +122,7 @@ class Scribe:
             case Leaf():
                 self._write_move(entry)
             case Label():
-                self._add(entry, "label", {"targetId": self._target(entry.target), "label": entry.label or ""})
+                self._add(entry, "label", {"targetId": self._named(entry.target), "label": entry.label or ""})
             case Custom():
                 if entry.custom_type in KINDS or not entry.custom_type:
                     raise self._refuse("custom")
@@ -142,7 +143,11 @@ class Scribe:
     def _add(self, entry: Entry, kind: str, data: Any, **more: Any) -> None:
         """Write an entry where it hangs, and stand there."""
         side = entry.type in SIDE
-        parent = self._tip if side or entry.parent in self._standing else self._parent(entry.parent)
+        parent = entry.parent
+        if side or parent in self._standing:
+            parent = self._tip
+        elif parent is not None:
+            parent = self._named(parent)
         self._lines.append(line(kind, entry.id, parent, time_of(entry.timestamp), data, **more))
         self._tip = entry.id
         self._written.add(entry.id)
@@ -152,7 +157,7 @@ class Scribe:
 
     def _write_move(self, entry: Leaf) -> None:
         data = {"summary": "", "fromId": self._tip or ""}
-        parent = None if entry.target is None else self._parent(entry.target)
+        parent = None if entry.target is None else self._named(entry.target)
         self._lines.append(line("branch_summary", entry.id, parent, time_of(entry.timestamp), data))
         self._tip = entry.id
         self._written.add(entry.id)
@@ -186,26 +191,12 @@ class Scribe:
             rest.setdefault(FIELD, {})["content"] = [msgspec.to_builtins(block) for block in content]
         self._add(entry, "custom_message", {"role": "user", "content": blocks_text(content, "\n")} | rest)
 
-    # -- names ----------------------------------------------------------------------------------------
-
-    def _parent(self, key: str | None) -> str | None:
-        """The id by which piglet knows an entry as a parent."""
-        if key is None or key in self._written:
-            return key
-        return self._name(self._reading.tree.position(key))
-
-    def _target(self, key: str) -> str:
-        return key if key in self._written else self._name(self._reading.tree.position(key))
-
-    def _name(self, position: int) -> str:
-        """The id in the line of an entry, if it still means that entry at the end of the file."""
-        key, linker = self._reading.tree.keys[position], self._reading.linker
-        name, _, number = key.rpartition("#")
-        if name and number.isdecimal() and linker.holder(name) == position:
-            return name
-        if linker.holder(key) != position:
+    def _named(self, key: str) -> str:
+        """The id by which piglet knows an entry."""
+        name = key if key in self._written else written_id(self._reading, key)
+        if name is None:
             raise self._refuse("duplicate")
-        return key
+        return name
 
 
 def _behind(tree: Tree, leaf: int, here: int) -> set[str | None]:

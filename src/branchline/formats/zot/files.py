@@ -100,7 +100,12 @@ def portable_lines(transcript: Transcript) -> Iterator[bytes]:
         raise NotSupported(f"{transcript.name} cannot be exported: no row in it tells which session it is")
     line = reading.header_line.strip()
     spot = splice.field_spots(line)["meta"]
-    yield line[: spot.start] + splice.set_fields(line[spot.start : spot.end], {"cwd": ""}) + line[spot.end :] + b"\n"
+    yield (
+        line[: spot.start]
+        + splice.set_fields(line[spot.start : spot.end], {"cwd": ""})
+        + line[spot.end :]
+        + b"\n"
+    )
     for row in _rows(transcript):
         if row.kind != "meta":
             yield row.line + b"\n"

@@ -28,7 +28,7 @@ from branchline.entries import (
     jsontext,
     message_from_fields,
 )
-from branchline.formats.golang import dumps, utc_time, time_text
+from branchline.formats.golang import dumps, time_text, utc_time
 from branchline.formats.leftovers import FIELD, completed, leftovers
 
 __all__ = ["SUMMARY_HEADING", "Speaker", "decode_message", "known", "message_row", "results_row"]
@@ -97,16 +97,18 @@ def _block(fields: Any) -> Block:
         return Text(text=fields)
     if not isinstance(fields, dict):
         return UnknownBlock(type="", fields={"value": fields})
-    if "reasoning_id" in fields or "encrypted_content" in fields or ("summary" in fields and "text" not in fields):
+    if (
+        "reasoning_id" in fields
+        or "encrypted_content" in fields
+        or ("summary" in fields and "text" not in fields)
+    ):
         return _reasoning(fields)
     if "call_id" in fields:
         return UnknownBlock(type="tool_result", fields=fields)
     if "name" in fields and ("arguments" in fields or "id" in fields):
         arguments = fields.get("arguments")
         if isinstance(arguments, dict) or arguments is None:
-            return ToolCall(
-                id=_text(fields.get("id")), name=_text(fields["name"]), arguments=arguments or {}
-            )
+            return ToolCall(id=_text(fields.get("id")), name=_text(fields["name"]), arguments=arguments or {})
         return UnknownBlock(type="toolCall", fields=fields)
     if "mime_type" in fields:
         return Image(data=_text(fields.get("data")), mime_type=_text(fields["mime_type"]))

@@ -45,25 +45,26 @@ class ZotReader(LinesReader):
 
     format_name = "zot"
     markers = (b'{"type":"', b'{"title":"')
-    reading: ZotReading
 
     def __init__(self, path: str = "") -> None:
         super().__init__()
-        self.reading = ZotReading()
+        self.reading = self._known = ZotReading()
         self._path = path
         self._repeats: dict[str, int] = {}
         self._row_key = ""
         self._usage_rows = 0
         self._spoken = ""
+        self._time = ""  # of the last row that has one; rows without are as old
 
     # -- many rows at once ----------------------------------------------------------------------------
 
     def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        """Messages and usage as zot writes them; False, and nothing done, when anything else is among them."""
+        """Messages and usage as zot writes them; False, and nothing done, when there is anything else."""
         found = bulk(data, end, decode_rows)
         if found is None:
             return False
-        columns = Columns(found.values)
+        columns = Columns(found.values, self._time)
+        self._time = next(filter(None, reversed(columns.times)), self._time)
         tree = self.reading.tree
         first = len(tree)
         spoken = map(_SPEAKERS.__contains__, reversed(columns.roles))
@@ -87,9 +88,7 @@ class ZotReader(LinesReader):
         self._row_key, self._usage_rows = before
         self.reading.tree.claim(self._keys(data, ends, columns, numbered=True))
 
-    def _keys(
-        self, data: bytes, ends: list[int], columns: Columns, *, numbered: bool = False
-    ) -> list[str]:
+    def _keys(self, data: bytes, ends: list[int], columns: Columns, *, numbered: bool = False) -> list[str]:
         """The keys of the entries in these rows; ``numbered`` where some of the rows were there before."""
         keys: list[str] = []
         fresh: set[str] = set()
@@ -113,7 +112,7 @@ class ZotReader(LinesReader):
 
     def _look_for_own(self, columns: Columns) -> None:
         """Count messages, and find the first one that did not come with the fork."""
-        reading = self.reading
+        reading = self._known
         position = len(reading.tree)
         messages = columns.messages
         for number, message in enumerate(messages):
@@ -126,8 +125,8 @@ class ZotReader(LinesReader):
             position += columns.shared.get(number, 1)
 
     def _listen(self, first: int, messages: list[Message | Silence]) -> list[int]:
-        """Remember what answers ask for and what their results are named; returns the answers without words."""
-        reading = self.reading
+        """Remember what answers ask for and what their results are named; gives the answers without words."""
+        reading = self._known
         tool_names, numbers = reading.tool_names, reading.numbers
         quiet = []
         result = 0
@@ -150,7 +149,7 @@ class ZotReader(LinesReader):
     def _spend(self, first: int, columns: Columns) -> None:
         """Take in totals; what each row adds is told by those before it."""
         if spent := columns.spent:
-            reading = self.reading
+            reading = self._known
             places = [place for place, message in enumerate(columns.messages, first) if message is SILENCE]
             reading.before.update(zip(places, [reading.sums, *spent], strict=False))
             reading.sums = spent[-1]
@@ -160,7 +159,7 @@ class ZotReader(LinesReader):
         if not shared:
             self.add_block(first, offset, ends)
             return
-        reading = self.reading
+        reading = self._known
         start = 0
         for number, end in enumerate(ends):
             reading.lines += 1
@@ -178,7 +177,7 @@ class ZotReader(LinesReader):
                 calls[block.id] = block.name
             elif silent and block.text and not block.text.isspace():
                 silent = False
-        self.reading.calls = calls
+        self._known.calls = calls
         return silent
 
     def _numbered(self, key: str, fresh: set[str]) -> str:
@@ -192,7 +191,7 @@ class ZotReader(LinesReader):
     # -- one row at a time ----------------------------------------------------------------------------
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self.reading
+        reading = self._known
         kind = fields.get("type")
         if not isinstance(kind, str):
             self.note_not_an_entry("an object without a type", line, offset)
@@ -212,16 +211,17 @@ class ZotReader(LinesReader):
             self._add(self._key(line), line, offset, type="custom")
 
     def _take_meta(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self.reading
+        reading = self._known
         if not reading.metas:
             reading.header_line, reading.header_end = line, offset + len(line)
         reading.add_meta(fields)
+        self._time = self._time or (reading.header.timestamp if reading.header else "")
         model = fields.get("model")
         if (isinstance(model, str) and model) or len(reading.metas) > 1:
             self._add(self._key(line), line, offset, type="model_change")
 
     def _take_message(self, message: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self.reading
+        reading = self._known
         role, time, content = message.get("role"), message.get("time"), message.get("content")
         role = role if isinstance(role, str) else ""
         time = time if isinstance(time, str) else ""
@@ -260,7 +260,9 @@ class ZotReader(LinesReader):
     ) -> int:
         keys = self.reading.tree.keys
         parent = keys[-1] if keys else None
-        return self.add(key, parent, line, offset, type=type, time=time, role=role, quiet=quiet)
+        self._time = time or self._time
+        written = time if type == "message" else self._time
+        return self.add(key, parent, line, offset, type=type, time=written, role=role, quiet=quiet)
 
     def _key(self, line: bytes) -> str:
         row = line.strip()
@@ -282,7 +284,7 @@ class ZotReader(LinesReader):
                 return False
 
     def settled(self) -> None:
-        reading = self.reading
+        reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         if reading.metas:
             if reading.read_only == _NO_META:

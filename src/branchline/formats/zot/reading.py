@@ -54,7 +54,7 @@ class ZotReading(Reading):
         self._said |= {name: value for name, value in fields.items() if value}
         if isinstance(title := fields.get("title"), str):
             self.title = title.strip() or self.title
-        metadata = {
+        metadata: dict[str, Any] = {
             name: text for name in ("provider", "model", "version") if (text := _text(self._said.get(name)))
         }
         if self.fork_point:
@@ -76,9 +76,13 @@ class ZotReading(Reading):
     def count_message(self, position: int, time: str, *, summary: bool) -> None:
         """Notice where a fork says something of its own: behind what it asked for, or younger than itself."""
         header = self.header
-        if self.own_from is None and header is not None and not summary:
-            if self.message_rows >= self.fork_point or time > header.timestamp > "":
-                self.own_from = position
+        if (
+            self.own_from is None
+            and header is not None
+            and not summary
+            and (self.message_rows >= self.fork_point or time > header.timestamp > "")
+        ):
+            self.own_from = position
         self.message_rows += 1
 
     @property

@@ -97,16 +97,24 @@ decode_rows = msgspec.json.Decoder(Row).decode_lines
 
 
 class Columns:
-    """Rows as the columns of a tree, one value for each row."""
+    """Rows as the columns of a tree, one value for each row.
+
+    A row without a time has that of the row before it; ``time`` is that of the last row before these.
+    """
 
     __slots__ = ("messages", "roles", "shared", "spent", "times", "types")
 
-    def __init__(self, rows: Sequence[Any]) -> None:
+    def __init__(self, rows: Sequence[Any], time: str) -> None:
         self.types: list[str] = [row.type for row in rows]
         self.messages: list[Message | Silence] = [row.message for row in rows]
         self.spent: list[Sums] = [row.cumulative for row in rows if row.message is SILENCE]
         self.roles: list[str | None] = [message.role for message in self.messages]
         self.times = utc_times([message.time for message in self.messages])
+        for number, message in enumerate(self.messages):
+            if message is SILENCE:
+                self.times[number] = time
+            else:
+                time = self.times[number] or time
         self.shared = {
             number: len(message.content)
             for number, message in enumerate(self.messages)
@@ -118,14 +126,15 @@ class Columns:
         """One value for each entry instead: a row with several results is several entries."""
         for number in sorted(self.shared, reverse=True):
             more = self.shared[number] - 1
-            for column in (self.types, self.roles, self.times, self.messages):
-                column[number:number] = [column[number]] * more  # type: ignore[call-overload]
+            columns: tuple[list[Any], ...] = (self.types, self.roles, self.times, self.messages)
+            for column in columns:
+                column[number:number] = [column[number]] * more
 
 
 def digest(data: bytes, start: int, end: int) -> str:
     """What the id of a row is made of: its end, where its time stands."""
     tail = end - _TAIL
-    return blake2b(data[start if start > tail else tail : end], digest_size=8).hexdigest()
+    return blake2b(data[max(start, tail) : end], digest_size=8).hexdigest()
 
 
 def is_summary(meta: Any) -> bool:

@@ -39,9 +39,9 @@ VERSION = "0.1.62"
 """The version of zot whose rows we write."""
 
 CANNOT = {
-    "branch": "a file of zot is one line without branches; a fork is its way to go on from an earlier message",
-    "reset": "a file of zot is one line without branches; start a new session instead",
-    "elsewhere": "a file of zot is one line, and somebody has gone on from here since; refresh to go on after it",
+    "branch": "a file of zot is one line; to go on from an earlier message it makes a fork",
+    "reset": "a file of zot is one line; start a new session instead",
+    "elsewhere": "a file of zot is one line, and somebody has gone on since; refresh to go on after that",
     "label": "a row for it would be lost in zot's own forks",
     "untitle": "zot keeps the last title that was not empty",
     "compaction": "zot keeps every message; a fork can begin with the summary instead",
@@ -52,7 +52,7 @@ CANNOT = {
     "custom_message": "zot knows messages of person, model and tools only",
     "message": "zot knows messages of person, model and tools only",
     "block": "zot knows text, pictures, thoughts, tool calls and their results only",
-    "result": "zot keeps the results of all calls of an answer in one row right behind it; append them together",
+    "result": "the results of all calls of an answer stand in one row behind it; append them together",
 }
 
 _META = ("id", "cwd", "model", "provider", "started", "version")
@@ -200,4 +200,4 @@ def _added(sums: Sums, usage: Usage) -> Sums:
 
 def _sum(one: float, other: float) -> float:
     # Decimal digits of money, not of binary fractions: 0.1 + 0.2 is 0.3 in a file that people read.
-    return round(one + other, 12) if isinstance(one, float) or isinstance(other, float) else one + other
+    return one + other if type(one) is type(other) is int else round(one + other, 12)

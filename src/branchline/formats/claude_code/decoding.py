@@ -1,0 +1,281 @@
+"""One record of a transcript as the native format would hold it.
+
+A record that the model saw as words of the person but that no person typed (commands, wrappers, meta) becomes
+a custom message; what the model never saw becomes custom data. The bytes of the line stay the truth.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Compaction,
+    Content,
+    ContextEdit,
+    Custom,
+    CustomMessage,
+    Damaged,
+    Entry,
+    Image,
+    Message,
+    MessageEntry,
+    Replacement,
+    SessionInfo,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    UnknownBlock,
+    Usage,
+    UserMessage,
+    blocks_text,
+    jsontext,
+)
+from branchline.formats.claude_code.reader import ClaudeCodeReading
+from branchline.formats.claude_code.records import (
+    ANSWER,
+    COMMAND,
+    ERROR,
+    INTERRUPT,
+    META,
+    QUEUED,
+    RESULT,
+    WRAPPER,
+    wrapper_name,
+)
+from branchline.tree import ROOT
+
+__all__ = ["decode_record"]
+
+CLEARED = "[Old tool result content cleared]"
+
+_STOPS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "toolUse",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "error",
+}
+_HIDDEN = frozenset({"system-reminder", "caveat", "local-command-caveat"})
+_PART = re.compile(r"<(command-name|command-args)>(.*?)</\1>", re.DOTALL)
+
+
+def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Entry:
+    """The entry at a position, from the bytes of its line."""
+    tree = reading.tree
+    parent = tree.parents[position]
+    common: dict[str, Any] = {
+        "id": tree.keys[position],
+        "parent": None if parent == ROOT else tree.keys[parent],
+        "timestamp": tree.times[position],
+    }
+    if position in tree.placeholders or tree.types[position] == "damaged":
+        return Damaged(**common, text=line.decode("utf-8", "replace"))
+    fields = jsontext.loads(line)
+    message = _object(fields.get("message"))
+    kind = reading.kinds[position]
+    match tree.types[position]:
+        case "message":
+            return MessageEntry(**common, message=_message(fields, message, reading, position))
+        case "custom_message":
+            return _custom_message(common, kind, message, fields, reading.numbers.get(position))
+        case "compaction":
+            kept = reading.kept.get(position)
+            return Compaction(
+                **common,
+                summary=blocks_text(_content(message.get("content")), "\n"),
+                first_kept=None if kept is None else kept.first,
+                tokens_before=None if kept is None else kept.tokens_before,
+            )
+        case "context_edit":
+            return ContextEdit(
+                **common, target=reading.edits[position], replacement=Replacement(content=CLEARED)
+            )
+        case "session_info":
+            title = fields.get("customTitle") or fields.get("aiTitle")
+            return SessionInfo(**common, name=title if isinstance(title, str) else "")
+        case "custom":
+            return Custom(**common, custom_type=_name(fields), data=fields)
+        case other:
+            return Unknown(**common, type=other, fields=fields)
+
+
+def _name(fields: dict[str, Any]) -> str:
+    """What a record of bookkeeping is called, with the kind of hook, notice or attachment that it is."""
+    name = str(fields.get("type"))
+    inner = fields.get("subtype") or _object(fields.get("attachment")).get("type")
+    inner = inner or (_object(fields.get("data")).get("type") if name == "progress" else None)
+    return f"{name}/{inner}" if isinstance(inner, str) and inner else name
+
+
+# -- messages ---------------------------------------------------------------------------------------------
+
+
+def _message(
+    fields: dict[str, Any], message: dict[str, Any], reading: ClaudeCodeReading, position: int
+) -> Message:
+    time = milliseconds(reading.tree.times[position])
+    match reading.kinds[position]:
+        case k if k in (ANSWER, ERROR):
+            return _answer(fields, message, reading, position, failed=k == ERROR)
+        case k if k == RESULT:
+            return _result(fields, message, reading, reading.numbers.get(position, 0), time)
+        case k if k == QUEUED:
+            return UserMessage(content=_content(_object(fields.get("attachment")).get("prompt")), timestamp=time)
+        case _:
+            return UserMessage(content=_content(message.get("content")), timestamp=time)
+
+
+def _answer(
+    fields: dict[str, Any],
+    message: dict[str, Any],
+    reading: ClaudeCodeReading,
+    position: int,
+    *,
+    failed: bool,
+) -> AssistantMessage:
+    content = _content(message.get("content"))
+    response, model, stop = (_text(message.get(name)) for name in ("id", "model", "stop_reason"))
+    request = _text(fields.get("requestId"))
+    answer = None if response is None else (response, request)
+    usage = None
+    if not failed and isinstance(spent := message.get("usage"), dict):
+        known = answer is None or answer in reading.spending
+        if known and reading.spends(position, answer):
+            usage = _usage(spent)
+    return AssistantMessage(
+        content=(Text(text=content),) if isinstance(content, str) else content,
+        api="anthropic-messages",
+        provider="anthropic",
+        model=None if failed and model == "<synthetic>" else model,
+        response_id=response,
+        usage=usage,
+        stop_reason="error" if failed else _STOPS.get(stop or "", stop),
+        raw_stop_reason=stop,
+        error_message=blocks_text(content, "\n") if failed else None,
+        timestamp=milliseconds(reading.tree.times[position]),
+    )
+
+
+def _result(
+    fields: dict[str, Any],
+    message: dict[str, Any],
+    reading: ClaudeCodeReading,
+    number: int,
+    time: int | None,
+) -> ToolResult:
+    content = message.get("content")
+    results = [block for block in (content if isinstance(content, list) else ()) if _is_result(block)]
+    block = results[number] if number < len(results) else {}
+    call = _text(block.get("tool_use_id")) or ""
+    inner = _content(block.get("content"))
+    failed = block.get("is_error")
+    return ToolResult(
+        tool_call_id=call,
+        tool_name=reading.tool_names.get(call, ""),
+        content=(Text(text=inner),) if isinstance(inner, str) else inner,
+        details=fields.get("toolUseResult") if len(results) == 1 else None,
+        is_error=failed if isinstance(failed, bool) else False,
+        timestamp=time,
+    )
+
+
+def _custom_message(
+    common: dict[str, Any], kind: int, message: dict[str, Any], fields: dict[str, Any], number: int | None
+) -> CustomMessage:
+    source = message.get("content")
+    if message.get("content") is None and "attachment" in fields:
+        source = _object(fields.get("attachment")).get("prompt")
+    if number is not None and isinstance(source, list):
+        rest = [block for block in source if not _is_result(block)]
+        return CustomMessage(**common, custom_type="beside-results", content=_content(rest), display=True)
+    content = _content(source)
+    text = blocks_text(content, "\n")
+    if kind == COMMAND:
+        return CustomMessage(
+            **common, custom_type="command", content=_command(text), display=True, details={"text": text}
+        )
+    if kind == WRAPPER:
+        name = wrapper_name(text)
+        return CustomMessage(**common, custom_type=name, content=content, display=name not in _HIDDEN)
+    if kind == INTERRUPT:
+        return CustomMessage(**common, custom_type="interrupt", content=content, display=True)
+    return CustomMessage(**common, custom_type="meta", content=content, display=kind != META)
+
+
+def _command(text: str) -> str:
+    """A slash command as it was typed."""
+    parts = dict(found for found in _PART.findall(text))
+    name = parts.get("command-name", "").strip()
+    if not name:
+        return text
+    name = name if name.startswith("/") else "/" + name
+    return f"{name} {parts.get('command-args', '').strip()}".strip()
+
+
+# -- blocks -----------------------------------------------------------------------------------------------
+
+
+def _content(value: Any) -> Content:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return tuple(_block(item) for item in value)
+    return ""
+
+
+def _block(value: Any) -> Block:
+    if isinstance(value, str):
+        return Text(text=value)
+    if not isinstance(value, dict):
+        return UnknownBlock(type="", fields={"value": value})
+    match value:
+        case {"type": "text", "text": str(text)}:
+            return Text(text=text)
+        case {"type": "thinking", "thinking": str(thinking)}:
+            return Thinking(thinking=thinking, thinking_signature=_text(value.get("signature")))
+        case {"type": "redacted_thinking", "data": str(data)}:
+            return Thinking(thinking="", thinking_signature=data, redacted=True)
+        case {"type": "tool_use" | "server_tool_use", "id": str(call), "name": str(name)}:
+            return ToolCall(id=call, name=name, arguments=_object(value.get("input")))
+        case {"type": "image", "source": {"type": "base64", "data": str(data), **rest}}:
+            return Image(data=data, mime_type=_text(rest.get("media_type")) or "")
+        case _:
+            return UnknownBlock(type=str(value.get("type") or ""), fields=value)
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def _usage(spent: dict[str, Any]) -> Usage:
+    def number(fields: dict[str, Any], name: str) -> int | float:
+        value = fields.get(name)
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+    numbers = {
+        "input": number(spent, "input_tokens"),
+        "output": number(spent, "output_tokens"),
+        "cache_read": number(spent, "cache_read_input_tokens"),
+        "cache_write": number(spent, "cache_creation_input_tokens"),
+    }
+    split = spent.get("cache_creation")
+    long = number(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else msgspec.UNSET
+    return Usage(**numbers, cache_write_1h=long, total_tokens=sum(numbers.values()))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

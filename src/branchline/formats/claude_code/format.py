@@ -1,0 +1,134 @@
+"""Claude Code's transcripts as a format: what they look like, how they are read, where they lie."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from branchline.context import ContextRules
+from branchline.context.records import ContextMessage
+from branchline.entries import AssistantMessage, Content, Entry, jsontext
+from branchline.formats.base import Format, Reading
+from branchline.formats.claude_code.decoding import decode_record
+from branchline.formats.claude_code.reader import ClaudeCodeReader, ClaudeCodeReading
+
+__all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
+
+_SPEAKING = frozenset({"user", "assistant"})
+_TREE = frozenset({"system", "attachment", "progress"})
+_BESIDE = {
+    "summary": "leafUuid",
+    "custom-title": "customTitle",
+    "ai-title": "aiTitle",
+    "last-prompt": "sessionId",
+    "file-history-snapshot": "snapshot",
+    "queue-operation": "operation",
+    "permission-mode": "permissionMode",
+    "mode": "sessionId",
+    "agent-name": "sessionId",
+    "worktree-state": "sessionId",
+    "bridge-session": "sessionId",
+}
+_CUT = re.compile(
+    rb'\{\s*(?:"parentUuid"\s*:\s*(?:null|")|"type"\s*:\s*"(?:user|assistant|summary|file-history-snapshot|'
+    rb'queue-operation|attachment|progress|ai-title|custom-title|last-prompt)"\s*,)'
+)
+_PLACE = re.compile(r"[/\\]projects[/\\][^/\\]+[/\\](?:.*[/\\])?[^/\\]+\.jsonl$")
+
+
+class ClaudeCodeFormat(Format):
+    """Transcripts of Claude Code up to 2.1. They are read; nothing is ever written into them."""
+
+    name = "claude-code"
+    writable = False
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """A record of the tree, or one of those beside it, before anything else that is an object."""
+        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+            if not line.strip():
+                continue
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                if _CUT.match(line):
+                    return True
+                continue
+            if isinstance(fields, dict):
+                return _is_ours(fields)
+        return not head and _PLACE.search(path) is not None
+
+    def reader(self, path: str = "") -> ClaudeCodeReader:
+        return ClaudeCodeReader(path)
+
+    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+        assert isinstance(reading, ClaudeCodeReading)
+        return decode_record(line, reading, position)
+
+    def context_rules(self) -> ContextRules:
+        return _RULES
+
+    # -- places ---------------------------------------------------------------------------------------
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        base = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
+        return [os.path.join(base, "projects")]
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        """The directory of a project. Two working directories may share one: the records tell which."""
+        slug = re.sub(r"[^A-Za-z0-9-]", "-", cwd)
+        return os.path.join(self.roots(environment, home)[0], slug)
+
+
+def _is_ours(fields: dict[str, Any]) -> bool:
+    kind = fields.get("type")
+    if kind in _SPEAKING:
+        message = fields.get("message")
+        return isinstance(message, dict) and "content" in message and "parentId" not in fields
+    if kind in _TREE or "uuid" in fields:
+        return "uuid" in fields and ("parentUuid" in fields or "sessionId" in fields)
+    return isinstance(kind, str) and _BESIDE.get(kind, "") in fields
+
+
+def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """One message per answer: its records are joined where the first one stands, results follow."""
+    merged: list[ContextMessage] = []
+    places: dict[str, int] = {}
+    for item in messages:
+        message = item.message
+        response = message.response_id if isinstance(message, AssistantMessage) else None
+        if response is None:
+            merged.append(item)
+            continue
+        assert isinstance(message, AssistantMessage)
+        place = places.get(response)
+        if place is None:
+            places[response] = len(merged)
+            merged.append(item)
+            continue
+        first = merged[place].message
+        assert isinstance(first, AssistantMessage)
+        joined = msgspec.structs.replace(
+            first,
+            content=_joined(first.content, message.content),
+            usage=message.usage or first.usage,
+            stop_reason=message.stop_reason or first.stop_reason,
+            raw_stop_reason=message.raw_stop_reason or first.raw_stop_reason,
+        )
+        merged[place] = ContextMessage(merged[place].entry, joined)
+    return merged
+
+
+def _joined(one: Content, other: Content) -> Content:
+    """The blocks of two records of one answer; the later one may repeat those of the first."""
+    if isinstance(one, str) or isinstance(other, str):
+        return other if isinstance(one, str) else one
+    return other if other[: len(one)] == one else one + other
+
+
+_RULES = ContextRules(boundaries=frozenset({"compact_boundary"}), finish=_merge_answers)
+
+CLAUDE_CODE = ClaudeCodeFormat()

@@ -1,0 +1,86 @@
+"""The table of promises tells the truth: met by a test that ran and passed, and not if another one failed."""
+
+import re
+
+import pytest
+
+from parity_table import Outcome, judge, lines, promises
+from support import ROOT
+
+ROWS = {"X-1": "one", "X-2": "two", "X-3": "three", "X-4": "four"}
+OUTCOMES = [
+    Outcome(("X-1", "X-2"), "a", "passed"),
+    Outcome(("X-2",), "b", "failed"),
+    Outcome(("X-3",), "c", "skipped"),
+    Outcome(("X-1",), "a", "passed"),
+]
+
+
+def test_a_row_is_met_by_a_test_that_passed_and_by_none_that_failed_or_was_skipped():
+    verdicts = {verdict.id: verdict for verdict in judge(ROWS, OUTCOMES)}
+
+    assert [row for row, verdict in verdicts.items() if verdict.met] == ["X-1"]
+    assert verdicts["X-1"].passed == ["a"]
+    assert verdicts["X-2"].failed == ["b"]
+    assert verdicts["X-3"].skipped == ["c"]
+
+
+def test_the_table_names_every_row_with_its_tests_and_counts_those_that_are_met():
+    text = "\n".join(lines({"system": ROWS}, OUTCOMES))
+
+    assert "system (1 of 4 met)" in text
+    assert re.search(r"  met      X-1  one\n +a\n", text)
+    assert re.search(r"  not met  X-2  two\n +a\n +FAILED b\n", text)
+    assert re.search(r"  not met  X-3  three\n +skipped c\n", text)
+    assert text.endswith("1 of 4 promises met")
+
+
+def test_there_are_eighty_one_promises_of_five_systems_each_under_its_own_id():
+    systems = promises()
+
+    assert [len(rows) for rows in systems.values()] == [16, 17, 17, 15, 16]
+    for rows in systems.values():
+        assert len({row.split("-")[0] for row in rows}) == 1
+        assert all(re.fullmatch(r"[A-Z]{3}-\d\d", row) for row in rows)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_option_prints_the_table_also_when_several_processes_run_the_tests(workers, tmp_path):
+    import subprocess
+    import sys
+
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parity('IND-01', 'PIG-01')\n"
+        "@pytest.mark.parametrize('n', [1, 2])\n"
+        "def test_good(n): pass\n"
+        "@pytest.mark.parity('PIG-01')\n"
+        "def test_bad(): assert False\n"
+    )
+
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            str(workers),
+            "--parity-table",
+            "-p",
+            "no:cacheprovider",
+            ".",
+        ],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT / "tests"), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "1 of 81 promises met" in done.stdout, done.stdout + done.stderr
+    assert re.search(r"  met      IND-01 .*\n +test_it.py::test_good\n", done.stdout)
+    assert re.search(
+        r"  not met  PIG-01 .*\n +test_it.py::test_good\n +FAILED test_it.py::test_bad\n", done.stdout
+    )
