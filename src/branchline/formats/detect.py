@@ -27,7 +27,7 @@ OTHERS = (
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
 
 _LOOKED_AT = 8192
-_TEXT = rb'"(?:[^"\\]|\\.)*"'
+_TEXT = rb'"[^"\\]*"'
 _NATIVE_HEADER = re.compile(
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
     % (_TEXT, _TEXT, _TEXT, _TEXT)
