@@ -38,7 +38,7 @@ bench: $(VENV)/ready  ## measure against the real pi, side by side
 	$(BIN)/python -m bench $(ARGS)
 
 parity: $(VENV)/ready  ## which promises of the reference systems are met, by which tests
-	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m parity --parity-table $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m "parity and not slow" --parity-table $(ARGS)
 
 lock:  ## write requirements/*.txt again (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \

@@ -6,7 +6,7 @@ import pytest
 
 import parity_table
 
-_PROPERTY = "parity"
+_WHOLE, _PART = "parity", "parity in part"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,14 +18,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     known = {row for rows in parity_table.promises().values() for row in rows}
     for item in items:
-        ids = sorted({row for mark in item.iter_markers("parity") for row in mark.args})
-        if unknown := [row for row in ids if row not in known]:
+        marks = [(row, "part" in mark.kwargs) for mark in item.iter_markers("parity") for row in mark.args]
+        if unknown := [row for row, _part in marks if row not in known]:
             raise pytest.UsageError(
                 f"{item.nodeid} carries {', '.join(unknown)}, which is no row of parity_rows.toml"
             )
-        if ids:
-            # A property of the report, because that is what comes back from the processes of pytest-xdist.
-            item.user_properties.append((_PROPERTY, " ".join(ids)))
+        # A property of the report, because that is what comes back from the processes of pytest-xdist.
+        item.user_properties += [(_PART if part else _WHOLE, row) for row, part in marks]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -34,10 +33,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     outcomes = []
     for reports in terminalreporter.stats.values():
         for report in reports:
-            ids = dict(getattr(report, "user_properties", ())).get(_PROPERTY, "").split()
-            when = getattr(report, "when", "")
-            if ids and (when == "call" or report.outcome != "passed"):
-                outcomes.append(parity_table.Outcome(tuple(ids), report.nodeid.split("[")[0], report.outcome))
+            if getattr(report, "when", "") != "call" and getattr(report, "outcome", "passed") == "passed":
+                continue
+            outcomes += [
+                parity_table.Outcome((row,), report.nodeid.split("[")[0], report.outcome, part=name == _PART)
+                for name, row in getattr(report, "user_properties", ())
+                if name in (_WHOLE, _PART)
+            ]
     terminalreporter.section("parity")
     for line in parity_table.lines(parity_table.promises(), outcomes):
         terminalreporter.write_line(line)

@@ -1,4 +1,8 @@
-"""Which promises of the reference systems are met: rows, what the tests that carry their ids did, and the table."""
+"""Which promises of the reference systems are met: rows, what the tests that carry their ids did, and the table.
+
+A test that proves a whole row carries `parity("IND-03")`; one that proves a part of it
+`parity("IND-11", part="the recorded pointer")`, which is not enough to call the row met.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ class Outcome(NamedTuple):
     test: str
     result: str
     """``passed``, ``failed`` or ``skipped``."""
+    part: bool = False
 
 
 class Verdict(NamedTuple):
@@ -24,10 +29,17 @@ class Verdict(NamedTuple):
 
     id: str
     promise: str
-    met: bool
     passed: list[str]
+    in_part: list[str]
     failed: list[str]
     skipped: list[str]
+
+    @property
+    def word(self) -> str:
+        """A row is met when a test that proves it has passed and none has failed."""
+        if self.failed or not (self.passed or self.in_part):
+            return "not met"
+        return "met" if self.passed else "in part"
 
 
 def promises(path: Path = ROWS) -> dict[str, dict[str, str]]:
@@ -36,36 +48,34 @@ def promises(path: Path = ROWS) -> dict[str, dict[str, str]]:
 
 
 def judge(rows: dict[str, str], outcomes: Iterable[Outcome]) -> list[Verdict]:
-    """A row is met when a test that carries it has passed and none has failed."""
-    found: dict[str, dict[str, list[str]]] = {
-        row: {"passed": [], "failed": [], "skipped": []} for row in rows
-    }
+    """What the tests say about each row; each test once, however often it ran."""
+    found = {row: Verdict(row, promise, [], [], [], []) for row, promise in rows.items()}
     for outcome in outcomes:
         for row in outcome.ids:
-            tests = found.get(row, {}).get(outcome.result)
-            if tests is not None and outcome.test not in tests:
-                tests.append(outcome.test)
-    return [
-        Verdict(row, promise, bool(found[row]["passed"]) and not found[row]["failed"], **found[row])
-        for row, promise in rows.items()
-    ]
+            if row in found:
+                name = "in_part" if outcome.part and outcome.result == "passed" else outcome.result
+                tests = getattr(found[row], name)
+                if outcome.test not in tests:
+                    tests.append(outcome.test)
+    return list(found.values())
 
 
 def lines(systems: dict[str, dict[str, str]], outcomes: Iterable[Outcome]) -> Iterator[str]:
     """The table as text, one row per promise with its tests below it."""
     known = list(outcomes)
-    met = total = 0
+    words: list[str] = []
     for system, rows in systems.items():
         verdicts = judge(rows, known)
-        here = sum(verdict.met for verdict in verdicts)
-        met, total = met + here, total + len(verdicts)
+        here = [verdict.word for verdict in verdicts]
+        words += here
         yield ""
-        yield f"{system} ({here} of {len(verdicts)} met)"
+        yield f"{system} ({here.count('met')} of {len(here)} met)"
         for verdict in verdicts:
-            yield f"  {'met    ' if verdict.met else 'not met'}  {verdict.id}  {verdict.promise}"
+            yield f"  {verdict.word:7}  {verdict.id}  {verdict.promise}"
             yield from (f"               {test}" for test in verdict.passed)
+            yield from (f"               in part {test}" for test in verdict.in_part)
             yield from (f"               FAILED {test}" for test in verdict.failed)
             if not verdict.passed:
                 yield from (f"               skipped {test}" for test in verdict.skipped)
     yield ""
-    yield f"{met} of {total} promises met"
+    yield f"{words.count('met')} of {len(words)} promises met, {words.count('in part')} in part"

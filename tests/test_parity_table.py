@@ -13,13 +13,14 @@ OUTCOMES = [
     Outcome(("X-2",), "b", "failed"),
     Outcome(("X-3",), "c", "skipped"),
     Outcome(("X-1",), "a", "passed"),
+    Outcome(("X-1", "X-4"), "d", "passed", part=True),
 ]
 
 
-def test_a_row_is_met_by_a_test_that_passed_and_by_none_that_failed_or_was_skipped():
+def test_a_row_is_met_by_a_test_that_passed_and_not_by_one_that_failed_was_skipped_or_proves_a_part():
     verdicts = {verdict.id: verdict for verdict in judge(ROWS, OUTCOMES)}
 
-    assert [row for row, verdict in verdicts.items() if verdict.met] == ["X-1"]
+    assert [verdict.word for verdict in verdicts.values()] == ["met", "not met", "not met", "in part"]
     assert verdicts["X-1"].passed == ["a"]
     assert verdicts["X-2"].failed == ["b"]
     assert verdicts["X-3"].skipped == ["c"]
@@ -29,10 +30,11 @@ def test_the_table_names_every_row_with_its_tests_and_counts_those_that_are_met(
     text = "\n".join(lines({"system": ROWS}, OUTCOMES))
 
     assert "system (1 of 4 met)" in text
-    assert re.search(r"  met      X-1  one\n +a\n", text)
+    assert re.search(r"  met      X-1  one\n +a\n +in part d\n", text)
+    assert re.search(r"  in part  X-4  four\n +in part d\n", text)
     assert re.search(r"  not met  X-2  two\n +a\n +FAILED b\n", text)
     assert re.search(r"  not met  X-3  three\n +skipped c\n", text)
-    assert text.endswith("1 of 4 promises met")
+    assert text.endswith("1 of 4 promises met, 1 in part")
 
 
 def test_there_are_eighty_one_promises_of_five_systems_each_under_its_own_id():

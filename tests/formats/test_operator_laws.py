@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from branchline import Session
-from branchline.clock import FixedClock
+from branchline.clock import FixedClock, iso
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -30,6 +30,7 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
+from branchline.formats import Transcript
 from branchline.formats.operator import OPERATOR
 from branchline.formats.operator.reader import OperatorReader
 from branchline.formats.operator.records import LEVELS
@@ -40,7 +41,7 @@ from formats.line_laws import (
     alike_with_care,
     open_all,
 )
-from formats.operator_kit import HEADER, SAMPLES, as_operator, read, sample
+from formats.operator_kit import HEADER, SAMPLES, as_operator, line_ids, read, sample
 from readings import facts
 from strategies import texts, wild_texts
 
@@ -247,17 +248,17 @@ stored = st.one_of(
         timestamp=times,
     ),
 )
+
+
+def moment(second: int) -> str:
+    return iso(second * 1000 + second % 1000)
+
+
 common = {
     "id": st.just("e" * 16),
     "parent": st.just("d31526e7"),
-    "timestamp": st.integers(1, 4_000_000_000).map(lambda second: read_time(second)),
+    "timestamp": st.integers(1, 4_000_000_000).map(moment),
 }
-
-
-def read_time(second: int) -> str:
-    from branchline.clock import iso
-
-    return iso(second * 1000 + second % 1000)
 
 
 records = st.one_of(
@@ -359,9 +360,12 @@ def test_a_fork_of_any_file_at_any_entry_shows_the_same_conversation(data):
         if position in source.reading.inner or tree.conversation(position) != position:
             continue
         fork = read(OPERATOR.fork(source, position, header))
-        path = [
-            key
-            for key in tree.conversation_path(tree.keys[position])
-            if tree.positions[key] not in tree.placeholders
-        ]
-        assert fork.tree.conversation_path(fork.leaf) == path
+
+        assert _said(fork, fork.reading.leaf) == _said(source, position)
+
+
+def _said(found: Transcript, position: int) -> list[str]:
+    """The conversation, line by line; results that share a line have names that depend on it."""
+    tree = found.tree
+    chain = [step for step in tree.chain(position) if step not in tree.placeholders]
+    return line_ids(found, [step for step in chain if tree.conversation(step) == step])

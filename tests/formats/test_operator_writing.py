@@ -114,8 +114,10 @@ TIME = "2026-06-10T09:15:10.000Z"
                 timestamp=TIME,
                 message=UserMessage(content="hello", timestamp=1781082910999),
             ),
-            '{"id":"e1","timestamp":1781082910.0,"parent_id":"799d704c","type":"message","message":{"contents":'
-            '[{"type":"text","content":"hello"}],"id":UUID,"timestamp":1781082910.999,"role":"user"}}',
+            (
+                '{"id":"e1","timestamp":1781082910.0,"parent_id":"799d704c","type":"message","message":{"contents":'
+                '[{"type":"text","content":"hello"}],"id":UUID,"timestamp":1781082910.999,"role":"user"}}'
+            ),
         ),
         (
             MessageEntry(
@@ -132,10 +134,12 @@ TIME = "2026-06-10T09:15:10.000Z"
                     timestamp=1781082910990,
                 ),
             ),
-            '{"id":"e1","timestamp":1781082910.0,"parent_id":"799d704c","type":"message","message":{"contents":'
-            '[{"type":"thinking","content":"hm","signature":""},{"type":"tool_call","id":"c1","name":"read",'
-            '"args":{"path":"a.py","limit":null},"metadata":{}}],"id":UUID,"timestamp":1781082910.99,"role":"assistant",'
-            f'"usage":{ZEROS},"stop_reason":"tool_calls","error":""}}}}',
+            (
+                '{"id":"e1","timestamp":1781082910.0,"parent_id":"799d704c","type":"message","message":{"contents":'
+                '[{"type":"thinking","content":"hm","signature":""},{"type":"tool_call","id":"c1","name":"read",'
+                '"args":{"path":"a.py","limit":null},"metadata":{}}],"id":UUID,"timestamp":1781082910.99,"role":"assistant",'
+                f'"usage":{ZEROS},"stop_reason":"tool_calls","error":""}}}}'
+            ),
         ),
         (
             MessageEntry(
@@ -150,9 +154,11 @@ TIME = "2026-06-10T09:15:10.000Z"
                     timestamp=1781082911490,
                 ),
             ),
-            '{"id":"e1","timestamp":1781082910.0,"parent_id":"799d704c","type":"message","message":{"contents":'
-            '[{"type":"tool_result","id":"c1","content":"x=1","is_error":false,"metadata":{},"terminate":false}],'
-            '"id":UUID,"timestamp":1781082911.49,"role":"tool"}}',
+            (
+                '{"id":"e1","timestamp":1781082910.0,"parent_id":"799d704c","type":"message","message":{"contents":'
+                '[{"type":"tool_result","id":"c1","content":"x=1","is_error":false,"metadata":{},"terminate":false}],'
+                '"id":UUID,"timestamp":1781082911.49,"role":"tool"}}'
+            ),
         ),
         (
             ModelChange(
@@ -162,18 +168,24 @@ TIME = "2026-06-10T09:15:10.000Z"
                 provider="anthropic",
                 model_id="claude-opus-4-7",
             ),
-            '{"id":"db285974","timestamp":1781082910.0,"parent_id":"799d704c","type":"model_change",'
-            '"model_id":"claude-opus-4-7","provider_id":"anthropic"}',
+            (
+                '{"id":"db285974","timestamp":1781082910.0,"parent_id":"799d704c","type":"model_change",'
+                '"model_id":"claude-opus-4-7","provider_id":"anthropic"}'
+            ),
         ),
         (
             ThinkingLevelChange(id="ece53f6e", parent="799d704c", timestamp=TIME, thinking_level="high"),
-            '{"id":"ece53f6e","timestamp":1781082910.0,"parent_id":"799d704c","type":"thinking_level_change",'
-            '"thinking_level":"high"}',
+            (
+                '{"id":"ece53f6e","timestamp":1781082910.0,"parent_id":"799d704c","type":"thinking_level_change",'
+                '"thinking_level":"high"}'
+            ),
         ),
         (
             Label(id="96c690df", parent="799d704c", timestamp=TIME, target="799d704c", label="checkpoint"),
-            '{"id":"96c690df","timestamp":1781082910.0,"parent_id":"799d704c","type":"label","label":"checkpoint",'
-            '"target_id":"799d704c"}',
+            (
+                '{"id":"96c690df","timestamp":1781082910.0,"parent_id":"799d704c","type":"label","label":"checkpoint",'
+                '"target_id":"799d704c"}'
+            ),
         ),
         (
             Label(id="96c690df", parent="799d704c", timestamp=TIME, target="799d704c"),
@@ -193,8 +205,10 @@ TIME = "2026-06-10T09:15:10.000Z"
                 timestamp=TIME,
                 fields={"user_id": "7", "name": "telegram", "chat_id": "42"},
             ),
-            '{"id":"05365c65","timestamp":1781082910.0,"parent_id":"799d704c","type":"channel","name":"telegram",'
-            '"chat_id":"42","user_id":"7"}',
+            (
+                '{"id":"05365c65","timestamp":1781082910.0,"parent_id":"799d704c","type":"channel","name":"telegram",'
+                '"chat_id":"42","user_id":"7"}'
+            ),
         ),
         (
             Custom(
@@ -204,15 +218,19 @@ TIME = "2026-06-10T09:15:10.000Z"
                 custom_type="ext.state",
                 data={"k": 1, "n": None},
             ),
-            '{"id":"56578b28","timestamp":1781082910.0,"parent_id":"799d704c","type":"custom","custom_type":"ext.state",'
-            '"data":{"k":1,"n":null}}',
+            (
+                '{"id":"56578b28","timestamp":1781082910.0,"parent_id":"799d704c","type":"custom","custom_type":"ext.state",'
+                '"data":{"k":1,"n":null}}'
+            ),
         ),
         (
             CustomMessage(
                 id="8f0df44f", parent="799d704c", timestamp=TIME, custom_type="ext.note", content="note"
             ),
-            '{"id":"8f0df44f","timestamp":1781082910.0,"parent_id":"799d704c","type":"custom_message",'
-            '"custom_type":"ext.note","content":[{"type":"text","content":"note"}],"display":true}',
+            (
+                '{"id":"8f0df44f","timestamp":1781082910.0,"parent_id":"799d704c","type":"custom_message",'
+                '"custom_type":"ext.note","content":[{"type":"text","content":"note"}],"display":true}'
+            ),
         ),
         (
             Compaction(
@@ -224,9 +242,11 @@ TIME = "2026-06-10T09:15:10.000Z"
                 tokens_before=90000,
                 details={"read_files": ["a.py"], "modified_files": []},
             ),
-            '{"id":"63e2d12f","timestamp":1781082910.5,"parent_id":"799d704c","type":"compaction","summary":"did things",'
-            '"first_kept_entry_id":"799d704c","tokens_before":90000,"details":{"read_files":["a.py"],"modified_files":[]},'
-            '"from_hook":false}',
+            (
+                '{"id":"63e2d12f","timestamp":1781082910.5,"parent_id":"799d704c","type":"compaction","summary":"did things",'
+                '"first_kept_entry_id":"799d704c","tokens_before":90000,"details":{"read_files":["a.py"],"modified_files":[]},'
+                '"from_hook":false}'
+            ),
         ),
         (
             Leaf(id="173f373c", parent="d31526e7", timestamp="2026-06-10T09:15:10.600Z", target="d31526e7"),
@@ -244,13 +264,17 @@ TIME = "2026-06-10T09:15:10.000Z"
                 from_id="799d704c",
                 summary="left a branch",
             ),
-            '{"id":"71ae25a4","timestamp":1781082910.7,"parent_id":"d31526e7","type":"branch_summary","from_id":"d31526e7",'
-            '"summary":"left a branch","from_hook":false}',
+            (
+                '{"id":"71ae25a4","timestamp":1781082910.7,"parent_id":"d31526e7","type":"branch_summary","from_id":"d31526e7",'
+                '"summary":"left a branch","from_hook":false}'
+            ),
         ),
         (
             BranchSummary(id="71ae25a4", timestamp=TIME, from_id="799d704c", summary="left"),
-            '{"id":"71ae25a4","timestamp":1781082910.0,"type":"branch_summary","from_id":"root","summary":"left",'
-            '"from_hook":false}',
+            (
+                '{"id":"71ae25a4","timestamp":1781082910.0,"type":"branch_summary","from_id":"root","summary":"left",'
+                '"from_hook":false}'
+            ),
         ),
     ],
     ids=lambda value: value.type if not isinstance(value, str) else "",
@@ -321,7 +345,7 @@ def test_every_verb_leaves_a_file_that_operator_reads_alike(session):
         lambda: session.branch_with_summary("799d704c", "was elsewhere", details={"read_files": []}),
         lambda: session.append_compaction("short", first_kept="799d704c", tokens_before=100),
         lambda: session.append_message("after the compaction"),
-        lambda: session.reset(),
+        session.reset,
         lambda: session.append_message("a second root"),
         lambda: session.branch_with_summary(None, "nothing was kept"),
         lambda: session.append_compaction("nothing is kept"),

@@ -65,7 +65,6 @@ def test_a_verb_costs_the_same_after_a_thousand_entries_and_after_fifty_thousand
     assert ratio <= 2
 
 
-@pytest.mark.parity("ZOT-16")
 def test_forking_a_line_of_many_megabytes_takes_a_copy_and_not_a_walk_over_every_byte(place):
     session = talked(place, 1)
     leaf = session.leaf.encode()

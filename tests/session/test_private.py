@@ -64,7 +64,7 @@ def test_session_draft_sidecars_and_backups_are_for_their_owner_alone(umask):
             each.close()
 
 
-@pytest.mark.parity("IND-04")
+@pytest.mark.parity("IND-04", part="an id is a bare name")
 @pytest.mark.parametrize(
     "bad",
     ["../../x", "..", ".", "", "a/b", "/etc/passwd", "a\\b", ".hidden", "a\nb", "a\x00b", "x" * 300, " a"],

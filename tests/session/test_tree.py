@@ -54,7 +54,8 @@ def test_a_branch_survives_reopening_also_after_further_appends_and_nothing_exis
         assert words(again) == ["question 1", "answer 1", "another way", "indeed"]
 
 
-@pytest.mark.parity("IND-11", "OPR-05")
+@pytest.mark.parity("OPR-05")
+@pytest.mark.parity("IND-11", part="the recorded pointer")
 def test_the_leaf_is_the_recorded_pointer_wherever_the_last_line_hangs(place):
     session = talked(place, 3)
     target = session.path()[2]
@@ -165,7 +166,8 @@ def test_an_entry_whose_parent_is_missing_is_a_root(place):
         assert lost in [node.id for node in session.tree()]
 
 
-@pytest.mark.parity("OPR-03", "PIG-05", "OMP-01", "OMP-10")
+@pytest.mark.parity("OPR-03", "PIG-05", "OMP-01")
+@pytest.mark.parity("OMP-10", part="labels as entries, without the screen")
 def test_the_last_label_wins_an_empty_one_clears_and_labels_are_entries(place):
     session = talked(place, 2)
     first, second = session.path()[:2]
@@ -289,7 +291,7 @@ def test_data_of_an_extension_is_in_the_tree_and_not_in_the_messages(place):
 
 
 @pytest.mark.parity("OPR-16", "PIG-04")
-def test_a_message_of_an_extension_reaches_the_model_as_a_users(place):
+def test_an_extension_speaks_to_the_model_as_a_user_or_by_a_message_as_the_assistant(place):
     session = talked(place, 1)
 
     entry = session.append_custom_message("acme.note", "remember this", display=False)
@@ -301,6 +303,8 @@ def test_a_message_of_an_extension_reaches_the_model_as_a_users(place):
     assert {message.__struct_config__.tag for message in heard} == {"user", "assistant"}
     assert [message.__struct_config__.tag for message in heard[-2:]] == ["user", "user"]
     assert words(session)[-2:] == ["remember this", "and this"]
+    session.append_message({**assistant("I said so"), "customType": "acme.note"})
+    assert to_model(session.context())[-1].__struct_config__.tag == "assistant"
     require_same_after_reopening(session)
 
 

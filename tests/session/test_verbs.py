@@ -309,7 +309,7 @@ def test_a_compaction_keeps_what_it_is_told_to_or_nothing_by_its_own_id(source):
     require_same_after_reopening(source)
 
 
-@pytest.mark.parity("PIG-05", "OMP-10", "OPR-03")
+@pytest.mark.parity("PIG-05", "OPR-03")
 def test_side_records_do_not_move_the_leaf(source):
     leaf = source.leaf
 

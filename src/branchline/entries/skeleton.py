@@ -76,14 +76,14 @@ class _Call(msgspec.Struct, tag_field="type", tag="toolCall", gc=False):
 
 
 class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
-    content: tuple[_Words | _Thoughts | _Call, ...]
+    content: list[_Words | _Thoughts | _Call]
     stopReason: str | None = None  # noqa: N815
     timestamp: int | float | None = None
     role: ClassVar[str] = "assistant"
 
     def is_quiet(self) -> bool:
         for block in self.content:
-            if type(block) is _Words and block.text.strip():
+            if type(block) is _Words and (text := block.text) and not text.isspace():
                 return False
         return self.stopReason in _ENDED_WELL
 

@@ -117,17 +117,18 @@ class PiReader:
         if columns is None:
             return False
         parents, messages, roles = columns
-        spoken = [m.timestamp for m, role in zip(messages, roles, strict=True) if role in _SPEAKERS]
+        first = len(reading.tree)
+        spoken: list[Any] = []
+        quiet: list[int] = []
+        for position, (role, message) in enumerate(zip(roles, messages, strict=True), first):
+            if role == "assistant":
+                spoken.append(message.timestamp)
+                if not self._shape_only and message.is_quiet():
+                    quiet.append(position)
+            elif role == "user":
+                spoken.append(message.timestamp)
         if None in spoken or max(spoken, default=0) > _LAST_INSTANT:
             return False
-        first = len(reading.tree)
-        quiet: Iterable[int] = ()
-        if not self._shape_only:
-            quiet = [
-                first + number
-                for number, role in enumerate(roles)
-                if role == "assistant" and messages[number].is_quiet()
-            ]
         times = [s.timestamp for s in found]
         if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):
             return False

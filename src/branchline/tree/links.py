@@ -125,9 +125,18 @@ class Linker:
             or not tree.claim(ids)
         ):
             return False
+        places = range(first, first + len(ids))
+        if (
+            len(ids) > 1
+            and parent_ids[1:] == ids[:-1]
+            and parent_ids[0] == (tree.keys[first - 1] if first else None)
+        ):
+            # A piece of a plain chain, as most are.
+            tree.fill(list(range(first - 1, places[-1])), types, times, roles, quiet)
+            self._last_readable = places[-1]
+            return True
         # Most entries hang from an earlier one; only the others are looked at.
         parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(NOWHERE)))  # type: ignore[arg-type]
-        places = range(first, first + len(ids))
         for number in compress(range(len(ids)), map(is_irregular, parents, places)):
             parent_id, parent, position = parent_ids[number], parents[number], places[number]
             parents[number] = ROOT

@@ -29,11 +29,13 @@ _NO_VALUE = re.compile(
 _COMMIT_OR_UUID = re.compile(
     r"[0-9a-f]{40}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
 )
-_BETWEEN_WORDS = re.compile(r"[-_.:/@+=,|~]")
-_WORD = re.compile(
-    r"\d{0,8}|[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*|[A-Z]+\d?"
-    r"|(?i:i18n|k8s|sha\d{1,3}|md5|(?:base|b)64|utf16|x509|ed25519|argon2id?|pbkdf2|[hre]s\d{3}|aes\d{3})"
+_BETWEEN_WORDS = re.compile(r"[-_.:/@+=,|~$#!]|%[0-9A-F]{2}")
+_TECHNICAL = re.compile(
+    r"i18n|k8s|sha\d{1,3}|md5|(?:base|b)64|utf16|x509|ed25519|argon2id?|pbkdf2|[hre]s\d{3}|aes\d{3}",
+    re.IGNORECASE,
 )
+_WORD = re.compile(r"\d{0,8}|[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*|[A-Z]+\d?")
+_CHANGE_OF_CASE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _SYMBOLS = frozenset("!@#$%^&*?~+")
 
 
@@ -44,7 +46,7 @@ def is_example(value: str) -> bool:
 
 def is_worded(value: str) -> bool:
     """Whether a value consists of words and small numbers: ``my-app_v2``, ``config.apiKey``."""
-    return all(map(_WORD.fullmatch, _BETWEEN_WORDS.split(value)))
+    return all(map(_WORD.fullmatch, _BETWEEN_WORDS.split(_TECHNICAL.sub("", value))))
 
 
 def is_drawn(value: str, *, name_says_all: bool) -> bool:
@@ -57,9 +59,9 @@ def is_drawn(value: str, *, name_says_all: bool) -> bool:
         return False
     if is_example(value) or _NO_VALUE.match(value) or is_worded(value):
         return False
-    characters = set(value)
-    letters = any(map(str.isalpha, characters))
-    digits = any(map(str.isdigit, characters))
-    if not letters or not (digits or (name_says_all and characters & _SYMBOLS)):
+    if not name_says_all and (_COMMIT_OR_UUID.fullmatch(value) or value.isalpha()):
         return False
-    return name_says_all or _COMMIT_OR_UUID.fullmatch(value) is None
+    characters = set(value)
+    if any(map(str.isdigit, characters)) or characters & _SYMBOLS:
+        return any(map(str.isalpha, characters))
+    return len(_CHANGE_OF_CASE.findall(value)) * 3 >= len(value)

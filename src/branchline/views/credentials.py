@@ -166,7 +166,7 @@ _NAMED = re.compile(
 _NAMED_BY_FLAG = re.compile(_FLAG + _BLANKS, re.ASCII)
 _KEY = re.compile(rf"(?P<word>{'|'.join(_NAMES)}){_SUFFIX}\Z", re.ASCII)
 _LONGEST_KEY = 100
-_IN_NAMES = string.ascii_letters + string.digits + "_.-"
+_IN_NAMES = string.ascii_letters + string.digits + "_.- "
 _BLANK = re.compile(r"\s", re.ASCII)
 _NO_SECRET = re.compile(
     r"(?i:page|next|sync|cancel|cancell?ation|continuation|resume|cursor|max|min|num|[bs]os|eos|pad|unk|sep|cls"
@@ -176,7 +176,7 @@ _AWS_NAME = re.compile(r"(?i:aws|secret[_ -]?access)")
 _AWS_SECRET = re.compile(r"[0-9A-Za-z+/]{40}")
 _QUOTED = re.compile(rf"{_QUOTE}([^\s\"'`]{{1,{LONGEST}}}+)", re.ASCII)
 _QUOTE_INSIDE = re.compile(r"\\+(?:u002[27]|\Z)")
-_BARE = re.compile(rf"[^\s\"'`\\,;&<>(){{}}\[\]|]{{1,{LONGEST}}}+", re.ASCII)
+_BARE = re.compile(rf"[!#$%*+./:=?@^_~0-9A-Za-z-]{{1,{LONGEST}}}+")
 
 # -- known by where they stand ----------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ _PRESENTED = re.compile(
     r"(?i:(?P<bearer>bearer)|basic)(?:[ \t]|\\+t|%20|\+){1,4}(?P<value>[\w.~+/-]{8,}+={0,2})", re.ASCII
 )
 _ADDRESS = re.compile(
-    r":(?:\\*/){2}(?P<user>[^\s/:@\"'<>\\]{0,128}+)(?::(?P<password>[^\s/\"'<>\\]{1,512}))?@", re.ASCII
+    r":(?:\\*/){2}(?P<user>[^\s/:@\"'<>\\\[\]]{0,128}+)(?::(?P<password>[^\s/\"'<>\\]{4,512}))?@", re.ASCII
 )
 _PORT = re.compile(r"\d{1,5}(?:[^\w.~!$%^*+=-]|\Z)", re.ASCII)
 _NO_PASSWORDS = frozenset(
@@ -208,7 +208,7 @@ _LONGEST_BLOCK = 32_768
 def find(text: str) -> list[Secret]:
     """The credentials in a text, in order; none overlaps another."""
     found: list[Secret] = []
-    end = read_until = 0
+    end = named_until = presented_until = 0
     for anchor in ANCHOR.finditer(text):
         start = anchor.start()
         if start < end:
@@ -222,8 +222,10 @@ def find(text: str) -> list[Secret]:
                 here = _token(text, start)
                 # What was read and refused is not read again for each name in it: that would take time in
                 # proportion to the square of its length.
-                if not here and start >= read_until:
-                    here, read_until = _presented(text, start) or _named(text, _NAMED.match(text, start))
+                if not here and start >= presented_until:
+                    here, presented_until = _presented(text, start)
+                if not here and start >= named_until:
+                    here, named_until = _named(text, _NAMED.match(text, start))
         if here:
             found += here
             end = here[-1].end
@@ -331,11 +333,11 @@ def _begins(text: str, start: int) -> bool:
     return _ESCAPE_ENDS.search(text, max(0, start - _LONGEST_ESCAPE), start) is not None
 
 
-def _presented(text: str, start: int) -> _Read | None:
+def _presented(text: str, start: int) -> _Read:
     """What stands behind ``Bearer`` or ``Basic``."""
     header = _PRESENTED.match(text, start)
     if header is None:
-        return None
+        return _Read([], 0)
     start, until = header.span("value")
     value = header["value"].rstrip(".")
     if token := _token(text, start):
@@ -358,7 +360,12 @@ def _is_user_and_password(value: str) -> bool:
 
 
 def _is_no_password(text: str) -> bool:
-    return not text or text.lower() in _NO_PASSWORDS or is_example(text) or text[0] in "$<{[%"
+    return (
+        not text
+        or text.lower() in _NO_PASSWORDS
+        or is_example(text)
+        or text.startswith(("$", "<", "{", "[", "%", "&lt;"))
+    )
 
 
 def _in_address(text: str, start: int) -> list[Secret]:

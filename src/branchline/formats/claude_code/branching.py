@@ -40,8 +40,8 @@ class Facts(NamedTuple):
     times: Sequence[str]
     marks: Sequence[int]
     """A number for the words of a record; equal words have equal numbers."""
-    calls: Mapping[int, tuple[str, ...]]
-    """The ids of the calls in an answer, or of those that a record of results answers."""
+    calls: Mapping[int, str]
+    """The ids of the calls in an answer, or of those that a record of results answers, one on each line."""
 
 
 class BranchPoint(NamedTuple):
@@ -161,7 +161,7 @@ def _identity(node: int, facts: Facts) -> tuple[object, ...] | None:
     kind, time = facts.kinds[node], facts.times[node]
     if kind <= MICRO or kind in (QUEUED, ASIDE) or not time:
         return None
-    ids = facts.calls.get(node, ())
+    ids = facts.calls.get(node, "")
     if kind == RESULT and not ids:
         return None
     return time, kind, facts.marks[node], ids
@@ -216,11 +216,12 @@ def _branches(
 
     lines: list[list[int]] = []
     if kinds[node] in _SPOKEN and (calls := facts.calls.get(node)):  # rule 3
+        asked = set(calls.split("\n"))
         own = [
             child
             for child in waiting
             if kinds[child] in _SPOKEN
-            or (kinds[child] == RESULT and not set(calls).isdisjoint(facts.calls.get(child, ())))
+            or (kinds[child] == RESULT and not asked.isdisjoint(facts.calls.get(child, "").split("\n")))
         ]
         lines = [own] if own else []
         waiting = _without(waiting, own)

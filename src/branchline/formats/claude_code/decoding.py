@@ -146,19 +146,15 @@ def _answer(
     content = _content(message.get("content"))
     response, model, stop = (_text(message.get(name)) for name in ("id", "model", "stop_reason"))
     request = _text(fields.get("requestId"))
-    answer = None if response is None else (response, request)
-    usage = None
-    if not failed and isinstance(spent := message.get("usage"), dict):
-        known = answer is None or answer in reading.spending
-        if known and reading.spends(position, answer):
-            usage = _usage(spent)
+    spent = message.get("usage")
+    counts = not failed and isinstance(spent, dict) and reading.spends(position, response, request)
     return AssistantMessage(
         content=(Text(text=content),) if isinstance(content, str) else content,
         api="anthropic-messages",
         provider="anthropic",
         model=None if failed and model == "<synthetic>" else model,
         response_id=response,
-        usage=usage,
+        usage=_usage(_object(spent)) if counts else None,
         stop_reason="error" if failed else _STOPS.get(stop or "", stop),
         raw_stop_reason=stop,
         error_message=blocks_text(content, "\n") if failed else None,
@@ -245,8 +241,8 @@ def _block(value: Any) -> Block:
             return Thinking(thinking=thinking, thinking_signature=_text(value.get("signature")))
         case {"type": "redacted_thinking", "data": str(data)}:
             return Thinking(thinking="", thinking_signature=data, redacted=True)
-        case {"type": "tool_use" | "server_tool_use", "id": str(call), "name": str(name)}:
-            return ToolCall(id=call, name=name, arguments=_object(value.get("input")))
+        case {"type": "tool_use" | "server_tool_use", "name": str(name)}:
+            return ToolCall(id=_text(value.get("id")) or "", name=name, arguments=_object(value.get("input")))
         case {"type": "image", "source": {"type": "base64", "data": str(data), **rest}}:
             return Image(data=data, mime_type=_text(rest.get("media_type")) or "")
         case _:

@@ -47,7 +47,8 @@ class Links(Linker):
         super().__init__(tree)
         self.kinds: list[int] = []
         self.marks: list[int] = []
-        self.calls: dict[int, tuple[str, ...]] = {}
+        self.calls: dict[int, str] = {}
+        """The ids of the calls in an answer, or that results answer, one on each line."""
         self.sidechain: set[int] = set()
         self.points: list[BranchPoint] = []
         self.starts: list[int] = []
@@ -116,6 +117,31 @@ class Links(Linker):
             self._last_uuid = key
         self._changed = True
         return position
+
+    def add_stretch(
+        self,
+        uuids: list[str],
+        named: list[str | None],
+        kinds: list[int],
+        *,
+        types: list[str],
+        times: list[str],
+        roles: list[str | None],
+        quiet: list[int],
+        marks: list[int],
+    ) -> None:
+        """Add many records of the main conversation whose keys were claimed in the tree."""
+        tree = self.tree
+        first, before = len(tree.parents), self._last[False]
+        expected: list[str | None] = [None if before == ROOT else self._last_uuid, *uuids[:-1]]
+        self._regular = self._regular and named == expected
+        tree.fill([before, *range(first, first + len(uuids) - 1)], types, times, roles, quiet)
+        self.kinds += kinds
+        self.marks += marks
+        self._named += named
+        self._last[False] = len(tree.parents) - 1
+        self._last_uuid = uuids[-1]
+        self._changed = True
 
     def add_entry(self, first: int, key: str, kind: int, *, type: str, role: str | None) -> int:  # noqa: A002
         """Add a further entry for the record whose first one is at ``first``."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
+
+import msgspec
 
 from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
@@ -35,7 +39,7 @@ from branchline.formats.claude_code.records import (
 from branchline.formats.lines import LinesReader, bulk
 from branchline.tree import ROOT
 
-__all__ = ["ClaudeCodeReader", "ClaudeCodeReading", "agent_of"]
+__all__ = ["ClaudeCodeReader", "ClaudeCodeReading", "agent_of", "answer_key"]
 
 READ_ONLY = "sessions of Claude Code are read here, not written; fork it into a native one to go on"
 
@@ -54,8 +58,10 @@ _LEAVES = frozenset({HUMAN, QUEUED, RESULT, ANSWER, ERROR, RESUMED})
 _SPEAKERS = frozenset({HUMAN, QUEUED, ANSWER, ERROR})
 _AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
 _SESSION_FILE = re.compile(r"(?:^|[/\\])([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl$")
+_AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
+_NO_WORDS = hash("")
 _CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
 _BESIDE = frozenset(
@@ -110,8 +116,9 @@ class ClaudeCodeReading(Reading):
         self.kept: dict[int, Kept] = {}
         self.edits: dict[int, str] = {}
         """The results that were taken from the context, by the entry that says so."""
-        self.spending: dict[tuple[str, str | None], tuple[int, float]] = {}
-        """For every answer the record that tells what it cost, and how much it says was written."""
+        self.spending: dict[str, int] = {}
+        """For every answer the record that tells what it cost: the one that says that most was written."""
+        self.written: dict[str, int | float] = {}
         self.leaf_named_by = ""
         self.title_from = ""
 
@@ -130,9 +137,9 @@ class ClaudeCodeReading(Reading):
         """Everything on the line that holds the leaf, from its start to its end."""
         return [] if self.leaf == ROOT else self.tree.chain(self.linker.line_end(self.leaf))
 
-    def spends(self, position: int, answer: tuple[str, str | None] | None) -> bool:
+    def spends(self, position: int, message: str | None, request: str | None) -> bool:
         """Whether the usage in this record counts: once for every answer."""
-        return answer is None or self.spending[answer][0] == position
+        return not message or self.spending.get(answer_key(message, request)) == position
 
 
 class ClaudeCodeReader(LinesReader):
@@ -164,8 +171,7 @@ class ClaudeCodeReader(LinesReader):
         reading = self.reading
         first = len(reading.tree)
         ends = found.ends
-        take = self._take_row
-        sizes = [take(row, number) for number, row in enumerate(found.values, reading.lines + 1)]
+        sizes = self._take_rows(found.values)
         if len(reading.tree) - first == len(ends):
             self.add_block(first, offset, ends)
             return True
@@ -177,6 +183,82 @@ class ClaudeCodeReader(LinesReader):
                 first += 1
             start = stop + 1
         return True
+
+    def _take_rows(self, rows: Sequence[Row]) -> list[int]:
+        """Many records; returns how many entries each of them is. Stretches of plain ones go in together."""
+        sizes: list[int] = []
+        number = self.reading.lines + 1
+        stretch: list[Row] = []
+        for row in rows:
+            if (
+                row.uuid
+                and row.type in _SPEAKING_TYPES
+                and row.message is not None
+                and not (row.isSidechain or row.forkedFrom or row.logicalParentUuid)
+            ):
+                stretch.append(row)
+                continue
+            if stretch:
+                sizes += self._take_stretch(stretch, number)
+                number += len(stretch)
+                stretch = []
+            sizes.append(self._take_row(row, number))
+            number += 1
+        return sizes + self._take_stretch(stretch, number) if stretch else sizes
+
+    def _take_stretch(self, rows: list[Row], number: int) -> list[int]:
+        """Prompts, answers and results that follow each other."""
+        reading = self.reading
+        uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
+        plain = list(map(_plain, rows))
+        if (
+            not self._cwd
+            or not self._prompt
+            or None in plain
+            or (reading.forked_from and reading.own_from is None)
+            or not reading.tree.claim(uuids)
+        ):
+            return [self._take_row(row, place) for place, row in enumerate(rows, number)]
+        reading.session_ids.update({row.sessionId: None for row in rows if row.sessionId})
+        first = len(reading.tree.parents)
+        links = reading.linker
+        spending, written, results, calls = reading.spending, reading.written, reading.results, links.calls
+        quiet = []
+        for position, row, one in zip(range(first, first + len(rows)), rows, plain, strict=True):
+            assert one is not None
+            if one.kind == ANSWER:
+                if one.quiet:
+                    quiet.append(position)
+                said = row.message
+                assert said is not None
+                if said.usage is not None and said.id:
+                    answer = f"{said.id}\n{row.requestId or ''}"
+                    output = said.usage.output_tokens or 0
+                    if answer not in spending or output > written[answer]:
+                        spending[answer] = position
+                        written[answer] = output
+                if one.calls:
+                    calls[position] = one.calls
+                    assert isinstance(said.content, tuple)
+                    reading.tool_names.update({b.id: b.name or "" for b in said.content if b.id})
+            elif one.calls:
+                calls[position] = one.calls
+                results[one.calls] = uuids[position - first]
+        kinds = [one.kind for one in plain]  # type: ignore[union-attr]
+        times = [row.timestamp or "" for row in rows]
+        self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, kinds)), "")
+        links.add_stretch(
+            uuids,
+            [row.parentUuid for row in rows],
+            kinds,
+            types=["message"] * len(rows),
+            times=times,
+            roles=list(map(_ROLES.get, kinds)),
+            quiet=quiet,
+            marks=[one.mark for one in plain],  # type: ignore[union-attr]
+        )
+        self._leaf = first + len(rows) - 1
+        return [1] * len(rows)
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         row = row_from(fields)
@@ -217,7 +299,7 @@ class ClaudeCodeReader(LinesReader):
             role=_ROLES.get(kind),
             quiet=kind == ANSWER and self._answered(row, text),
             logical=row.logicalParentUuid,
-            mark=hash(text or _thoughts(content)),
+            mark=hash(text) if text else hash(_thoughts(content)),
             sidechain=sidechain,
             guest=not uuid,
         )
@@ -284,20 +366,20 @@ class ClaudeCodeReader(LinesReader):
         if said is None:
             return
         if said.usage is not None and said.id:
-            answer = (said.id, row.requestId)
+            answer = answer_key(said.id, row.requestId)
             output = said.usage.output_tokens or 0
-            known = reading.spending.get(answer)
-            if known is None or output > known[1]:
-                reading.spending[answer] = (position, output)
+            if answer not in reading.spending or output > reading.written[answer]:
+                reading.spending[answer] = position
+                reading.written[answer] = output
         if content is None or isinstance(content, str):
             return
-        calls = []
+        calls = ""
         for block in content:
             if block.id and block.type.endswith("tool_use"):
-                calls.append(block.id)
+                calls = f"{calls}\n{block.id}" if calls else block.id
                 reading.tool_names[block.id] = block.name or ""
         if calls:
-            reading.linker.calls[position] = tuple(calls)
+            reading.linker.calls[position] = calls
 
     def _take_results(self, position: int, content: str | tuple[Block, ...] | None) -> int:
         """Give every result after the first an entry of its own, and one to what stands beside them."""
@@ -325,7 +407,7 @@ class ClaudeCodeReader(LinesReader):
             )
             reading.numbers[last] = number
         if answered:
-            links.calls[position] = tuple(answered)
+            links.calls[position] = "\n".join(answered)
         return last
 
     def _take_edits(self, position: int, about: Compacted | None) -> int:
@@ -394,7 +476,10 @@ class ClaudeCodeReader(LinesReader):
         named = _SESSION_FILE.search(self._path)
         parent: str | None = None
         if reading.agent is not None:
-            session, parent = f"agent-{reading.agent}", first_session or None
+            session = f"agent-{reading.agent}"
+            folder = _AGENT_FOLDER.search(self._path)
+            parent = folder[1] if folder else first_session
+            parent = None if parent in ("", session) else parent
         else:
             session = named[1] if named else first_session
             parent = next((one for one in reading.forked_from if one != session), None)
@@ -409,6 +494,42 @@ class ClaudeCodeReader(LinesReader):
             parent_session=parent,
             metadata={name: value for name, value in about.items() if value} or None,
         )
+
+
+def answer_key(message: str, request: str | None) -> str:
+    """What all records of one answer have in common."""
+    return f"{message}\n{request or ''}"
+
+
+class _Plain(msgspec.Struct, gc=False):
+    """A prompt, an answer or a single result."""
+
+    kind: int
+    mark: int
+    quiet: bool = False
+    calls: str = ""
+
+
+def _plain(row: Row) -> _Plain | None:
+    """What stretches are made of; None for anything else."""
+    said = row.message
+    assert said is not None
+    content = said.content
+    if row.type == "assistant":
+        if row.isApiErrorMessage or said.model == "<synthetic>" or not isinstance(content, tuple):
+            return None
+        text = calls = ""
+        for block in content:
+            if block.text:
+                text = f"{text}\n{block.text}" if text else block.text
+            elif block.id and block.type.endswith("tool_use"):
+                calls = f"{calls}\n{block.id}" if calls else block.id
+        quiet = (not text or text.isspace()) and said.stop_reason not in _CUT_SHORT
+        return _Plain(ANSWER, hash(text or _thoughts(content)), quiet, calls)
+    if isinstance(content, tuple) and len(content) == 1 and content[0].type == "tool_result":
+        return _Plain(RESULT, _NO_WORDS, calls=content[0].tool_use_id or "")
+    text = text_of(content)
+    return _Plain(HUMAN, hash(text)) if kind_of(row, text) == HUMAN else None
 
 
 def agent_of(path: str) -> str | None:

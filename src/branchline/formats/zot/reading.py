@@ -78,6 +78,7 @@ class ZotReading(Reading):
         header = self.header
         if (
             self.own_from is None
+            and self.metas
             and header is not None
             and not summary
             and (self.message_rows >= self.fork_point or time > header.timestamp > "")
