@@ -142,7 +142,7 @@ def test_edge_case_keeps_its_header(name):
 # -- older versions ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parity("OMP-15")
+@pytest.mark.parity("OMP-15", part="in memory, same ids on every load")
 @pytest.mark.parametrize("name", ["v1", "v1-kept-header"])
 def test_entries_of_version_1_have_the_same_ids_on_every_load(name):
     path = CORPUS / "pi" / "edge" / f"{name}.jsonl"
@@ -154,7 +154,7 @@ def test_entries_of_version_1_have_the_same_ids_on_every_load(name):
     assert [entry.id for entry in first.entries(range(len(first.tree)))] == first.tree.keys
 
 
-@pytest.mark.parity("OMP-15")
+@pytest.mark.parity("OMP-15", part="in memory, same ids on every load")
 def test_a_compaction_of_version_1_names_the_kept_entry_by_its_id():
     found = transcript(CORPUS / "pi" / "edge" / "v1.jsonl")
     line_of_key = {key: found.reading.line_of(position) for position, key in enumerate(found.tree.keys)}
@@ -168,7 +168,7 @@ def test_a_compaction_of_version_1_names_the_kept_entry_by_its_id():
     assert kept == [4]  # index 3, header 0: the fourth line
 
 
-@pytest.mark.parity("OMP-15")
+@pytest.mark.parity("OMP-15", part="in memory, same ids on every load")
 def test_a_compaction_of_version_1_that_points_at_the_header_keeps_nothing():
     found = transcript(CORPUS / "pi" / "edge" / "v1-kept-header.jsonl")
 
@@ -179,7 +179,7 @@ def test_a_compaction_of_version_1_that_points_at_the_header_keeps_nothing():
     assert kept == [None]
 
 
-@pytest.mark.parity("OMP-15")
+@pytest.mark.parity("OMP-15", part="in memory, same ids on every load")
 @pytest.mark.parametrize("name", ["v1", "v2"])
 def test_hook_messages_of_older_versions_are_custom_messages(name):
     path = CORPUS / "pi" / "edge" / f"{name}.jsonl"

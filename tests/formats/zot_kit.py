@@ -22,7 +22,7 @@ META = (
     b'"version":"0.1.62"}}\n'
 )
 HEADER = Header(
-    id="6dad0880-18be-4eb1-861b-3717fb999ccb", timestamp="2026-11-15T06:36:10.744Z", cwd="/home/dev/acme"
+    id="6dad0880-18be-4eb1-861b-3717fb999ccb", timestamp="2026-11-15T08:00:10.744Z", cwd="/home/dev/acme"
 )
 LETTERS = {"user": "u", "assistant": "a", "toolResult": "t", "compactionSummary": "u"}
 START = 1_800_000_000_000

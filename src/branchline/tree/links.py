@@ -59,7 +59,7 @@ class Linker:
         self._last_readable = ROOT
         self._settled = True
         self._oddities: list[Oddity] = []
-        self._rings: list[Oddity] = []
+        self._rings: list[list[int]] = []
 
     @property
     def is_plain(self) -> bool:
@@ -174,8 +174,12 @@ class Linker:
 
     def oddities(self) -> list[Oddity]:
         """What is strange about the links, as things stand now."""
-        found = self._oddities + self._rings
+        found = list(self._oddities)
         keys = self.tree.keys
+        for ring in self._rings:
+            names = ", ".join(keys[member] for member in ring[:4])
+            message = f"{len(ring)} entries are each other's ancestors ({names}); cut here"
+            found.append(Oddity(ring[0], "cycle", message))
         for parent_id, group in self._waiting.items():
             for position in group:
                 if position in self._guessed:
@@ -231,9 +235,7 @@ class Linker:
                     self._guessed.discard(min(guesses))
                     self.tree.relink(min(guesses), ROOT)
                     continue
-                first = min(ring)
-                self._cut[first] = parents[first]
-                self.tree.relink(first, ROOT)
-                names = ", ".join(self.tree.keys[member] for member in sorted(ring)[:4])
-                message = f"{len(ring)} entries are each other's ancestors ({names}); cut here"
-                self._rings.append(Oddity(first, "cycle", message))
+                ring.sort()
+                self._cut[ring[0]] = parents[ring[0]]
+                self.tree.relink(ring[0], ROOT)
+                self._rings.append(ring)

@@ -31,10 +31,11 @@ _COMMIT_OR_UUID = re.compile(
 )
 _BETWEEN_WORDS = re.compile(r"[-_.:/@+=,|~$#!]|%[0-9A-F]{2}")
 _TECHNICAL = re.compile(
-    r"i18n|k8s|sha\d{1,3}|md5|(?:base|b)64|utf16|x509|ed25519|argon2id?|pbkdf2|[hre]s\d{3}|aes\d{3}",
+    r"i18n|k8s|sha\d{1,3}|md5|(?:base|b)64|utf16|x509|ed25519|nistp\d{3}|pkcs\d{1,2}|oauth2|argon2id?|pbkdf2"
+    r"|[hre]s\d{3}|aes\d{3}|\bv\d{1,3}\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\d{0,8}|[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*|[A-Z]+\d?")
+_WORD = re.compile(r"\d{0,8}|[A-Z]*[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*|[A-Z]+\d?")
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _SYMBOLS = frozenset("!@#$%^&*?~+")
 

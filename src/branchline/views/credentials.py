@@ -166,13 +166,14 @@ _NAMED = re.compile(
 _NAMED_BY_FLAG = re.compile(_FLAG + _BLANKS, re.ASCII)
 _KEY = re.compile(rf"(?P<word>{'|'.join(_NAMES)}){_SUFFIX}\Z", re.ASCII)
 _LONGEST_KEY = 100
-_IN_NAMES = string.ascii_letters + string.digits + "_.- "
+_IN_NAMES = string.ascii_letters + string.digits + "_.-"
 _BLANK = re.compile(r"\s", re.ASCII)
 _NO_SECRET = re.compile(
     r"(?i:page|next|sync|cancel|cancell?ation|continuation|resume|cursor|max|min|num|[bs]os|eos|pad|unk|sep|cls"
-    r"|mask|stop|start|end|special|csrf|public)[_-]?\Z"
+    r"|mask|stop|start|end|special|csrf|public)[ _-]?\Z"
 )
 _AWS_NAME = re.compile(r"(?i:aws|secret[_ -]?access)")
+_NEAR = 16
 _AWS_SECRET = re.compile(r"[0-9A-Za-z+/]{40}")
 _QUOTED = re.compile(rf"{_QUOTE}([^\s\"'`]{{1,{LONGEST}}}+)", re.ASCII)
 _QUOTE_INSIDE = re.compile(r"\\+(?:u002[27]|\Z)")
@@ -244,13 +245,13 @@ def _kind(word: str, before: str, value: str) -> str | None:
     """What a value is under a name that ends with this word."""
     plain = word.lower()
     weak = plain in _WEAK_WORDS
-    if weak and _NO_SECRET.search(before):
+    if not is_drawn(value, name_says_all=not weak or before.endswith("_auth")):
+        return None
+    if weak and _NO_SECRET.search(before[-_NEAR:]):
         return None
     if plain == "pass" and before[-1:].islower() and word.islower():
         return None  # the end of another word
-    if not is_drawn(value, name_says_all=not weak or before.endswith("_auth")):
-        return None
-    if _AWS_NAME.search(before + word) and _AWS_SECRET.fullmatch(value):
+    if _AWS_NAME.search(before[-_NEAR:] + word) and _AWS_SECRET.fullmatch(value):
         return "aws-secret-key"
     if plain in _PASSWORD_WORDS:
         return "password"
@@ -290,9 +291,12 @@ def _named(text: str, named: re.Match[str] | None) -> _Read:
         return _Read(token, end)
     before = text[max(0, named.start("word") - _LONGEST_KEY) : named.start("word")]
     above = before.rstrip(_IN_NAMES)
-    if named["sign"].endswith(">") and not named["sign"].endswith("=>") and not above.endswith("<"):
+    sign = named["sign"]
+    if sign == ":" and above.endswith(":"):
+        return _Read([], end)  # a part of a longer name, such as an ARN
+    if sign.endswith(">") and not (sign.endswith("=>") or above.endswith("<")):
         return _Read([], end)  # a comparison, not <password>…</password>
-    kind = _kind(named["word"], before[len(above) :], value)
+    kind = _kind(named["word"], before, value)
     return _Read([] if kind is None else [Secret(start, start + len(value), kind)], end)
 
 

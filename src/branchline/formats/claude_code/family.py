@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from branchline.context import UsageSum, usage_rows
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall, ToolResult, message_text
-from branchline.formats.claude_code.reader import ClaudeCodeReading
+from branchline.formats.claude_code.reader import ClaudeCodeReading, spender
 from branchline.formats.claude_code.records import ASIDE, HUMAN, META
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
@@ -133,14 +133,14 @@ def _cut_rings(parents: list[int | None]) -> None:
 
 def family_usage(transcripts: Sequence[Transcript]) -> UsageSum:
     """What the files of a lineage spent together: every answer once, however many files hold a copy."""
-    best: dict[object, tuple[float, int, int]] = {}
+    best: dict[str, tuple[int, int, int]] = {}
     for number, transcript in enumerate(transcripts):
         reading = transcript.reading
         assert isinstance(reading, ClaudeCodeReading)
         named = set()
-        for answer, position in reading.spending.items():
+        for answer, spent in reading.spending.items():
+            position, output = spender(spent), spent >> 40
             named.add(position)
-            output = reading.written[answer]
             known = best.get(answer)
             if known is None or output > known[0]:
                 best[answer] = (output, number, position)
@@ -258,7 +258,7 @@ def _starts(transcript: Transcript) -> list[_Start]:
                         reading.agent,
                         position,
                         prompt.strip() if isinstance(prompt, str) else "",
-                        _started(transcript, reading.results.get(block.id)),
+                        _started(transcript, reading.result_of(block.id)),
                     )
                 )
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from itertools import compress
+from itertools import compress, islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,7 +39,7 @@ from branchline.formats.claude_code.records import (
 from branchline.formats.lines import LinesReader, bulk
 from branchline.tree import ROOT
 
-__all__ = ["ClaudeCodeReader", "ClaudeCodeReading", "agent_of", "answer_key"]
+__all__ = ["ClaudeCodeReader", "ClaudeCodeReading", "agent_of", "answer_key", "spender"]
 
 READ_ONLY = "sessions of Claude Code are read here, not written; fork it into a native one to go on"
 
@@ -61,6 +61,8 @@ _SESSION_FILE = re.compile(r"(?:^|[/\\])([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0
 _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
+_LAST_PLACE = (1 << 40) - 1
+_MOST = 1 << 40
 _NO_WORDS = hash("")
 _CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
@@ -111,14 +113,13 @@ class ClaudeCodeReading(Reading):
         self.numbers: dict[int, int] = {}
         """Which part of its line an entry is, where a line is several entries."""
         self.tool_names: dict[str, str] = {}
-        self.results: dict[str, str] = {}
-        """The entry that holds the result of a call."""
+        self._results: dict[str, str] = {}
+        self._looked_at = 0
         self.kept: dict[int, Kept] = {}
         self.edits: dict[int, str] = {}
         """The results that were taken from the context, by the entry that says so."""
         self.spending: dict[str, int] = {}
-        """For every answer the record that tells what it cost: the one that says that most was written."""
-        self.written: dict[str, int | float] = {}
+        """For every answer the most that a record of it says was written, and the first one that says so."""
         self.leaf_named_by = ""
         self.title_from = ""
 
@@ -139,7 +140,20 @@ class ClaudeCodeReading(Reading):
 
     def spends(self, position: int, message: str | None, request: str | None) -> bool:
         """Whether the usage in this record counts: once for every answer."""
-        return not message or self.spending.get(answer_key(message, request)) == position
+        if not message:
+            return True
+        spent = self.spending.get(answer_key(message, request))
+        return spent is not None and spender(spent) == position
+
+    def result_of(self, call: str) -> str | None:
+        """The entry that holds the result of a call."""
+        calls = self.linker.calls
+        for position in islice(calls, self._looked_at, None):
+            if self.linker.kinds[position] == RESULT:
+                for answered in calls[position].split("\n"):
+                    self._results[answered] = self.tree.keys[position]
+        self._looked_at = len(calls)
+        return self._results.get(call)
 
 
 class ClaudeCodeReader(LinesReader):
@@ -222,7 +236,7 @@ class ClaudeCodeReader(LinesReader):
         reading.session_ids.update({row.sessionId: None for row in rows if row.sessionId})
         first = len(reading.tree.parents)
         links = reading.linker
-        spending, written, results, calls = reading.spending, reading.written, reading.results, links.calls
+        spending, names, calls = reading.spending, reading.tool_names, links.calls
         quiet = []
         for position, row, one in zip(range(first, first + len(rows)), rows, plain, strict=True):
             assert one is not None
@@ -233,17 +247,16 @@ class ClaudeCodeReader(LinesReader):
                 assert said is not None
                 if said.usage is not None and said.id:
                     answer = f"{said.id}\n{row.requestId or ''}"
-                    output = said.usage.output_tokens or 0
-                    if answer not in spending or output > written[answer]:
-                        spending[answer] = position
-                        written[answer] = output
+                    spent = _spent(position, said.usage.output_tokens)
+                    if spent > spending.get(answer, -1):
+                        spending[answer] = spent
                 if one.calls:
                     calls[position] = one.calls
-                    assert isinstance(said.content, tuple)
-                    reading.tool_names.update({b.id: b.name or "" for b in said.content if b.id})
+                    for block in said.content or ():
+                        if block.id:  # type: ignore[union-attr]
+                            names[block.id] = block.name or ""  # type: ignore[union-attr]
             elif one.calls:
                 calls[position] = one.calls
-                results[one.calls] = uuids[position - first]
         kinds = [one.kind for one in plain]  # type: ignore[union-attr]
         times = [row.timestamp or "" for row in rows]
         self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, kinds)), "")
@@ -367,10 +380,8 @@ class ClaudeCodeReader(LinesReader):
             return
         if said.usage is not None and said.id:
             answer = answer_key(said.id, row.requestId)
-            output = said.usage.output_tokens or 0
-            if answer not in reading.spending or output > reading.written[answer]:
-                reading.spending[answer] = position
-                reading.written[answer] = output
+            spent = _spent(position, said.usage.output_tokens)
+            reading.spending[answer] = max(spent, reading.spending.get(answer, -1))
         if content is None or isinstance(content, str):
             return
         calls = ""
@@ -385,7 +396,7 @@ class ClaudeCodeReader(LinesReader):
         """Give every result after the first an entry of its own, and one to what stands beside them."""
         reading = self.reading
         links, key = reading.linker, reading.tree.keys[position]
-        answered = []
+        answered: dict[int, str] = {}
         beside = False
         last = position
         number = 0
@@ -399,15 +410,15 @@ class ClaudeCodeReader(LinesReader):
                 last = links.add_entry(position, entry, RESULT, type="message", role="toolResult")
                 reading.numbers[last] = number - 1
             if block.tool_use_id:
-                answered.append(block.tool_use_id)
-                reading.results[block.tool_use_id] = reading.tree.keys[last]
+                answered[last] = block.tool_use_id
         if beside:
             last = links.add_entry(
                 position, links.free_key(f"{key}.{number + 1}"), META, type="custom_message", role=None
             )
             reading.numbers[last] = number
         if answered:
-            links.calls[position] = "\n".join(answered)
+            links.calls[position] = "\n".join(answered.values())
+            links.calls.update({place: call for place, call in answered.items() if place != position})
         return last
 
     def _take_edits(self, position: int, about: Compacted | None) -> int:
@@ -415,7 +426,7 @@ class ClaudeCodeReader(LinesReader):
         reading = self.reading
         key, last = reading.tree.keys[position], position
         for number, call in enumerate((about and about.compactedToolIds) or (), 2):
-            if (result := reading.results.get(call)) is not None:
+            if (result := reading.result_of(call)) is not None:
                 entry = reading.linker.free_key(f"{key}.{number}")
                 last = reading.linker.add_entry(position, entry, MICRO, type="context_edit", role=None)
                 reading.edits[last] = result
@@ -499,6 +510,16 @@ class ClaudeCodeReader(LinesReader):
 def answer_key(message: str, request: str | None) -> str:
     """What all records of one answer have in common."""
     return f"{message}\n{request or ''}"
+
+
+def _spent(position: int, output: int | float | None) -> int:
+    """Which record says how much was written, as one number: more first, then earlier."""
+    return int(min(max(output or 0, 0), _MOST)) << 40 | (_LAST_PLACE - position)
+
+
+def spender(spent: int) -> int:
+    """The record in such a number."""
+    return _LAST_PLACE - (spent & _LAST_PLACE)
 
 
 class _Plain(msgspec.Struct, gc=False):

@@ -1,0 +1,184 @@
+"""What a line of a rollout is: the few fields that the replay needs.
+
+Releases differ in nearly every field, so all are optional; what has another type than usual is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+__all__ = [
+    "CONTEXT",
+    "ITEMS",
+    "OTHER",
+    "TURN",
+    "Item",
+    "Row",
+    "decode_rows",
+    "is_context",
+    "item_class",
+    "item_text",
+    "item_type",
+    "row_from",
+]
+
+OTHER, TURN, CONTEXT = 0, 1, 2
+"""What an item is for a rollback: neither, the start of a turn, context that stands before one."""
+
+ITEMS = frozenset(
+    {
+        "message",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "local_shell_call",
+        "web_search_call",
+        "image_generation_call",
+        "tool_search_call",
+        "tool_search_output",
+        "agent_message",
+        "compaction",
+        "context_compaction",
+        "ghost_snapshot",
+    }
+)
+
+
+class Part(msgspec.Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+
+
+class Item(msgspec.Struct, gc=False):
+    """An item of the model's history, or what an event, a context or a compaction says."""
+
+    type: str | None = None
+    role: str | None = None
+    content: str | tuple[Part, ...] | None = None
+    call_id: str | None = None
+    name: str | None = None
+    message: str | None = None
+    turn_id: str | None = None
+    num_turns: int | None = None
+    model: str | None = None
+    effort: str | None = None
+    info: dict[str, Any] | None = None
+    item: Item | None = None
+    replacement_history: tuple[Item, ...] | None = None
+
+
+class Row(msgspec.Struct, gc=False):
+    """One line. The oldest files have items without an envelope, so its fields may be an item's too."""
+
+    type: str | None = None
+    timestamp: str | None = None
+    ordinal: int | None = None
+    payload: Item | None = None
+
+
+_decode_rows = msgspec.json.Decoder(Row).decode_lines
+
+
+def decode_rows(data: bytes | memoryview) -> Sequence[Row]:
+    """Many lines, all of the usual shape; what msgspec raises goes through."""
+    return _decode_rows(data)
+
+
+def row_from(fields: dict[str, Any]) -> Row:
+    """The line in a JSON object, without what has the wrong type."""
+    bare = "payload" not in fields and (fields.get("type") in ITEMS)
+    payload = fields if bare else fields.get("payload")
+    return Row(
+        type="response_item" if bare else _text(fields.get("type")),
+        timestamp=_text(fields.get("timestamp")),
+        ordinal=fields["ordinal"] if isinstance(fields.get("ordinal"), int) else None,
+        payload=_item_from(payload) if isinstance(payload, dict) else None,
+    )
+
+
+def _item_from(fields: dict[str, Any], *, inner: bool = True) -> Item:
+    try:
+        return msgspec.convert(fields, Item)
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    values: dict[str, Any] = {}
+    for name in ("type", "role", "call_id", "name", "message", "turn_id", "model", "effort"):
+        values[name] = _text(fields.get(name))
+    content, turns, info = fields.get("content"), fields.get("num_turns"), fields.get("info")
+    if isinstance(content, str):
+        values["content"] = content
+    elif isinstance(content, list):
+        values["content"] = tuple(
+            Part(_text(one.get("type")) or "", _text(one.get("text"))) for one in content if isinstance(one, dict)
+        )
+    if isinstance(turns, int) and not isinstance(turns, bool):
+        values["num_turns"] = turns
+    if isinstance(info, dict):
+        values["info"] = info
+    item, replacement = fields.get("item"), fields.get("replacement_history")
+    if inner and isinstance(item, dict):
+        values["item"] = _item_from(item, inner=False)
+    if inner and isinstance(replacement, list):
+        values["replacement_history"] = tuple(
+            _item_from(one if isinstance(one, dict) else {}, inner=False) for one in replacement
+        )
+    return Item(**values)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+# -- what items are ---------------------------------------------------------------------------------------
+
+_CONTEXT = (
+    "# AGENTS.md instructions",
+    "<environment_context>",
+    "<user_instructions>",
+    "<turn_aborted>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+    "<codex_internal_context",
+    "<goal_context>",
+    "<skill",
+    "<hook",
+    "<plugin",
+    "Warning: The maximum number of unified exec processes",
+    "Warning: apply_patch was requested via",
+    "Warning: Your account was flagged",
+)
+
+
+def is_context(text: str) -> bool:
+    """Whether a user item with these words is context and not the user."""
+    beginning = text[:200].lstrip() or text.lstrip()
+    return beginning.startswith(_CONTEXT)
+
+
+def item_type(item: Item) -> str:
+    """The type of an item; one without a type but with a role is a message."""
+    return item.type or ("message" if item.role else "")
+
+
+def item_text(item: Item) -> str:
+    content = item.content
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join([part.text for part in content if part.text])
+
+
+def item_class(item: Item, text: str) -> int:
+    """What an item is for a rollback."""
+    kind = item_type(item)
+    if kind == "agent_message":
+        return TURN
+    if kind != "message" or item.role == "assistant":
+        return OTHER
+    if item.role == "user":
+        return CONTEXT if is_context(text) else TURN
+    return CONTEXT if item.role in ("developer", "system") else OTHER
