@@ -324,6 +324,14 @@ def test_a_version_1_session_that_lost_its_header_is_read_all_the_same():
     assert [finding.kind for finding in found.findings] == ["unreadable", "no-header"]
 
 
+def test_ids_of_version_1_stay_when_lines_are_added():
+    lines = (CORPUS / "pi" / "edge" / "v1.jsonl").read_bytes().splitlines()
+    whole = transcript(joined(lines)).tree.keys
+
+    for count in range(1, len(lines)):
+        assert transcript(joined(lines[:count])).tree.keys == whole[: count - 1]
+
+
 def test_a_version_1_compaction_counts_readable_objects_that_are_no_entries():
     lines = (CORPUS / "pi" / "edge" / "v1.jsonl").read_bytes().splitlines()
     kept = kept_lines(joined(lines))
@@ -410,6 +418,28 @@ def test_a_leaf_entry_that_points_at_nobody_is_reported_and_its_parent_is_used(t
 
     assert found.leaf == IDS[1]
     assert [(finding.kind, finding.line) for finding in found.findings] == [("leaf-target", len(LINES) + 1)]
+
+
+def test_a_leaf_entry_that_does_not_say_where_it_points_is_never_a_reset():
+    for name in ("", "nothing"):
+        entry = b'{"type":"message","id":"%s","parentId":null}' % name.encode()
+        line = b'{"type":"leaf","id":"m","parentId":"%s","targetId":5}' % IDS[1].encode()
+
+        found = transcript(joined([LINES[0], entry, *LINES[1:], line]))
+
+        assert found.leaf == IDS[1]
+        assert [finding.kind for finding in found.findings] == ["leaf-target"]
+
+
+def test_ids_inside_custom_data_are_not_taken_for_those_of_a_damaged_entry():
+    whole = b'{"type":"custom","customType":"x","data":{"id":"inner","parentId":null,"n":1},"id":"c1","parentId":"%s","timestamp":"t"}'
+    line = whole % IDS[0].encode()
+
+    for cut in range(len(line)):
+        found = transcript(joined([LINES[0], LINES[1], line[:cut]]))
+
+        assert "inner" not in found.tree
+        assert len(found.tree) == 1 + (cut > line.index(b'"timestamp":') + len(b'"timestamp"'))
 
 
 def test_a_leaf_entry_that_points_and_hangs_nowhere_leaves_the_leaf_where_it_was():

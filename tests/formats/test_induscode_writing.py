@@ -32,6 +32,7 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.induscode import INDUSCODE
+from branchline.stores import FilesStore
 from formats.induscode_kit import EXPECTED, SAMPLES, as_induscode, head, move, node, read, sample
 from readings import facts
 
@@ -431,3 +432,16 @@ def test_going_on_elsewhere_and_coming_back_keeps_the_place(tmp_path):
         assert session.path() == [ROOT_ID, key, "01ZZZ", last]
         check(session)
     assert head(last).split(b'"leaf"')[1] == path.read_bytes().splitlines()[-1].split(b'"leaf"')[1] + b"\n"
+
+
+def test_a_fork_into_a_native_session_says_the_same_to_a_model(session, tmp_path):
+    session.branch_with_summary(ROOT_ID, "was elsewhere")
+    session.append_message(BashExecution(command="ls", output="x", exit_code=0))
+    session.append_custom_message("ext", "note")
+
+    with session.fork(store=FilesStore(tmp_path / "native")) as fork:
+        assert [item.message for item in fork.context().messages] == [
+            item.message for item in session.context().messages
+        ]
+        assert fork.path() == session.path()
+        fork.append_label(ROOT_ID, "now it can be named")

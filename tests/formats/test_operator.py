@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.context import build_context, close_tool_calls, to_model, totals
 from branchline.entries import (
     AssistantMessage,
@@ -498,3 +498,25 @@ def test_leaf_records_name_their_target():
 
     assert [record.target for record in records] == ["adfebdd1"]
     assert isinstance(found.entry(0), MessageEntry)
+
+
+# -- a folder of them -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parity("OPR-13")
+def test_a_folder_of_all_projects_is_listed_by_the_newest_message():
+    rows = SessionLibrary(SAMPLES / "profiles" / "default" / "sessions").list(deep=True)
+
+    newest = [read(sample(row.id)).reading.last_message_time for row in rows]
+    assert newest == sorted(newest, reverse=True)
+    assert len(rows) == 11
+    assert {row.format for row in rows} == {"operator"}
+
+
+@pytest.mark.parity("OPR-13")
+def test_a_folder_of_all_projects_is_filtered_by_the_working_directory_in_the_header():
+    rows = SessionLibrary(SAMPLES / "profiles" / "default" / "sessions", cwd="/home/dev/other").list(
+        deep=True
+    )
+
+    assert [row.id for row in rows] == ["019eb0d3-65b3-70bf-bacf-b8592e53c68b"]

@@ -38,6 +38,7 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.operator import OPERATOR
+from branchline.stores import FilesStore
 from formats.operator_kit import HEADER, HEALTHY, SAMPLES, as_operator, context_letters, read, sample
 from readings import facts
 
@@ -584,3 +585,19 @@ def test_a_file_is_named_by_local_time_and_id(monkeypatch):
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+@pytest.mark.parametrize("record", HEALTHY, ids=lambda record: record["file"].split("/")[-1][27:40])
+def test_a_fork_into_a_native_session_says_the_same_to_a_model(record, tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes((SAMPLES / record["file"]).read_bytes())
+
+    with (
+        Session.open(path, clock=FixedClock()) as session,
+        session.fork(store=FilesStore(tmp_path / "native")) as fork,
+    ):
+        assert [item.message for item in fork.context().messages] == [
+            item.message for item in session.context().messages
+        ]
+        assert fork.labels == session.labels
+        assert fork.path() == session.path()

@@ -168,3 +168,17 @@ def test_a_root_that_does_not_say_so_is_reported_by_every_reader():
         b'{"type":"custom","customType":"x","data":{"parentId":null},"id":"a"}\n'
         b'{"type":"custom","customType":"x","data":{"parentId":"a"},"id":"b"}\n'
     )
+
+
+def test_only_a_message_entry_has_a_role():
+    lines = [
+        b'{"type":"session","version":3,"id":"s"}',
+        b'{"type":"message","id":"a","parentId":null,"message":null}',
+        b'{"type":"compaction","id":"b","parentId":"a","summary":"","message":{"role":"user","timestamp":50}}',
+        b'{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":"","timestamp":5}}',
+    ]
+
+    found = transcript(b"\n".join([*lines, b""]))
+
+    assert found.tree.roles == [None, None, "user"]
+    assert found.reading.last_message_time == 5

@@ -64,10 +64,9 @@ def messages_of(path: Path) -> list:
 @each_sample
 def test_a_sample_is_recognized_by_its_rows(expected):
     path = SAMPLES / expected["file"]
-    if not expected["lines"]:
-        pytest.skip("an empty file belongs to nobody")
 
-    assert detect(path.read_bytes()[:65536], str(path)) is ZOT
+    assert ZOT.sniff(path.read_bytes()[:65536], str(path)) == bool(expected["lines"])
+    assert not expected["lines"] or detect(path.read_bytes()[:65536], str(path)) is ZOT
 
 
 @each_sample
@@ -156,7 +155,7 @@ def test_the_damage_of_a_sample_is_found_on_its_lines(expected):
     assert sorted(unreadable) == expected["unreadable_lines"]
     assert sorted(lines.pop("encoding", set())) == expected["invalid_utf8_lines"]
     assert bool(lines.pop("bom", set())) == expected["bom"]
-    assert not lines.pop("no-final-newline", set()) == expected["ends_with_newline"]
+    assert bool(lines.pop("no-final-newline", set())) != expected["ends_with_newline"]
     assert lines.keys() <= {"no-header", "empty"}
 
 

@@ -1,4 +1,4 @@
-"""Runs inside the environment of the real induscode: does what it is told on its input, answers in JSON.
+"""Runs inside the environment of the real induscode: one order per line comes in, one answer goes out.
 
 Only its public classes are used: the store of one transcript and the library over a directory.
 """
@@ -51,18 +51,28 @@ def seen(store: Any) -> dict[str, Any]:
 
 
 def text_of(message: Any) -> str:
-    content = getattr(message, "content", None)
+    """The words of a message: an object that was read from a file, or the plain one that was appended."""
+    content = part_of(message, "content")
     if content is None:
-        return str(getattr(message, "summary", ""))
+        return str(part_of(message, "summary") or "")
     if isinstance(content, str):
         return content
-    return "".join(getattr(part, "text", "") for part in content)
+    return "".join(part_of(part, "text") or "" for part in content)
+
+
+def part_of(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
 def main() -> None:
-    order = json.load(sys.stdin)
-    verb = {"write": write, "look": look}[order.pop("verb")]
-    json.dump(asyncio.run(verb(**order)), sys.stdout)
+    verbs = {"write": write, "look": look}
+    for line in sys.stdin:
+        order = json.loads(line)
+        try:
+            answer = asyncio.run(verbs[order.pop("verb")](**order))
+        except Exception as problem:
+            answer = {"error": f"{type(problem).__name__}: {problem}"}
+        print(json.dumps(answer), flush=True)
 
 
 main()

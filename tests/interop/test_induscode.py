@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def _install(place: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def induscode(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+def induscode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """The program, asked by its library; skipped, with the reason, where it cannot be had."""
     try:
         place = peers._once("induscode", _install)
@@ -78,22 +78,25 @@ def induscode(tmp_path_factory: pytest.TempPathFactory) -> Ask:
     }
     environment.pop("PYTHONPATH", None)
 
-    def ask(verb: str, **order: Any) -> dict[str, Any]:
-        done = subprocess.run(
-            [place / "bin" / "python", DRIVER],
-            input=json.dumps({"verb": verb, **order}),
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
-            check=False,
-            env=environment,
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
+    with subprocess.Popen(
+        [place / "bin" / "python", DRIVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env=environment,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
 
-    return ask
+        def ask(verb: str, **order: Any) -> dict[str, Any]:
+            print(json.dumps({"verb": verb, **order}), file=process.stdin, flush=True)
+            answer: dict[str, Any] = json.loads(process.stdout.readline())
+            assert "error" not in answer, answer["error"]
+            return answer
+
+        yield ask
+        process.stdin.close()  # its input ends, and so does the program
 
 
 def question(text: str) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""``check``: what is strange about session files, line by line. It reads and changes nothing."""
+"""``check``: what is strange about session files, line by line, and whether they are what was sealed.
+
+It changes no session, and writes nothing at all unless it is asked for a seal.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +15,10 @@ from branchline.cli.findings import FileReport, examine
 from branchline.cli.options import command
 from branchline.cli.output import Output, Style, paint, remark
 from branchline.cli.targets import existing, file_named
-from branchline.cli.words import count
+from branchline.cli.words import count, size_words, time_words
+
+if TYPE_CHECKING:
+    from branchline.cli.sealing import Sealing, SealReport
 
 __all__ = ["check_command"]
 
@@ -32,17 +38,31 @@ _STYLES: dict[str, Style] = {"damage": "red", "warning": "yellow", "note": "dim"
     branchline check @last
     branchline check a.jsonl b.jsonl
     branchline check --dir ~/.pi/agent/sessions
+    branchline check --seal                      from now on, tell when a file has changed
     """,
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
 @click.option("--dir", "directory", metavar="DIR", help="Every session file below this directory.")
-def check_command(out: Output, sessions: tuple[str, ...], directory: str | None) -> None:
+@click.option("--seal", is_flag=True, help="Keep checksums of the files beside them; later checks compare.")
+@click.option("--force", is_flag=True, help="With --seal: replace a seal that does not match its file.")
+def check_command(
+    out: Output,
+    sessions: tuple[str, ...],
+    directory: str | None,
+    seal: bool,  # noqa: FBT001
+    force: bool,  # noqa: FBT001
+) -> None:
     """Look for damage; without SESSION, in all sessions of this directory.
 
-    Exits with 1 when something is damaged or odd, with 0 when there is nothing but notes.
+    Exits with 1 when something is damaged or odd, or could not be sealed; with 0 when there is nothing
+    but notes.
     """
-    reports = [examine(path) for path in _files(sessions, directory)]
+    if force and not seal:
+        raise click.UsageError("--force replaces a seal, so it needs --seal")
+    sealing: Sealing = "force" if force else "seal" if seal else "compare"
+    reports = [examine(path, sealing) for path in _files(sessions, directory)]
     bad = sum(report.status in ("odd", "damaged") for report in reports)
+    unsealed = sum(not _is_sealed(report) for report in reports) if seal else 0
     if out.json:
         out.result("check", {"files": [_fields(report) for report in reports], "bad": bad})
     else:
@@ -50,10 +70,11 @@ def check_command(out: Output, sessions: tuple[str, ...], directory: str | None)
             _print(out, report)
         remark(
             f"{count(len(reports), 'file')} checked, {bad or 'none'} of them damaged or odd"
+            + (f", {unsealed} not sealed" if unsealed else "")
             if reports
             else "there is nothing to check here; name a file, or a directory with --dir"
         )
-    if bad:
+    if bad or unsealed:
         raise click.exceptions.Exit(1)
 
 
@@ -102,14 +123,34 @@ def _fields(report: FileReport) -> dict[str, Any]:
             }
             for finding in report.findings
         ],
+        "seal": _seal_fields(report.seal),
     }
+
+
+def _seal_fields(report: SealReport | None) -> dict[str, Any] | None:
+    """What is known of a seal; None where there is none, and nothing to say about that."""
+    if report is None or (report.state == "none" and report.message is None):
+        return None
+    seal = report.seal
+    return {
+        "state": report.state,
+        "size": None if seal is None else seal.size,
+        "sealed_at": None if seal is None else seal.sealed_at,
+        "message": report.message,
+    }
+
+
+def _is_sealed(report: FileReport) -> bool:
+    return report.seal is not None and report.seal.state == "sealed"
 
 
 def _print(out: Output, report: FileReport) -> None:
     from branchline.tree import severity
 
     words, style = _STATES[report.status]
-    out.line(report.path, ": ", paint(style, report.problem or words))
+    out.line(report.path, ": ", paint(style, report.problem or words), _about_seal(report.seal))
+    if report.seal is not None and report.seal.message is not None:
+        out.text(report.seal.message, indent="  ", style="yellow")
     places = [f"line {finding.line}, byte {finding.offset}" for finding in report.findings]
     room = max(map(len, places), default=0)
     for place, finding in zip(places, report.findings, strict=True):
@@ -120,3 +161,13 @@ def _print(out: Output, report: FileReport) -> None:
         else:
             out.line(where, paint(_STYLES[level], f"{level}  {finding.kind}"))
             out.text(finding.message, indent="    ")
+
+
+def _about_seal(report: SealReport | None) -> str:
+    """What to add to the verdict on a file."""
+    if report is None or report.seal is None:
+        return ""
+    size = size_words(report.seal.size)
+    if report.state == "sealed":
+        return f", {size} sealed"
+    return f", as sealed on {time_words(report.seal.sealed_at)}" if report.state == "intact" else ""

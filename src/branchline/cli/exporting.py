@@ -1,22 +1,29 @@
-"""``export``: a session as a file for elsewhere, whole or only the path to the leaf."""
+"""``export``: a session as a file for elsewhere, whole or only the path to the leaf.
+
+Credentials do not leave unless somebody asks for it: keys, tokens and passwords are replaced, the result is
+looked through again before a byte of it is written, and it must still be the same tree.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
 
 from branchline.cli.files import write_new
 from branchline.cli.options import command, directory_option, session_argument
-from branchline.cli.output import Output
-from branchline.cli.showing import conversation_cards
+from branchline.cli.output import Output, remark
 from branchline.cli.targets import open_named
-from branchline.cli.words import size_words, time_words
+from branchline.cli.words import count, size_words, time_words
 from branchline.errors import NotSupported
 
 if TYPE_CHECKING:
+    from branchline.entries import Entry
     from branchline.session import Session
+    from branchline.views.redact import Found
 
 __all__ = ["export_command"]
 
@@ -39,33 +46,43 @@ _ENDINGS = {"jsonl": ".jsonl", "md": ".md"}
     help="jsonl, or Markdown of the path to the leaf (default: by the ending of FILE, else jsonl).",
 )
 @click.option("--branch", "branch_only", is_flag=True, help="Only the path to the leaf, with its labels.")
+@click.option("--no-redact", is_flag=True, help="Leave keys, tokens and passwords in.")
 @click.option("--portable", is_flag=True, help="Without the working directory and the parent session.")
 @click.option("-o", "--output", metavar="FILE", help="A new file, or a directory (default: - is stdout).")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("-v", "--verbose", is_flag=True, help="Say also that no secrets were found.")
 @directory_option
 def export_command(
     out: Output,
     session: str,
     kind: str | None,
     branch_only: bool,  # noqa: FBT001
+    no_redact: bool,  # noqa: FBT001
     portable: bool,  # noqa: FBT001
     output: str | None,
     force: bool,  # noqa: FBT001
+    verbose: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Write a session to FILE (mode 0600) or to standard output."""
+    """Write a session to FILE (mode 0600) or to standard output.
+
+    Keys, tokens and passwords are replaced by [redacted:KIND], and stderr says how many.
+    """
     to_file = output not in (None, "-")
     if out.json and not to_file:
         raise click.UsageError("--json tells about a file; give one with -o FILE")
     if kind is None:
         kind = "md" if output is not None and output.endswith((".md", ".markdown")) else "jsonl"
     with open_named(session, directory) as live:
+        sieve = _Sieve(off=no_redact)
         if kind == "md":
-            data = _markdown(live)
+            data = _markdown(live, sieve)
         else:
-            data = _branch(live, portable=portable) if branch_only else _whole(live, portable=portable)
+            whole = _branch(live, portable=portable) if branch_only else _whole(live, portable=portable)
+            data = _lines(live, whole, sieve)
         if not to_file:
             out.data(data)
+            _tell(sieve, verbose=verbose)
             return
         assert output is not None
         path = os.path.abspath(output)
@@ -77,9 +94,96 @@ def export_command(
             raise click.ClickException(f"{path} exists already; --force replaces it") from None
         if out.json:
             fields = {"session": live.id, "format": kind, "branch": branch_only or kind == "md"}
-            out.result("export", {**fields, "path": path, "size": len(data)})
+            redacted = None if no_redact else [{"kind": kind, "count": n} for kind, n in sieve.counts()]
+            out.result("export", {**fields, "path": path, "size": len(data), "redacted": redacted})
         else:
             out.line(f"exported {live.id} to {path} ({size_words(len(data))})")
+        _tell(sieve, verbose=verbose)
+
+
+# -- what is held back ------------------------------------------------------------------------------------
+
+
+class _Sieve:
+    """Takes credentials out of what passes and counts them by kind; off, everything passes."""
+
+    def __init__(self, *, off: bool) -> None:
+        self.off = off
+        self._held: Counter[str] = Counter()
+
+    def text(self, text: str) -> str:
+        from branchline.views.redact import redact
+
+        if self.off:
+            return text
+        clean, found = redact(text)
+        self._count(found)
+        return clean
+
+    def lines(self, data: bytes) -> bytes:
+        from branchline.views.redact import redact_bytes
+
+        if self.off:
+            return data
+        clean, found = redact_bytes(data)
+        self._count(found)
+        return clean
+
+    def counts(self) -> list[tuple[str, int]]:
+        return sorted(self._held.items())
+
+    def _count(self, found: list[Found]) -> None:
+        self._held.update({each.kind: each.count for each in found})
+
+
+def _tell(sieve: _Sieve, *, verbose: bool) -> None:
+    """Say what was held back; that it was nothing, only to a person who looks on or asks."""
+    if sieve.off:
+        return
+    if counts := sieve.counts():
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts)
+        number = sum(number for _, number in counts)
+        remark(f"redacted {count(number, 'secret')}: {kinds}; --no-redact leaves them in")
+    elif verbose or sys.stderr.isatty():
+        remark("no secrets found")
+
+
+def _require_clean(session: Session, left: list[Found]) -> None:
+    if left:
+        kinds = ", ".join(f"{each.count:,} {each.kind}" for each in left)
+        raise click.ClickException(
+            f"cannot export {session.id}: it still holds secrets after they were replaced ({kinds}); "
+            "nothing was written, and --no-redact exports it as it is"
+        )
+
+
+# -- what is exported -------------------------------------------------------------------------------------
+
+
+def _lines(session: Session, data: bytes, sieve: _Sieve) -> bytes:
+    """The lines of a session file as they may leave."""
+    clean = sieve.lines(data)
+    if sieve.off:
+        return clean
+    from branchline.views.redact import redact_bytes
+
+    _require_clean(session, redact_bytes(clean).found)
+    if clean != data and _shape(session, clean) != _shape(session, data):
+        raise click.ClickException(
+            f"cannot export {session.id}: without its secrets it would be another tree; "
+            "nothing was written, and --no-redact exports it as it is"
+        )
+    return clean
+
+
+def _shape(session: Session, data: bytes) -> tuple[object, ...]:
+    """What must not change when lines are redacted: the entries, what they hang from, the leaf."""
+    from branchline.formats import Transcript
+
+    transcript = Transcript(
+        session.transcript.format, lambda start, size: data[start : start + size], session.transcript.name
+    )
+    return transcript.tree.keys, transcript.tree.parents, transcript.leaf
 
 
 def _whole(session: Session, *, portable: bool) -> bytes:
@@ -122,8 +226,15 @@ def _branch(session: Session, *, portable: bool) -> bytes:
     return encode_header(header) + body
 
 
-def _markdown(session: Session) -> bytes:
+def _markdown(session: Session, sieve: _Sieve) -> bytes:
+    """The path as a document.
+
+    Credentials are taken out of the lines, where they are whole: a heading may show the beginning of one
+    only. They are taken out of the document once more, because JSON is written anew in it.
+    """
+    from branchline.views.cards import cards
     from branchline.views.markdown import markdown
+    from branchline.views.redact import redact
     from branchline.views.text import safe
 
     header = session.header
@@ -132,7 +243,34 @@ def _markdown(session: Session) -> bytes:
     facts += [f"Directory {session.cwd}"] if session.cwd else []
     facts += [f"Begun {time_words(header.timestamp)}"] if header.timestamp else []
     facts += [f"Model {model.provider}/{model.id}"] if model is not None else []
+    labels = {
+        key: state._replace(text=sieve.text(state.text))
+        for key, state in session.transcript.reading.labels.items()
+    }
     text = markdown(
-        conversation_cards(session, session.path()), title=session.title or "Conversation", facts=facts
+        cards(_entries(session, sieve), labels=labels, home=os.path.expanduser("~")),
+        title=sieve.text(session.title or "Conversation"),
+        facts=map(sieve.text, facts),
     )
-    return safe(text).encode("utf-8", "replace")
+    text = sieve.text(safe(text))
+    if not sieve.off:
+        _require_clean(session, redact(text).found)
+    return text.encode("utf-8", "replace")
+
+
+def _entries(session: Session, sieve: _Sieve) -> list[Entry]:
+    """The records of the path."""
+    path = session.path()
+    if sieve.off:
+        return session.entries(path)
+    transcript = session.transcript
+    entries = []
+    for entry, entry_id in zip(session.entries(path), path, strict=True):
+        position = session.index.position(entry_id)
+        line = transcript.raw(position)
+        clean = sieve.lines(line)
+        # Not all that a record holds need stand in its line, so what is clean stays as it was read.
+        entries.append(
+            entry if clean == line else transcript.format.decode(clean, transcript.reading, position)
+        )
+    return entries

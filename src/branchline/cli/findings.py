@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from branchline.errors import BranchlineError
 
 if TYPE_CHECKING:
+    from branchline.cli.sealing import Sealing, SealReport
     from branchline.formats import Transcript
     from branchline.log import FileLog
     from branchline.tree import Finding
@@ -25,23 +26,39 @@ class FileReport(NamedTuple):
     format: str | None = None
     version: int | None = None
     entries: int = 0
+    seal: SealReport | None = None
 
 
-def examine(path: str) -> FileReport:
-    """Look at one file. Whatever is wrong with it is part of the answer."""
+def examine(path: str, sealing: Sealing = "compare") -> FileReport:
+    """Look at one file, and seal it if asked to. Whatever is wrong with it is part of the answer."""
+    from branchline.cli.sealing import look_at_seal, seal_again
+    from branchline.clock import SystemClock
+    from branchline.formats.check import deep_findings
+    from branchline.log import FileLog
     from branchline.tree import severity
 
     try:
-        transcript, findings = read_anything(path)
+        with FileLog(path) as log:
+            transcript = transcript_of(log, path)
+            findings = deep_findings(transcript)
+            seal = look_at_seal(log, transcript.reading)
+            if sealing != "compare":
+                force = sealing == "force"
+                seal = seal_again(log, transcript.reading, seal, force=force, clock=SystemClock())
     except BranchlineError as problem:
         return FileReport(path, "damaged", [], str(problem))
     except OSError as problem:
         return FileReport(path, "damaged", [], f"cannot be read: {problem.strerror}")
+    if seal.finding is not None:
+        findings.append(seal.finding)
+        findings.sort(key=lambda finding: finding.line)
     reading = transcript.reading
     header = reading.header
     if header is None and not len(reading.tree):
-        return FileReport(path, "damaged", findings, f"not a session: {reading.read_only}")
+        return FileReport(path, "damaged", findings, f"not a session: {reading.read_only}", seal=seal)
     worst = {severity(finding.kind) for finding in findings}
+    if seal.state == "unusable":
+        worst.add("warning")  # nothing is known to be wrong with the file, but nobody can tell any more
     return FileReport(
         path,
         "damaged" if "damage" in worst else "odd" if "warning" in worst else "notes" if worst else "clean",
@@ -50,6 +67,7 @@ def examine(path: str) -> FileReport:
         format=reading.format,
         version=None if header is None else header.version,
         entries=len(reading.tree) - len(reading.tree.placeholders),
+        seal=seal,
     )
 
 

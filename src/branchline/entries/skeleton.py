@@ -267,6 +267,10 @@ _ID = re.compile(rb'"id"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentId"\s*:\s*(?:"([^"\\]{0,200})"|null)')
 
 
+_CUSTOM = b'{"type":"custom'
+_LINKS = re.compile(rb'"id":"[^"\\]{1,200}","parentId":(?:"[^"\\]{0,200}"|null),"timestamp":')
+
+
 class Fragment(NamedTuple):
     """What an unreadable line still says."""
 
@@ -275,8 +279,14 @@ class Fragment(NamedTuple):
 
 
 def salvage(line: bytes) -> Fragment | None:
-    """Id and parent of an unreadable line, when both stand whole in its first 300 bytes."""
+    """Id and parent of an unreadable line, when both stand whole in its first 300 bytes.
+
+    Custom data stands before the id of its entry and may hold ids of its own.
+    """
     head = line[:300]
+    if head.startswith(_CUSTOM):
+        links = _LINKS.search(head)
+        head = b"" if links is None else links[0]
     found, parent = _ID.search(head), _PARENT.search(head)
     if found is None or parent is None:
         return None

@@ -11,6 +11,8 @@ from branchline.formats.pi import PI
 from branchline.formats.transcript import Transcript
 
 if TYPE_CHECKING:
+    from branchline.formats.claude_code import CLAUDE_CODE
+    from branchline.formats.codex import CODEX
     from branchline.formats.induscode import INDUSCODE
     from branchline.formats.oh_my_pi import OH_MY_PI
     from branchline.formats.operator import OPERATOR
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from branchline.formats.zot import ZOT
 
 __all__ = [
+    "CLAUDE_CODE",
+    "CODEX",
     "INDUSCODE",
     "OH_MY_PI",
     "OPERATOR",

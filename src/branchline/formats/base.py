@@ -79,6 +79,7 @@ class Reading:
         self.title: str | None = None
         self.leaf = ROOT
         self.consumed = 0
+        self.overwritten = 0  # bytes at the start that the program itself changes in place
         self.lines = 0
         self.unterminated = False
         self.read_only: str | None = None

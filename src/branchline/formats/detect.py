@@ -22,6 +22,8 @@ OTHERS = (
     ("oh_my_pi", "OH_MY_PI"),
     ("piglet", "PIGLET"),
     ("zot", "ZOT"),
+    ("codex", "CODEX"),
+    ("claude_code", "CLAUDE_CODE"),
 )
 
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')

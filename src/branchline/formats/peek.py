@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from branchline.entries import Header, decode_header
+from branchline.entries import Header, codec, jsontext
 
 __all__ = ["peek_header"]
 
@@ -19,12 +19,14 @@ def peek_header(read: Callable[[int, int], bytes]) -> Header | None:
         whole = len(data) < size
         lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
         for line in lines if whole else lines[:-1]:
-            if (header := decode_header(line)) is not None:
-                return header
-            if line.startswith(b'{"type":"title",'):
-                continue  # the title slot of oh-my-pi stands before its header
-            if line.strip().startswith(b"{") and line.strip().endswith(b"}"):
-                return None  # an entry comes first: there is no header
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                continue  # blank or damaged
+            if (
+                isinstance(fields, dict) and fields.get("type") != "title"
+            ):  # which oh-my-pi puts before its header
+                return codec.header_from_fields(fields)
         if whole or size >= _LIMIT:
             return None
         size *= 16

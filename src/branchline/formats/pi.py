@@ -47,7 +47,6 @@ _BOM = b"\xef\xbb\xbf"
 _NOTED = frozenset({"label", "session_info", "leaf", "session"})
 _SPEAKERS = frozenset({"user", "assistant"})
 _LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
-_NOBODY = ""  # for a leaf entry that does not say what it points at
 _FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})  # of version 1
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
 _BEGINNING = re.compile(  # of a header, of an entry, of custom data
@@ -78,7 +77,9 @@ class PiReader:
         self.reading = Reading("pi")
         self.reading.current_version = CURRENT_VERSION
         self._leaf_targets: dict[int, str | None] = {}
-        self._lost_targets: dict[int, str] = {}
+        self._lost_targets: dict[
+            int, str | None
+        ] = {}  # None for a leaf entry that does not say where it points
         self._gap = False
         self._started = False
 
@@ -312,13 +313,13 @@ class PiReader:
             case SessionInfo():
                 reading.title = entry.name.strip() or None
             case Leaf():
-                target = skeleton.careful(line).get("targetId", msgspec.UNSET)
-                if target is None:
-                    self._leaf_targets[position] = None
-                    return
-                self._leaf_targets[position] = target if isinstance(target, str) else _NOBODY
-                if entry.target is None or reading.linker.holder(entry.target) is None:
-                    self._lost_targets[position] = "nothing" if entry.target is None else entry.target
+                self._leaf_targets[position] = entry.target
+                if entry.target is None:
+                    says_so = skeleton.careful(line).get("targetId", msgspec.UNSET) is None
+                else:
+                    says_so = reading.linker.holder(entry.target) is not None
+                if not says_so:
+                    self._lost_targets[position] = entry.target
             case _:
                 pass
 
@@ -361,12 +362,9 @@ class PiReader:
             if position not in self._leaf_targets:
                 break
             target = self._leaf_targets[position]
-            if target is None:
-                position = ROOT
-                break
-            found = reading.linker.holder(target)
-            if found is not None:
-                position = found
+            if position not in self._lost_targets:
+                found = None if target is None else reading.linker.holder(target)
+                position = ROOT if found is None else found
                 break
             if tree.parents[position] != ROOT:
                 position = tree.parents[position]
@@ -377,11 +375,11 @@ class PiReader:
     def _note_lost_targets(self) -> None:
         reading = self.reading
         for position, target in list(self._lost_targets.items()):
-            if reading.linker.holder(target) is not None:
+            if target is not None and reading.linker.holder(target) is not None:
                 del self._lost_targets[position]
                 continue
             span = reading.span(position)
-            message = f"the leaf entry points at {target}, which is not in this file"
+            message = f"the leaf entry points at {target or 'nothing'}, which is not in this file"
             line = reading.line_of(position)
             reading.note_end("leaf-target", message, line=line, offset=span.offset, size=span.size)
 
@@ -543,8 +541,12 @@ def _skeleton_columns(found: Sequence[Any], types: list[str]) -> _Columns | None
     parents = [s.parentId for s in found]
     if msgspec.UNSET in parents:
         return None
-    if types.count("message") != len(messages) - messages.count(None):
+    if None in messages and [message is None for message in messages] != [
+        kind != "message" for kind in types
+    ]:
         return None  # an entry of another type with a message, or a message without one
+    if None not in messages and types.count("message") != len(types):
+        return None
     return _Columns(parents, messages, [None if message is None else message.role for message in messages])
 
 

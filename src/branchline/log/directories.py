@@ -1,7 +1,7 @@
 """Directories that are private and that survive a power cut, and the hidden folder for sidecars.
 
 What belongs to a session file but not into it lies beside it, in `.branchline/`: lock files,
-torn fragments and backups. Everything that is made here is 0700, whatever the umask.
+torn fragments, backups and seals. Everything that is made here is 0700, whatever the umask.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from branchline.log.system import SYSTEM, System
 __all__ = ["create_directory", "sidecar_directory", "sidecar_name", "sidecar_path", "sync_directory"]
 
 SIDECARS = ".branchline"
-Sidecar = Literal["locks", "torn", "backups"]
+Sidecar = Literal["locks", "torn", "backups", "seals"]
 
 _LONGEST_NAME = 150
 """In bytes; a file name may have 255 of them in all."""

@@ -454,12 +454,13 @@ class Session(SessionView):
         """New entries under the leaf, with ids that nobody has; asked for once the lock is ours."""
         made: list[Entry] = []
         taken = self._pen.transcript.tree.positions  # looked up here: others may have written since
-        new_id = self._clock.entry_id
+        new_id, fresh = self._clock.entry_id, set[str]()
         parent = self._leaf = self._standing()
         for maker in makers:
             entry_id = new_id()
-            while entry_id in taken or any(entry_id == entry.id for entry in made):
+            while entry_id in taken or entry_id in fresh:
                 entry_id = new_id()
+            fresh.add(entry_id)
             made.append(maker({"id": entry_id, "parent": parent, "timestamp": self._timestamp()}))
             if not side:
                 parent = entry_id
@@ -596,7 +597,8 @@ def _after(times: Iterable[str], now: int) -> str:
 
     A clock that runs ahead is believed for a day.
     """
-    newest = max((time for time in times if time < iso(now + _DAY)), default="")
+    believed = iso(now + _DAY)
+    newest = max((time for time in times if time < believed), default="")
     return iso(now) if newest < iso(now) else iso((milliseconds(newest) or now) + 1)
 
 

@@ -60,8 +60,12 @@ class BackwardLinker(Linker):
         first = len(tree)
         if self._latest or not tree.claim(ids):
             return False
-        parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(NOWHERE)))  # type: ignore[arg-type]
         places = range(first, first + len(ids))
+        if parent_ids[1:] == ids[:-1] and parent_ids[0] == (tree.keys[first - 1] if first else None):
+            # A piece of a plain chain, as most are.
+            tree.fill(list(range(first - 1, places[-1])), types, times, roles, quiet)
+            return True
+        parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(NOWHERE)))  # type: ignore[arg-type]
         for number in compress(range(len(ids)), map(is_irregular, parents, places)):
             parent_id = parent_ids[number]
             parents[number] = (

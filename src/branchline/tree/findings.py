@@ -58,7 +58,7 @@ _WARNINGS = frozenset(
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """``line`` counts from 1; ``offset`` is the byte where that line starts. 0 stands for the whole file."""
+    """``line`` counts from 1 (0: the whole file); ``offset`` is where it, or the piece of it, starts."""
 
     kind: Kind
     message: str

@@ -3,6 +3,9 @@
 Identifiers, paths, addresses, dates, variables to be filled in and the examples of documentation are values
 that stand behind names such as ``password`` all the time. They are not secret, and a text without them would
 be hard to read.
+
+Only ASCII counts as drawn: keys are made of it, and words in other scripts are words. So a text and its UTF-8
+read byte by byte are judged alike.
 """
 
 from __future__ import annotations
@@ -37,12 +40,14 @@ _TECHNICAL = re.compile(
 )
 _WORD = re.compile(r"\d{0,8}|[A-Z]*[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*|[A-Z]+\d?")
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _SYMBOLS = frozenset("!@#$%^&*?~+")
 
 
 def is_example(value: str) -> bool:
     """Whether a value is made to be replaced: ``YOUR_API_KEY``, ``${TOKEN}``, ``xxxx``, ``AKIA…EXAMPLE``."""
-    return len(set(value)) < min(8, len(value) // 2) or _EXAMPLE.search(value) is not None
+    alike = value.isascii() and len(set(value)) < min(8, len(value) // 2)
+    return alike or _EXAMPLE.search(value) is not None
 
 
 def is_worded(value: str) -> bool:
@@ -56,9 +61,12 @@ def is_drawn(value: str, *, name_says_all: bool) -> bool:
     ``name_says_all`` lets shorter values count, and those that may be a UUID or the hash of a commit: nobody
     calls one of these a password or an API key.
     """
-    if not (8 if name_says_all else 16) <= len(value) < LONGEST:
+    shortest = 8 if name_says_all else 16
+    if not shortest <= len(value) < LONGEST or is_example(value) or _NO_VALUE.match(value):
         return False
-    if is_example(value) or _NO_VALUE.match(value) or is_worded(value):
+    if not value.isascii():
+        value = _NOT_ASCII.sub("", value)
+    if len(value) < shortest or is_worded(value):
         return False
     if not name_says_all and (_COMMIT_OR_UUID.fullmatch(value) or value.isalpha()):
         return False

@@ -185,13 +185,14 @@ _PRESENTED = re.compile(
     r"(?i:(?P<bearer>bearer)|basic)(?:[ \t]|\\+t|%20|\+){1,4}(?P<value>[\w.~+/-]{8,}+={0,2})", re.ASCII
 )
 _ADDRESS = re.compile(
-    r":(?:\\*/){2}(?P<user>[^\s/:@\"'<>\\\[\]]{0,128}+)(?::(?P<password>[^\s/\"'<>\\]{4,512}))?@", re.ASCII
+    r":(?:\\*/){2}(?P<user>[^\s/:@\"'<>\\\[\]]{0,128}+)(?::(?P<password>[^\s/\"'<>\\]{1,512}))?@", re.ASCII
 )
 _PORT = re.compile(r"\d{1,5}(?:[^\w.~!$%^*+=-]|\Z)", re.ASCII)
 _NO_PASSWORDS = frozenset(
     {"password", "passwd", "pass", "pwd", "pw", "secret", "token", "key", "user", "username", "x-oauth-basic"}
 )
 _SHORTEST_USER = 20
+_SHORTEST_PASSWORD = 4
 
 _BLOCK_BEGINS = re.compile(r"-----BEGIN (?:[0-9A-Z]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _BLOCK_SIGN = re.compile(r"-----(?:BEGIN |(?P<end>END )[0-9A-Z ]{0,60}-----)")
@@ -365,7 +366,7 @@ def _is_user_and_password(value: str) -> bool:
 
 def _is_no_password(text: str) -> bool:
     return (
-        not text
+        (len(text) < _SHORTEST_PASSWORD and text.isascii())
         or text.lower() in _NO_PASSWORDS
         or is_example(text)
         or text.startswith(("$", "<", "{", "[", "%", "&lt;"))

@@ -146,7 +146,7 @@ def _in_line(line: str) -> list[Secret]:
             number += 1
         start, stop = string.span("inside")
         if suspects[number] < start:
-            secrets += _moved(find(line[end:start]), end)
+            secrets += _between(line, end, start)
             while suspects[number] < start:
                 number += 1
         for bracket in _BRACKET.findall(line, end, start):
@@ -168,8 +168,19 @@ def _in_line(line: str) -> list[Secret]:
         if suspect or name:
             secrets += _moved(_in_string(string["inside"], "" if string["key"] else name), start)
     if suspects[-2:-1] > [end]:
-        secrets += _moved(find(line[end:]), end)
+        secrets += _between(line, end, len(line))
     return secrets
+
+
+_NAME_AND_QUOTE = re.compile(r'"(\w{1,40})"[ \t]{0,8}:[ \t]{0,8}"\Z', re.ASCII)
+
+
+def _between(line: str, start: int, end: int) -> Iterator[Secret]:
+    """The credentials outside of strings, which is inside of them where damage took or left a lone quote."""
+    name = _NAME_AND_QUOTE.search(line, max(0, start - 64), start)
+    if name is not None and _LINK.fullmatch(name[1]):
+        return iter(())
+    return _moved(find(line[start:end]), start)
 
 
 def _moved(secrets: list[Secret], offset: int) -> Iterator[Secret]:

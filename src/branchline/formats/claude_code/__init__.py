@@ -1,4 +1,4 @@
-"""Claude Code's transcripts, read and never written: one file per session, sub-agents in files of their own."""
+"""Claude Code's transcripts, read and never written: a file per session, sub-agents in their own."""
 
 from branchline.formats.claude_code.family import (
     Agent,
@@ -10,7 +10,8 @@ from branchline.formats.claude_code.family import (
     lineage,
 )
 from branchline.formats.claude_code.format import CLAUDE_CODE, ClaudeCodeFormat
-from branchline.formats.claude_code.reader import ClaudeCodeReader, ClaudeCodeReading
+from branchline.formats.claude_code.reader import ClaudeCodeReader
+from branchline.formats.claude_code.reading import ClaudeCodeReading
 
 __all__ = [
     "CLAUDE_CODE",

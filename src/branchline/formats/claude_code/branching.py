@@ -139,6 +139,7 @@ def _merge_copies(order: list[int], children: dict[int, list[int]], facts: Facts
             continue
         seen: dict[tuple[object, ...], int] = {}
         kept = []
+        grown = set()
         for child in below:
             original = child
             if (key := _identity(child, facts)) is not None:
@@ -148,7 +149,10 @@ def _merge_copies(order: list[int], children: dict[int, list[int]], facts: Facts
                 continue
             copies[child] = original
             if more := children.pop(child, None):
-                children[original] = sorted([*children.get(original, ()), *more])
+                children.setdefault(original, []).extend(more)
+                grown.add(original)
+        for original in grown:
+            children[original].sort()
         if len(kept) < len(below):
             children[node] = kept
     if copies:
@@ -191,17 +195,14 @@ class _Sums:
             above = copies.get(above, above)
             if above == ROOT:
                 continue
-            if first[node] < first[above]:
-                first[above] = first[node]
+            first[above] = min(first[above], first[node])
             if real[node]:
                 real[above] = True
             if speaks[node]:
                 speaks[above] = True
 
 
-def _branches(
-    node: int, below: list[int], facts: Facts, sums: _Sums, puzzles: list[int]
-) -> list[_Group]:
+def _branches(node: int, below: list[int], facts: Facts, sums: _Sums, puzzles: list[int]) -> list[_Group]:
     """The lines that part at a record with several children; none when they are one line after all."""
     kinds = facts.kinds
     waiting = [child for child in below if kinds[child] > MICRO or sums.speaks[child]]  # rule 2

@@ -31,14 +31,13 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
-    Unknown,
     UnknownBlock,
     Usage,
     UserMessage,
     blocks_text,
     jsontext,
 )
-from branchline.formats.claude_code.reader import ClaudeCodeReading
+from branchline.formats.claude_code.reading import ClaudeCodeReading
 from branchline.formats.claude_code.records import (
     ANSWER,
     COMMAND,
@@ -106,7 +105,7 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
         case "custom":
             return Custom(**common, custom_type=_name(fields), data=fields)
         case other:
-            return Unknown(**common, type=other, fields=fields)
+            return Custom(**common, custom_type=other, data=fields)
 
 
 def _name(fields: dict[str, Any]) -> str:
@@ -130,7 +129,9 @@ def _message(
         case k if k == RESULT:
             return _result(fields, message, reading, reading.numbers.get(position, 0), time)
         case k if k == QUEUED:
-            return UserMessage(content=_content(_object(fields.get("attachment")).get("prompt")), timestamp=time)
+            return UserMessage(
+                content=_content(_object(fields.get("attachment")).get("prompt")), timestamp=time
+            )
         case _:
             return UserMessage(content=_content(message.get("content")), timestamp=time)
 
@@ -258,15 +259,18 @@ def _usage(spent: dict[str, Any]) -> Usage:
         value = fields.get(name)
         return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
-    numbers = {
-        "input": number(spent, "input_tokens"),
-        "output": number(spent, "output_tokens"),
-        "cache_read": number(spent, "cache_read_input_tokens"),
-        "cache_write": number(spent, "cache_creation_input_tokens"),
-    }
+    read, written = number(spent, "input_tokens"), number(spent, "output_tokens")
+    cached, kept = number(spent, "cache_read_input_tokens"), number(spent, "cache_creation_input_tokens")
     split = spent.get("cache_creation")
     long = number(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else msgspec.UNSET
-    return Usage(**numbers, cache_write_1h=long, total_tokens=sum(numbers.values()))
+    return Usage(
+        input=read,
+        output=written,
+        cache_read=cached,
+        cache_write=kept,
+        cache_write_1h=long,
+        total_tokens=read + written + cached + kept,
+    )
 
 
 def _object(value: Any) -> dict[str, Any]:

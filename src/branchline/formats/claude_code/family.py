@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from branchline.context import UsageSum, usage_rows
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall, ToolResult, message_text
-from branchline.formats.claude_code.reader import ClaudeCodeReading, spender
+from branchline.formats.claude_code.reading import ClaudeCodeReading, spender
 from branchline.formats.claude_code.records import ASIDE, HUMAN, META
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
@@ -116,7 +116,9 @@ def _age(reading: ClaudeCodeReading, shared: set[str], number: int) -> tuple[boo
     return not older, min(own, default=_NO_TIME), number
 
 
-def _claim(readings: Sequence[ClaudeCodeReading], overlap: Mapping[int, int], one: int) -> tuple[int, bool, int]:
+def _claim(
+    readings: Sequence[ClaudeCodeReading], overlap: Mapping[int, int], one: int
+) -> tuple[int, bool, int]:
     return overlap[one], not _is_copy(readings[one]), -one
 
 
@@ -244,11 +246,13 @@ def _starts(transcript: Transcript) -> list[_Start]:
     tree, names = reading.tree, reading.tool_names
     found = []
     for position, calls in reading.linker.calls.items():
-        if tree.roles[position] != "assistant" or not any(names.get(call) in _STARTERS for call in calls.split("\n")):
+        if tree.roles[position] != "assistant" or not any(
+            names.get(call) in _STARTERS for call in calls.split("\n")
+        ):
             continue
         entry = transcript.entry(position)
-        content = entry.message.content if isinstance(entry, MessageEntry) and _is_answer(entry) else ()
-        for block in content:
+        message = entry.message if isinstance(entry, MessageEntry) else None
+        for block in message.content if isinstance(message, AssistantMessage) else ():
             if isinstance(block, ToolCall) and block.name in _STARTERS:
                 prompt = block.arguments.get("prompt")
                 found.append(
@@ -264,16 +268,16 @@ def _starts(transcript: Transcript) -> list[_Start]:
     return found
 
 
-def _is_answer(entry: MessageEntry) -> bool:
-    return isinstance(entry.message, AssistantMessage)
-
-
 def _started(transcript: Transcript, result: str | None) -> str | None:
     """The agent that the result of a call names."""
     if result is None:
         return None
     entry = transcript.entry(transcript.tree.positions[result])
-    details = entry.message.details if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult) else None
+    details = (
+        entry.message.details
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult)
+        else None
+    )
     agent = details.get("agentId") if isinstance(details, dict) else None
     return agent if isinstance(agent, str) else None
 

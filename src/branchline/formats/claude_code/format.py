@@ -14,7 +14,8 @@ from branchline.context.records import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, jsontext
 from branchline.formats.base import Format, Reading
 from branchline.formats.claude_code.decoding import decode_record
-from branchline.formats.claude_code.reader import ClaudeCodeReader, ClaudeCodeReading
+from branchline.formats.claude_code.reader import ClaudeCodeReader
+from branchline.formats.claude_code.reading import ClaudeCodeReading
 
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
@@ -85,12 +86,14 @@ class ClaudeCodeFormat(Format):
 
 def _is_ours(fields: dict[str, Any]) -> bool:
     kind = fields.get("type")
+    if not isinstance(kind, str):
+        return False
     if kind in _SPEAKING:
         message = fields.get("message")
         return isinstance(message, dict) and "content" in message and "parentId" not in fields
     if kind in _TREE or "uuid" in fields:
         return "uuid" in fields and ("parentUuid" in fields or "sessionId" in fields)
-    return isinstance(kind, str) and _BESIDE.get(kind, "") in fields
+    return _BESIDE.get(kind, "") in fields
 
 
 def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:

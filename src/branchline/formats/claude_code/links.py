@@ -212,9 +212,9 @@ class Links(Linker):
             return
         self._changed = False
         if self._regular:
-            main = next((place for place, kind in enumerate(self.kinds) if kind != ASIDE), ROOT)
+            first = next((place for place, kind in enumerate(self.kinds) if kind != ASIDE), ROOT)
             speaks = any(BOUNDARY + 1 < kind < ASIDE for kind in set(self.kinds))
-            self.starts = [main] if speaks else []
+            self.starts = [first] if speaks else []
             return
         tree = self.tree
         for position, place in self._hidden.items():
@@ -268,9 +268,11 @@ class Links(Linker):
                 parents[node] = before
             elif named is not None:
                 found = self._record(named)
-                if found == ROOT or found == node:
+                if found in (ROOT, node):
                     kind: Kind = "self-parent" if found == node else "guessed-link"
-                    what = "is its own parent" if found == node else f"names {named}, which is not in the file,"
+                    what = (
+                        "is its own parent" if found == node else f"names {named}, which is not in the file,"
+                    )
                     parents[node] = self._break(node, before, kind, what)
                 else:
                     parents[node] = found

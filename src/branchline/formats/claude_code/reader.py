@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from itertools import compress, islice
-from typing import Any, NamedTuple
+from itertools import compress
+from typing import Any
 
 import msgspec
 
 from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Reading
-from branchline.formats.claude_code.links import Links
+from branchline.formats.claude_code.reading import ClaudeCodeReading, Kept, agent_of, answer_key, spent_at
 from branchline.formats.claude_code.records import (
     ANSWER,
     ASIDE,
@@ -39,7 +38,7 @@ from branchline.formats.claude_code.records import (
 from branchline.formats.lines import LinesReader, bulk
 from branchline.tree import ROOT
 
-__all__ = ["ClaudeCodeReader", "ClaudeCodeReading", "agent_of", "answer_key", "spender"]
+__all__ = ["ClaudeCodeReader"]
 
 READ_ONLY = "sessions of Claude Code are read here, not written; fork it into a native one to go on"
 
@@ -56,13 +55,10 @@ _TYPES = {
 _ROLES = {HUMAN: "user", QUEUED: "user", RESULT: "toolResult", ANSWER: "assistant", ERROR: "assistant"}
 _LEAVES = frozenset({HUMAN, QUEUED, RESULT, ANSWER, ERROR, RESUMED})
 _SPEAKERS = frozenset({HUMAN, QUEUED, ANSWER, ERROR})
-_AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
 _SESSION_FILE = re.compile(r"(?:^|[/\\])([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl$")
 _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
-_LAST_PLACE = (1 << 40) - 1
-_MOST = 1 << 40
 _NO_WORDS = hash("")
 _CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
@@ -87,87 +83,17 @@ _BESIDE = frozenset(
 )
 
 
-class Kept(NamedTuple):
-    """What a compaction boundary says about the summary behind it."""
-
-    first: str | None
-    tokens_before: int | float | None
-
-
-class ClaudeCodeReading(Reading):
-    """A transcript: beside the tree, what its records say about each other."""
-
-    linker: Links
-
-    def __init__(self) -> None:
-        super().__init__("claude-code")
-        self.linker = Links(self.tree)
-        self.version_text = ""
-        self.agent: str | None = None
-        """The id of the sub-agent whose file this is."""
-        self.session_ids: dict[str, None] = {}
-        self.forked_from: dict[str, None] = {}
-        self.background = False
-        self.own_from: int | None = None
-        """The first record that was not copied from the session that this one was branched off from."""
-        self.numbers: dict[int, int] = {}
-        """Which part of its line an entry is, where a line is several entries."""
-        self.tool_names: dict[str, str] = {}
-        self._results: dict[str, str] = {}
-        self._looked_at = 0
-        self.kept: dict[int, Kept] = {}
-        self.edits: dict[int, str] = {}
-        """The results that were taken from the context, by the entry that says so."""
-        self.spending: dict[str, int] = {}
-        """For every answer the most that a record of it says was written, and the first one that says so."""
-        self.leaf_named_by = ""
-        self.title_from = ""
-
-    @property
-    def kinds(self) -> list[int]:
-        return self.linker.kinds
-
-    @property
-    def inherited(self) -> int:
-        if not self.forked_from:
-            return 0
-        return len(self.tree) if self.own_from is None else self.own_from
-
-    @property
-    def active_line(self) -> list[int]:
-        """Everything on the line that holds the leaf, from its start to its end."""
-        return [] if self.leaf == ROOT else self.tree.chain(self.linker.line_end(self.leaf))
-
-    def spends(self, position: int, message: str | None, request: str | None) -> bool:
-        """Whether the usage in this record counts: once for every answer."""
-        if not message:
-            return True
-        spent = self.spending.get(answer_key(message, request))
-        return spent is not None and spender(spent) == position
-
-    def result_of(self, call: str) -> str | None:
-        """The entry that holds the result of a call."""
-        calls = self.linker.calls
-        for position in islice(calls, self._looked_at, None):
-            if self.linker.kinds[position] == RESULT:
-                for answered in calls[position].split("\n"):
-                    self._results[answered] = self.tree.keys[position]
-        self._looked_at = len(calls)
-        return self._results.get(call)
-
-
 class ClaudeCodeReader(LinesReader):
     """Reads one file; its name tells the session, and whether it is that of a sub-agent."""
 
     format_name = "claude-code"
     markers = (b'{"parentUuid":', b'{"type":"', b'{"isSidechain":', b'{"uuid":"')
-    reading: ClaudeCodeReading
 
     def __init__(self, path: str = "") -> None:
         super().__init__()
-        self.reading = ClaudeCodeReading()
+        self.reading = self._known = ClaudeCodeReading()
         self._path = path
-        self.reading.agent = agent_of(path)
+        self._known.agent = agent_of(path)
         self._titles: dict[str, str] = {}
         self._summaries: list[tuple[str, str]] = []
         self._last_prompts: list[str] = []
@@ -182,7 +108,7 @@ class ClaudeCodeReader(LinesReader):
         found = bulk(data, end, decode_rows)
         if found is None:
             return False
-        reading = self.reading
+        reading = self._known
         first = len(reading.tree)
         ends = found.ends
         sizes = self._take_rows(found.values)
@@ -222,12 +148,11 @@ class ClaudeCodeReader(LinesReader):
 
     def _take_stretch(self, rows: list[Row], number: int) -> list[int]:
         """Prompts, answers and results that follow each other."""
-        reading = self.reading
+        reading = self._known
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
         plain = list(map(_plain, rows))
         if (
-            not self._cwd
-            or not self._prompt
+            not (self._cwd and self._prompt and self._first_time)
             or None in plain
             or (reading.forked_from and reading.own_from is None)
             or not reading.tree.claim(uuids)
@@ -247,7 +172,7 @@ class ClaudeCodeReader(LinesReader):
                 assert said is not None
                 if said.usage is not None and said.id:
                     answer = f"{said.id}\n{row.requestId or ''}"
-                    spent = _spent(position, said.usage.output_tokens)
+                    spent = spent_at(position, said.usage.output_tokens)
                     if spent > spending.get(answer, -1):
                         spending[answer] = spent
                 if one.calls:
@@ -279,14 +204,14 @@ class ClaudeCodeReader(LinesReader):
             self.note_not_an_entry("an object without a type", line, offset)
             return
         self.gap = False
-        reading = self.reading
+        reading = self._known
         position = len(reading.tree)
         for place in range(position, position + self._take_row(row, reading.lines)):
             reading.place(place, offset, len(line), reading.lines)
 
     def _take_row(self, row: Row, number: int) -> int:
         """One record; returns how many entries it is."""
-        reading = self.reading
+        reading = self._known
         links, tree = reading.linker, reading.tree
         time = row.timestamp or ""
         if row.sessionId and row.sessionId not in reading.session_ids:
@@ -312,7 +237,7 @@ class ClaudeCodeReader(LinesReader):
             role=_ROLES.get(kind),
             quiet=kind == ANSWER and self._answered(row, text),
             logical=row.logicalParentUuid,
-            mark=hash(text) if text else hash(_thoughts(content)),
+            mark=_mark(text) if text else _mark(_thoughts(content)),
             sidechain=sidechain,
             guest=not uuid,
         )
@@ -346,7 +271,7 @@ class ClaudeCodeReader(LinesReader):
 
     def _take_aside(self, row: Row, number: int, time: str) -> int:
         is_title = row.customTitle is not None or row.aiTitle is not None
-        links = self.reading.linker
+        links = self._known.linker
         key = links.free_key(f"line-{number}")
         links.add_aside(key, type="session_info" if is_title else "custom", time=time)
         match row.type:
@@ -367,20 +292,20 @@ class ClaudeCodeReader(LinesReader):
         self._first_time = self._first_time or time
         self._cwd = self._cwd or row.cwd or ""
         self._git = self._git or row.gitBranch or ""
-        self.reading.version_text = self.reading.version_text or row.version or ""
-        self.reading.background = self.reading.background or row.sessionKind == "bg"
+        self._known.version_text = self._known.version_text or row.version or ""
+        self._known.background = self._known.background or row.sessionKind == "bg"
 
     def _answered(self, row: Row, text: str) -> bool:
         """Whether an answer has no words for a person."""
         return not text.strip() and (row.message is None or row.message.stop_reason not in _CUT_SHORT)
 
     def _take_answer(self, position: int, row: Row, content: str | tuple[Block, ...] | None) -> None:
-        reading, said = self.reading, row.message
+        reading, said = self._known, row.message
         if said is None:
             return
         if said.usage is not None and said.id:
             answer = answer_key(said.id, row.requestId)
-            spent = _spent(position, said.usage.output_tokens)
+            spent = spent_at(position, said.usage.output_tokens)
             reading.spending[answer] = max(spent, reading.spending.get(answer, -1))
         if content is None or isinstance(content, str):
             return
@@ -394,7 +319,7 @@ class ClaudeCodeReader(LinesReader):
 
     def _take_results(self, position: int, content: str | tuple[Block, ...] | None) -> int:
         """Give every result after the first an entry of its own, and one to what stands beside them."""
-        reading = self.reading
+        reading = self._known
         links, key = reading.linker, reading.tree.keys[position]
         answered: dict[int, str] = {}
         beside = False
@@ -423,7 +348,7 @@ class ClaudeCodeReader(LinesReader):
 
     def _take_edits(self, position: int, about: Compacted | None) -> int:
         """An entry for every result that was taken from the context."""
-        reading = self.reading
+        reading = self._known
         key, last = reading.tree.keys[position], position
         for number, call in enumerate((about and about.compactedToolIds) or (), 2):
             if (result := reading.result_of(call)) is not None:
@@ -446,12 +371,14 @@ class ClaudeCodeReader(LinesReader):
         """A record of the tree or one of those beside it; other objects may be a part of one."""
         fields = jsontext.loads(data)
         kind = fields.get("type")
+        if not isinstance(kind, str):
+            return False
         if kind in _SPEAKING_TYPES:
             return isinstance(fields.get("message"), dict)
         return isinstance(fields.get("uuid"), str) or kind in _BESIDE
 
     def settled(self) -> None:
-        reading = self.reading
+        reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         reading.title = self._find_title() or None
         reading.header = self._header() if reading.lines else None
@@ -459,8 +386,8 @@ class ClaudeCodeReader(LinesReader):
             reading.read_only = READ_ONLY
 
     def find_leaf(self) -> int:
-        """The record that the last prompt was typed at; else the last one that belongs to the conversation."""
-        reading = self.reading
+        """The record that the last prompt was typed at; else the last one of the conversation."""
+        reading = self._known
         links = reading.linker
         for uuid in reversed(self._last_prompts):
             position = reading.tree.positions.get(uuid, ROOT)
@@ -474,7 +401,7 @@ class ClaudeCodeReader(LinesReader):
         for source in ("custom-title", "ai-title"):
             if title := self._titles.get(source, "").strip():
                 return title
-        reading = self.reading
+        reading = self._known
         for summary, leaf in reversed(self._summaries):
             position = reading.tree.positions.get(leaf)
             if position is not None and reading.kinds[position] != ASIDE:
@@ -482,7 +409,7 @@ class ClaudeCodeReader(LinesReader):
         return self._prompt
 
     def _header(self) -> Header:
-        reading = self.reading
+        reading = self._known
         first_session = next(iter(reading.session_ids), "")
         named = _SESSION_FILE.search(self._path)
         parent: str | None = None
@@ -507,19 +434,11 @@ class ClaudeCodeReader(LinesReader):
         )
 
 
-def answer_key(message: str, request: str | None) -> str:
-    """What all records of one answer have in common."""
-    return f"{message}\n{request or ''}"
-
-
-def _spent(position: int, output: int | float | None) -> int:
-    """Which record says how much was written, as one number: more first, then earlier."""
-    return int(min(max(output or 0, 0), _MOST)) << 40 | (_LAST_PLACE - position)
-
-
-def spender(spent: int) -> int:
-    """The record in such a number."""
-    return _LAST_PLACE - (spent & _LAST_PLACE)
+def _mark(text: str) -> int:
+    """A number for some words. Of long ones both ends and the length are enough to tell a replay."""
+    if len(text) < 1024:
+        return hash(text)
+    return hash((len(text), text[:256], text[-256:]))
 
 
 class _Plain(msgspec.Struct, gc=False):
@@ -546,17 +465,11 @@ def _plain(row: Row) -> _Plain | None:
             elif block.id and block.type.endswith("tool_use"):
                 calls = f"{calls}\n{block.id}" if calls else block.id
         quiet = (not text or text.isspace()) and said.stop_reason not in _CUT_SHORT
-        return _Plain(ANSWER, hash(text or _thoughts(content)), quiet, calls)
+        return _Plain(ANSWER, _mark(text or _thoughts(content)), quiet, calls)
     if isinstance(content, tuple) and len(content) == 1 and content[0].type == "tool_result":
         return _Plain(RESULT, _NO_WORDS, calls=content[0].tool_use_id or "")
     text = text_of(content)
-    return _Plain(HUMAN, hash(text)) if kind_of(row, text) == HUMAN else None
-
-
-def agent_of(path: str) -> str | None:
-    """The id of the sub-agent whose file this is, as its name says; None for other files."""
-    found = _AGENT_FILE.search(path)
-    return None if found is None else found[1]
+    return _Plain(HUMAN, _mark(text)) if kind_of(row, text) == HUMAN else None
 
 
 def _kept(about: Compacted | None) -> Kept:

@@ -250,9 +250,7 @@ def wrapper_name(text: str) -> str:
     return "caveat" if found is None else found[1]
 
 
-_GLUED = re.compile(
-    r"\s*<(ide_[A-Za-z0-9_-]*|system-reminder)(?:\s[^>]*)?>(?:(?!<\1).)*?</\1>", re.DOTALL
-)
+_GLUED = re.compile(r"\s*<(ide_[A-Za-z0-9_-]*|system-reminder)(?:\s[^>]*)?>(?:(?!<\1).)*?</\1>", re.DOTALL)
 
 
 def first_line(text: str) -> str:

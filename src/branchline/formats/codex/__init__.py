@@ -1,7 +1,8 @@
 """Codex rollouts, read and never written: one line of records per file, forks and reverts between files."""
 
 from branchline.formats.codex.format import CODEX, CodexFormat
-from branchline.formats.codex.reader import CodexReader, CodexReading, HistoryBase
+from branchline.formats.codex.reader import CodexReader
+from branchline.formats.codex.reading import CodexReading, HistoryBase
 from branchline.formats.codex.threads import (
     Chain,
     Rollout,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import compress, islice
+from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import SIDE, Header, jsontext
-from branchline.formats.base import Reading
+from branchline.formats.codex.reading import CodexReading, HistoryBase
+from branchline.formats.codex.replay import NO_SUMMARY, cut_place, difference, keep_prompts, totals_from
 from branchline.formats.codex.rows import (
-    CONTEXT,
     ITEMS,
     OTHER,
     TURN,
@@ -30,11 +31,10 @@ from branchline.formats.codex.rows import (
 from branchline.formats.lines import LinesReader, bulk
 from branchline.tree import ROOT
 
-__all__ = ["CodexReader", "CodexReading", "HistoryBase", "keep_prompts", "cut_place"]
+__all__ = ["CodexReader"]
 
 READ_ONLY = "rollouts of Codex are read here, not written; fork it into a native session to go on"
 COMPRESSED = "it is compressed (zstd); unpack it first"
-NO_SUMMARY = "(no summary available)"
 
 ZSTD = b"\x28\xb5\x2f\xfd"
 NAME = re.compile(
@@ -53,85 +53,11 @@ _LINES = frozenset(
         "security_risk_score",
     }
 )
+_SPEAKERS = frozenset({"user", "assistant"})
+_MOVING = frozenset({"thread_rolled_back"})
+_MODELS_OWN = ITEMS - {"function_call_output", "custom_tool_call_output", "agent_message", "ghost_snapshot"}
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
-_KEPT = 80_000  # characters of prompts that an old compaction keeps: about 20 000 tokens
 _MODES = frozenset({"legacy", "paginated", "default"})
-
-
-class HistoryBase(NamedTuple):
-    """The part of another rollout that this one begins with."""
-
-    rollout: str
-    end_ordinal: int
-    end_offset: int
-
-
-class Totals(NamedTuple):
-    """Running totals of tokens."""
-
-    input: int | float = 0
-    cached: int | float = 0
-    cache_write: int | float = 0
-    output: int | float = 0
-    reasoning: int | float = 0
-    total: int | float = 0
-
-
-class CodexReading(Reading):
-    """A rollout: beside the tree, what its first record says and what the replay found."""
-
-    def __init__(self) -> None:
-        super().__init__("codex")
-        self.thread = ""
-        self.rollout = ""
-        """The id that other rollouts name this one by."""
-        self.meta: dict[str, Any] = {}
-        self.base: HistoryBase | None = None
-        self.copied = 0
-        """How many entries were copied from the parent, as far as this file tells."""
-        self.turns: list[tuple[int, str]] = []
-        """Where turns start, and their ids."""
-        self.turn_contexts: set[str] = set()
-        self.aborted = 0
-        self.rollbacks: dict[int, int] = {}
-        """How many turns an entry took back."""
-        self.prompts: dict[int, str] = {}
-        """What people typed, as events tell it."""
-        self.kept: dict[int, tuple[str, ...]] = {}
-        """The prompts that a compaction without a history of its own keeps."""
-        self.spent: dict[int, Totals] = {}
-        self.totals = Totals()
-        self.tool_names: dict[str, str] = {}
-        self.numbers: dict[int, int] = {}
-        self.foreign = 0
-        self.models: dict[int, str] = {}
-
-    @property
-    def source(self) -> str | None:
-        """How the thread was started, in one word."""
-        source = self.meta.get("source")
-        if isinstance(source, dict):
-            return next(iter(source), None)
-        return source if isinstance(source, str) else None
-
-    @property
-    def forked_from(self) -> str | None:
-        found = self.meta.get("forked_from_id")
-        return found if isinstance(found, str) else None
-
-    @property
-    def parent_thread(self) -> str | None:
-        """The thread that started this one as a sub-agent."""
-        source = self.meta.get("source")
-        spawn: Any = source.get("subagent") if isinstance(source, dict) else None
-        spawn = spawn.get("thread_spawn") if isinstance(spawn, dict) else None
-        named = spawn.get("parent_thread_id") if isinstance(spawn, dict) else None
-        named = named or self.meta.get("parent_thread_id")
-        return named if isinstance(named, str) else None
-
-    @property
-    def inherited(self) -> int:
-        return self.copied
 
 
 class CodexReader(LinesReader):
@@ -139,11 +65,10 @@ class CodexReader(LinesReader):
 
     format_name = "codex"
     markers = (b'{"timestamp":"', b'{"type":"', b'{"record_type":"')
-    reading: CodexReading
 
     def __init__(self, path: str = "") -> None:
         super().__init__()
-        self.reading = CodexReading()
+        self.reading = self._known = CodexReading()
         self._path = path
         self._named = NAME.search(path)
         self._compressed = False
@@ -151,11 +76,11 @@ class CodexReader(LinesReader):
         self._history: list[int] = []  # the entry of every item that the model sees
         self._classes: list[int] = []
         self._turn_places: list[int] = []
-        self._words: dict[int, str] = {}
-        self._model = self._effort = self._second_time = self._spoken = self._prompt = ""
+        self._said: list[str] = []  # the words of the person among them
+        self._model = self._effort = self._second_time = self._spoken = ""
+        self._first_words: dict[int, str] = {}
+        self._paginated = False
         self._copying = False
-        self._in_first_lines = True
-        self._cwd = ""
 
     # -- lines ----------------------------------------------------------------------------------------
 
@@ -177,7 +102,7 @@ class CodexReader(LinesReader):
         super().finish(tail)
 
     def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        if not self.reading.meta:
+        if not self._known.meta:
             return False
         found = bulk(data, end, decode_rows)
         if found is None or any(row.type not in _LINES or row.payload is None for row in found.values):
@@ -188,9 +113,20 @@ class CodexReader(LinesReader):
         return True
 
     def _take_rows(self, rows: Sequence[Row], ends: list[int], offset: int) -> None:
-        reading = self.reading
+        reading = self._known
         first = len(reading.tree)
-        sizes = [self._take_row(row, number) for number, row in enumerate(rows, reading.lines + 1)]
+        number = reading.lines + 1
+        sizes: list[int] = []
+        done = 0
+        while done < len(rows):
+            if taken := self._take_stretch(rows, done, number):
+                sizes += [1] * taken
+                done += taken
+                number += taken
+            if done < len(rows):
+                sizes.append(self._take_row(rows[done], number))
+                done += 1
+                number += 1
         if len(reading.tree) - first == len(ends):
             self.add_block(first, offset, ends)
             return
@@ -202,16 +138,80 @@ class CodexReader(LinesReader):
                 first += 1
             start = stop + 1
 
+    def _take_stretch(self, rows: Sequence[Row], start: int, number: int) -> int:
+        """Plain items and events that follow each other, each an entry; returns how many there were."""
+        if self._copying:
+            return 0
+        reading = self._known
+        first = position = len(reading.tree)
+        types: list[str] = []
+        roles: list[str | None] = []
+        times: list[str] = []
+        quiet: list[int] = []
+        history, classes, said = self._history, self._classes, self._said
+        models, names, model = reading.models, reading.tool_names, self._model
+        type_, role = "custom", None
+        for row in islice(rows, start, None):
+            item = row.payload
+            assert item is not None
+            kind = item.type
+            type_, role = "message", None
+            if row.type == "response_item":
+                sort, words = OTHER, ""
+                if kind in _OUTPUTS:
+                    role = "toolResult"
+                elif kind == "message" and item.role == "user":
+                    words = item_text(item)
+                    sort = item_class(item, words)
+                    if sort == TURN:
+                        role = "user"
+                        self._turn_places.append(len(history))
+                        self._hear(words, row.timestamp or "", 1)
+                    else:
+                        type_, words = "custom_message", ""
+                elif kind in _MODELS_OWN and (kind != "message" or item.role == "assistant"):
+                    role = "assistant"
+                    if model:
+                        models[position] = model
+                    if item.call_id:
+                        names[item.call_id] = item.name or kind.removesuffix("_call")
+                    if kind != "message" or not item_text(item).strip():
+                        quiet.append(position)
+                else:
+                    break
+                history.append(position)
+                classes.append(sort)
+                said.append(words)
+            elif row.type == "event_msg" and kind not in _MOVING:
+                type_ = self._note_event(item, position, row.timestamp or "")
+            else:
+                break
+            types.append(type_)
+            roles.append(role)
+            times.append(row.timestamp or "")
+            position += 1
+        count = position - first
+        if count:
+            reading.tree.claim([f"line-{line}" for line in range(number, number + count)])
+            reading.tree.fill([self._parent, *range(first, position - 1)], types, times, roles, quiet)
+            self._parent = position - 1
+            self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, roles)), "")
+        return count
+
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self.reading
+        reading = self._known
         self.gap = False
-        first = not reading.meta and self._in_first_lines
         payload = fields.get("payload")
         if fields.get("type") == "session_meta" and isinstance(payload, dict) and not reading.meta:
-            self._take_meta(payload, fields, line, offset)
+            self._take_meta(payload, line, offset)
             return
-        if first and "id" in fields and "timestamp" in fields and "type" not in fields:
-            self._take_meta(fields, fields, line, offset)
+        if (
+            not (reading.meta or len(reading.tree))
+            and "id" in fields
+            and "timestamp" in fields
+            and "type" not in fields
+        ):
+            self._take_meta(fields, line, offset)
             return
         position = len(reading.tree)
         row = row_from(fields)
@@ -227,8 +227,8 @@ class CodexReader(LinesReader):
         for place in range(position, position + size):
             reading.place(place, offset, len(line), reading.lines)
 
-    def _take_meta(self, meta: dict[str, Any], fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self.reading
+    def _take_meta(self, meta: dict[str, Any], line: bytes, offset: int) -> None:
+        reading = self._known
         reading.meta = meta
         reading.header_line, reading.header_end = line, offset + len(line)
         self._copying = isinstance(meta.get("forked_from_id"), str)
@@ -241,11 +241,10 @@ class CodexReader(LinesReader):
             message = f"it begins with a part of the rollout {rollout}, which is another file"
             reading.note("below-head", message, line=reading.lines, offset=offset, size=len(line))
         mode = meta.get("history_mode")
-        if mode is not None and mode not in _MODES:
+        self._paginated = mode == "paginated"
+        if mode is not None and not (isinstance(mode, str) and mode in _MODES):
             message = f"history mode {mode!r} is not known; Codex refuses such a file"
             reading.note("newer-version", message, line=reading.lines, offset=offset, size=len(line))
-        time = fields.get("timestamp")
-        self._first_time = time if isinstance(time, str) else ""
 
     def _take_row(self, row: Row, number: int) -> int:
         """One line; returns how many entries it is."""
@@ -284,13 +283,12 @@ class CodexReader(LinesReader):
         """An item that the model sees."""
         if kind == TURN:
             self._turn_places.append(len(self._history))
-            if words:
-                self._words[position] = words
         self._history.append(position)
         self._classes.append(kind)
+        self._said.append(words if kind == TURN else "")
 
     def _take_item(self, item: Item, key: str, time: str) -> int:
-        reading = self.reading
+        reading = self._known
         kind = item_type(item)
         if kind == "ghost_snapshot":
             self._add(key, "custom", time)
@@ -299,10 +297,12 @@ class CodexReader(LinesReader):
             text = item_text(item)
             sort = item_class(item, text)
             human = sort == TURN
-            position = self._add(key, "message" if human else "custom_message", time, "user" if human else None)
+            position = self._add(
+                key, "message" if human else "custom_message", time, "user" if human else None
+            )
             self._remember(position, sort, text)
             if human:
-                self._hear(text, time)
+                self._hear(text, time, 1)
             return 1
         if kind == "agent_message":
             self._remember(self._add(key, "custom_message", time), TURN, "")
@@ -319,47 +319,48 @@ class CodexReader(LinesReader):
         self._remember(position, OTHER, "")
         return 1
 
-    def _hear(self, text: str, time: str) -> None:
+    def _hear(self, text: str, time: str, source: int) -> None:
+        """Words of the person, from an event (0) or an item (1); the first of them may become the title."""
         self._spoken = max(self._spoken, time)
-        if not (self._prompt or self._copying) and text.strip():
-            self._prompt = text
+        if text.strip():
+            self._first_words.setdefault(2 * self._copying + source, text)
 
     def _take_event(self, event: Item, key: str, time: str) -> int:
-        reading = self.reading
+        if event.type in _MOVING:
+            return self._take_rollback(max(event.num_turns or 0, 0), key, time)
+        self._add(key, self._note_event(event, len(self.reading.tree), time), time)
+        return 1
+
+    def _note_event(self, event: Item, position: int, time: str) -> str:
+        """What an event tells; returns the type of its entry."""
+        reading = self._known
         match event.type:
-            case "thread_rolled_back":
-                return self._take_rollback(max(event.num_turns or 0, 0), key, time)
             case "token_count":
                 totals = totals_from(event.info)
-                if totals is None or totals == reading.totals:
-                    self._add(key, "custom", time)
-                else:
-                    position = self._add(key, "usage", time)
-                    reading.spent[position] = _difference(totals, reading.totals)
+                if totals is not None and totals != reading.totals:
+                    reading.spent[position] = difference(totals, reading.totals)
                     reading.models[position] = self._model
                     reading.totals = totals
-                return 1
+                    return "usage"
             case "task_started" | "turn_started":
-                position = self._add(key, "custom", time)
                 reading.turns.append((position, event.turn_id or ""))
-                return 1
             case "turn_aborted":
                 reading.aborted += 1
             case "user_message" if event.message is not None:
-                reading.prompts[len(reading.tree)] = event.message
-                self._hear(event.message, time)
-            case "item_completed" if event.item is not None and event.item.type == "UserMessage":
-                text = item_text(event.item)
-                reading.prompts[len(reading.tree)] = text
-                self._hear(text, time)
+                reading.prompts[position] = event.message
+                self._hear(event.message, time, 0)
+            case "item_completed" if self._paginated and event.item is not None:
+                if event.item.type == "UserMessage":
+                    text = item_text(event.item)
+                    reading.prompts[position] = text
+                    self._hear(text, time, 0)
             case _:
                 pass
-        self._add(key, "custom", time)
-        return 1
+        return "custom"
 
     def _take_settings(self, settings: Item, key: str, time: str) -> int:
         """Model and effort of a turn: entries where they change."""
-        reading = self.reading
+        reading = self._known
         if settings.turn_id:
             reading.turn_contexts.add(settings.turn_id)
         model, effort = settings.model or self._model, settings.effort or self._effort
@@ -374,13 +375,13 @@ class CodexReader(LinesReader):
         return len(kinds) or 1
 
     def _take_compaction(self, compacted: Item, key: str, time: str) -> int:
-        reading = self.reading
-        words = [self._words[place] for place in self._history if place in self._words]
+        reading = self._known
+        said = list(filter(None, self._said))
         position = self._add(key, "compaction", time)
         items = compacted.replacement_history
-        self._history, self._classes, self._turn_places, self._words = [], [], [], {}
+        self._history, self._classes, self._turn_places, self._said = [], [], [], []
         if items is None:
-            kept = keep_prompts(words)
+            kept = keep_prompts(said)
             reading.kept[position] = (*kept, compacted.message or NO_SUMMARY)
             for text in reading.kept[position]:
                 self._remember(position, TURN, text)
@@ -391,20 +392,20 @@ class CodexReader(LinesReader):
         return 1
 
     def _take_rollback(self, turns: int, key: str, time: str) -> int:
-        reading = self.reading
+        reading = self._known
         tree = reading.tree
         cut = cut_place(self._turn_places, self._classes, turns)
         reading.rollbacks[len(tree)] = turns
         if cut is not None:
-            first = self._history[cut]
-            inside = tree.types[first] == "compaction"
-            if inside:
+            start = self._turn_places[max(len(self._turn_places) - turns, 0)]
+            if tree.types[self._history[start]] == "compaction":
                 message = f"{turns} turns were rolled back over a compaction; Codex does not do this reliably"
-                reading.note("unknown", message, line=int(key[5:].split("#")[0]))
-            self._parent = first if inside else self._before_turn(tree.parents[first])
-            for place in self._history[cut:]:
-                self._words.pop(place, None)
-            del self._history[cut:], self._classes[cut:]
+                reading.note("unknown", message, line=int(key.removeprefix("line-")))
+                self._parent = self._history[start]
+            else:
+                own = (place for place in self._history[cut:] if tree.types[place] != "compaction")
+                self._parent = self._before_turn(tree.parents[next(own)])
+            del self._history[cut:], self._classes[cut:], self._said[cut:]
             while self._turn_places and self._turn_places[-1] >= cut:
                 self._turn_places.pop()
         target = self._parent
@@ -416,8 +417,7 @@ class CodexReader(LinesReader):
         """Where a turn hangs from: before what was noted when it started."""
         tree = self.reading.tree
         while position != ROOT and (
-            tree.types[position] in SIDE
-            or tree.types[position] in ("model_change", "thinking_level_change")
+            tree.types[position] in SIDE or tree.types[position] in ("model_change", "thinking_level_change")
         ):
             position = tree.parents[position]
         return position
@@ -429,13 +429,15 @@ class CodexReader(LinesReader):
         if time and time == self._second_time:
             return
         self._copying = False
-        self.reading.copied = len(self.reading.tree)
+        self._known.copied = len(self.reading.tree)
 
     # -- the end --------------------------------------------------------------------------------------
 
     def is_record(self, data: bytes) -> bool:
         fields = jsontext.loads(data)
         kind = fields.get("type")
+        if not isinstance(kind, str):
+            return False
         return (kind in _LINES and isinstance(fields.get("payload"), dict)) or (
             kind in ITEMS and "timestamp" not in fields and ("role" in fields or "call_id" in fields)
         )
@@ -444,11 +446,12 @@ class CodexReader(LinesReader):
         return self._parent
 
     def settled(self) -> None:
-        reading = self.reading
+        reading = self._known
         if self._copying:
             reading.copied = len(reading.tree)
         reading.last_message_time = milliseconds(self._spoken)
-        reading.title = next((line.strip() for line in self._prompt.split("\n") if line.strip()), None)
+        words = next((text for _, text in sorted(self._first_words.items())), "").split("\n")
+        reading.title = next((line.strip() for line in words if line.strip()), None)
         if reading.lines:
             reading.header = self._header()
             if not reading.meta:
@@ -457,7 +460,7 @@ class CodexReader(LinesReader):
             reading.read_only = READ_ONLY
 
     def _header(self) -> Header:
-        reading, meta = self.reading, self.reading.meta
+        reading, meta = self._known, self._known.meta
         named = self._named
 
         def text(key: str) -> str:
@@ -467,7 +470,14 @@ class CodexReader(LinesReader):
         reading.thread = text("id") or (named[2] if named else "")
         reading.rollout = (named[3] or named[2]) if named else reading.thread
         base = None if reading.base is None else reading.base.rollout
-        names = ("cli_version", "originator", "model_provider", "history_mode", "agent_nickname", "agent_role")
+        names = (
+            "cli_version",
+            "originator",
+            "model_provider",
+            "history_mode",
+            "agent_nickname",
+            "agent_role",
+        )
         about = {name: text(name) for name in names if text(name)}
         return Header(
             id=reading.thread,
@@ -476,55 +486,6 @@ class CodexReader(LinesReader):
             parent_session=reading.forked_from or reading.parent_thread or base,
             metadata=about or None,
         )
-
-
-def keep_prompts(prompts: Sequence[str]) -> list[str]:
-    """The newest prompts that fit, in their order; the oldest of them is cut."""
-    left = _KEPT
-    kept: list[str] = []
-    for prompt in reversed(prompts):
-        if left <= 0:
-            break
-        kept.append(prompt[:left])
-        left -= len(prompt)
-    return kept[::-1]
-
-
-def cut_place(turn_places: Sequence[int], classes: Sequence[int], turns: int) -> int | None:
-    """Where in the history a rollback cuts; None when it takes nothing."""
-    if not turns or not turn_places:
-        return None
-    cut = turn_places[max(len(turn_places) - turns, 0)]
-    while cut > turn_places[0] and classes[cut - 1] == CONTEXT:
-        cut -= 1
-    return cut
-
-
-def totals_from(info: dict[str, Any] | None) -> Totals | None:
-    """The running totals in a count of tokens; None when it tells none."""
-    found = None if info is None else info.get("total_token_usage")
-    if not isinstance(found, dict):
-        return None
-
-    def number(name: str) -> int | float:
-        value = found.get(name)
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-    return Totals(
-        number("input_tokens"),
-        number("cached_input_tokens"),
-        number("cache_write_input_tokens"),
-        number("output_tokens"),
-        number("reasoning_output_tokens"),
-        number("total_tokens"),
-    )
-
-
-def _difference(totals: Totals, before: Totals) -> Totals:
-    """What was spent since; totals that went down have begun anew."""
-    if totals.input < before.input or totals.output < before.output:
-        return totals
-    return Totals(*(max(one - other, 0) for one, other in zip(totals, before, strict=True)))
 
 
 def _whole(value: Any) -> int:

@@ -15,6 +15,7 @@ __all__ = [
     "ITEMS",
     "OTHER",
     "TURN",
+    "Info",
     "Item",
     "Row",
     "decode_rows",
@@ -54,6 +55,19 @@ class Part(msgspec.Struct, gc=False):
     text: str | None = None
 
 
+class Sums(msgspec.Struct, gc=False):
+    input_tokens: int | float | None = None
+    cached_input_tokens: int | float | None = None
+    cache_write_input_tokens: int | float | None = None
+    output_tokens: int | float | None = None
+    reasoning_output_tokens: int | float | None = None
+    total_tokens: int | float | None = None
+
+
+class Info(msgspec.Struct, gc=False):
+    total_token_usage: Sums | None = None
+
+
 class Item(msgspec.Struct, gc=False):
     """An item of the model's history, or what an event, a context or a compaction says."""
 
@@ -67,7 +81,7 @@ class Item(msgspec.Struct, gc=False):
     num_turns: int | None = None
     model: str | None = None
     effort: str | None = None
-    info: dict[str, Any] | None = None
+    info: Info | None = None
     item: Item | None = None
     replacement_history: tuple[Item, ...] | None = None
 
@@ -91,7 +105,7 @@ def decode_rows(data: bytes | memoryview) -> Sequence[Row]:
 
 def row_from(fields: dict[str, Any]) -> Row:
     """The line in a JSON object, without what has the wrong type."""
-    bare = "payload" not in fields and (fields.get("type") in ITEMS)
+    bare = "payload" not in fields and _text(fields.get("type")) in ITEMS
     payload = fields if bare else fields.get("payload")
     return Row(
         type="response_item" if bare else _text(fields.get("type")),
@@ -114,12 +128,15 @@ def _item_from(fields: dict[str, Any], *, inner: bool = True) -> Item:
         values["content"] = content
     elif isinstance(content, list):
         values["content"] = tuple(
-            Part(_text(one.get("type")) or "", _text(one.get("text"))) for one in content if isinstance(one, dict)
+            Part(_text(one.get("type")) or "", _text(one.get("text")))
+            for one in content
+            if isinstance(one, dict)
         )
     if isinstance(turns, int) and not isinstance(turns, bool):
         values["num_turns"] = turns
-    if isinstance(info, dict):
-        values["info"] = info
+    if isinstance(info, dict) and isinstance(sums := info.get("total_token_usage"), dict):
+        numbers = {name: sums.get(name) for name in Sums.__struct_fields__}
+        values["info"] = Info(Sums(**{name: one for name, one in numbers.items() if _is_number(one)}))
     item, replacement = fields.get("item"), fields.get("replacement_history")
     if inner and isinstance(item, dict):
         values["item"] = _item_from(item, inner=False)
@@ -128,6 +145,10 @@ def _item_from(fields: dict[str, Any], *, inner: bool = True) -> Item:
             _item_from(one if isinstance(one, dict) else {}, inner=False) for one in replacement
         )
     return Item(**values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _text(value: Any) -> str | None:

@@ -65,6 +65,8 @@ class OhMyPiReader(PiReader):
             reading.slot_end = offset + len(line)
             if offset or len(line) != SLOT_BYTES - 1:
                 message = f"the title slot has {offset + len(line) + 1} bytes instead of {SLOT_BYTES}"
+            else:
+                reading.overwritten = SLOT_BYTES
         if message:
             reading.note("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
 

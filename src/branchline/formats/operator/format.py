@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from branchline.context import ContextRules
 from branchline.entries import Damaged, Entry, Header, jsontext
 from branchline.formats.base import Format, Reading
 from branchline.formats.operator.forking import fork_lines, whole_lines
@@ -19,6 +20,7 @@ from branchline.tree import ROOT
 
 __all__ = ["OPERATOR", "OperatorFormat"]
 
+_RULES = ContextRules(keeps_system_messages=True)
 _BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
 _NUMBER = rb"-?[0-9]"
@@ -75,6 +77,10 @@ class OperatorFormat(Format):
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
         return to_entry(jsontext.loads(line), key, parent, reading.result(position), reading.first_parts)
+
+    def context_rules(self) -> ContextRules:
+        """As pi's; but a system message is a message like others, also where a compaction keeps it."""
+        return _RULES
 
     # -- writing --------------------------------------------------------------------------------------
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from collections.abc import Sequence
-from itertools import compress
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from branchline.entries import Header, jsontext
@@ -19,7 +18,7 @@ from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Block, LabelState, Reading
 from branchline.formats.lines import LinesReader, bulk
 from branchline.formats.operator.records import Result
-from branchline.formats.operator.skeleton import NOTHING, Line, decode_lines, oddities_of, said_in
+from branchline.formats.operator.skeleton import Line, decode_lines, look_at, oddities_of, said_in
 from branchline.formats.operator.times import instant, iso_time, iso_times
 from branchline.formats.operator.titles import Titles
 from branchline.tree import ROOT, BackwardLinker, Kind
@@ -87,31 +86,24 @@ class OperatorReader(LinesReader):
         if not times or types.count("message") != len(said) - said.count(None):
             return False
         calls: dict[str, str] = {}
-        looked = [NOTHING if message is None else message.look(calls, self._calls) for message in said]
-        spoken = [
-            message.timestamp or 0
-            for message, seen in zip(said, looked, strict=True)
-            if seen.spoken and message is not None
-        ]
-        newest = max(spoken, default=0)
-        if newest and instant(newest) is None:
+        looked = look_at(said, calls, self._calls)
+        if looked.newest and instant(looked.newest) is None:
             return False
         ids = [line.id for line in lines]
         parents = [line.parent_id for line in lines]
-        roles = [seen.role for seen in looked]
-        tools = [seen.tools for seen in looked]
+        roles, tools = looked.roles, looked.tools
         first = len(self.reading.tree)
         rows: Sequence[int] = range(len(lines))
-        if max(map(len, tools)) > 1:
+        if tools and max(map(len, tools.values())) > 1:
             rows = _spread(tools, ids, parents, types, times, roles)
-        quiet = [first + row for row, seen in zip(rows, looked, strict=True) if seen.quiet]
+        quiet = [first + rows[number] for number in looked.quiet]
         if not self.reading.linker.extend(ids, parents, types, times, roles, quiet):
             return False
         self._calls |= calls
         self._place(first, offset, found.ends, rows)
-        self._note_spoken(newest)
-        for number in compress(range(len(lines)), tools):
-            self._note_tools(first + rows[number], tools[number])
+        self._note_spoken(looked.newest)
+        for number, names in tools.items():
+            self._note_tools(first + rows[number], names)
         if not _SIDE.isdisjoint(types):
             for row, line in zip(rows, lines, strict=True):
                 if line.type in _SIDE:
@@ -158,23 +150,22 @@ class OperatorReader(LinesReader):
         for finding, what in oddities_of(fields):
             self._note(finding, f"{entry_id}: {what}", line, offset)
         if parent is not None and not isinstance(parent, str):
-            parent = f"{parent}"  # nobody's id, so that the link is guessed
+            parent = f"{parent}"  # as text it may be somebody's id; else the link is guessed
         message = said_in(fields.get("message")) if kind == "message" else None
-        seen = NOTHING if message is None else message.look(self._calls, self._calls)
+        looked = look_at([message], self._calls, self._calls)
+        role, tools = looked.roles[0], looked.tools.get(0, [])
         time = iso_time(fields.get("timestamp"))
         target_id = fields.get("target_id") if kind in _SIDE else None
         target = self._found(target_id, len(self.reading.tree)) if isinstance(target_id, str) else None
-        for part in range(1, len(seen.tools)):
+        for part in range(1, len(tools)):
             inner = f"{entry_id}.{part}"
-            self.add(inner, parent, line, offset, type=kind, time=time, role=seen.role)
+            self.add(inner, parent, line, offset, type=kind, time=time, role=role)
             parent = inner
-        position = self.add(
-            entry_id, parent, line, offset, type=kind, time=time, role=seen.role, quiet=seen.quiet
-        )
-        if message is not None and seen.spoken:
-            self._note_spoken(message.timestamp)
-        elif seen.tools:
-            self._note_tools(position, seen.tools)
+        quiet = bool(looked.quiet)
+        position = self.add(entry_id, parent, line, offset, type=kind, time=time, role=role, quiet=quiet)
+        self._note_spoken(looked.newest)
+        if tools:
+            self._note_tools(position, tools)
         elif kind in _SIDE:
             label, name = fields.get("label"), fields.get("name")
             self._note_side(
@@ -318,7 +309,7 @@ class OperatorReader(LinesReader):
 
 
 def _spread(
-    tools: Sequence[Sequence[str]],
+    tools: Mapping[int, Sequence[str]],
     ids: list[str],
     parents: list[str | None],
     types: list[str],
@@ -328,8 +319,8 @@ def _spread(
     """Make room for messages with several results; returns where the last entry of each line is now."""
     rows: list[int] = []
     row = 0
-    for names in tools:
-        inner = [f"{ids[row]}.{part}" for part in range(1, len(names))]
+    for number in range(len(ids)):
+        inner = [f"{ids[row]}.{part}" for part in range(1, len(tools.get(number, ())))]
         if inner:
             ids[row:row] = inner
             parents[row + 1 : row + 1] = inner

@@ -6,8 +6,7 @@ Operator would skip. Such a line is looked at with care, and :func:`oddities_of`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -17,7 +16,7 @@ from branchline.formats.operator.records import ROLES, STOP_REASONS, TREE_ROLES,
 from branchline.formats.operator.times import instant
 from branchline.tree import Kind
 
-__all__ = ["NOTHING", "Line", "Looked", "Said", "decode_lines", "oddities_of", "said_in"]
+__all__ = ["Line", "Looked", "Said", "decode_lines", "look_at", "oddities_of", "said_in"]
 
 
 _ENDED_WELL = (None, "stop", "tool_calls")
@@ -33,9 +32,6 @@ class _Words(_Part, tag="text", gc=False):
 
 class _Picture(_Part, tag="image", gc=False):
     pass
-
-
-_SHOWN = (_Words, _Picture)
 
 
 class _Sound(_Part, tag="audio", gc=False):
@@ -55,30 +51,6 @@ class _Result(_Part, tag="tool_result", gc=False):
     id: str = ""
 
 
-class Looked(NamedTuple):
-    """What an entry tells at a look."""
-
-    role: str | None
-    """As the tree names it; a message of tools without a result keeps Operator's name."""
-    spoken: bool = False
-    """Whether something was said or shown by a person or a model: its time is that of the last message."""
-    quiet: bool = False
-    """An answer without words for a person that ended well."""
-    tools: Sequence[str] = ()
-    """For each tool result in it, the name of the tool."""
-
-
-NOTHING = Looked(None)
-_PROMPT, _NO_PROMPT = Looked("user", spoken=True), Looked("user")
-_ANSWER, _NO_ANSWER = Looked("assistant", spoken=True), Looked("assistant")
-_QUIET_ANSWER, _ONLY_CALLS = Looked("assistant", spoken=True, quiet=True), Looked("assistant", quiet=True)
-
-
-@lru_cache(maxsize=256)
-def _results(*tools: str) -> Looked:
-    return Looked("toolResult", tools=tools) if tools else Looked("tool")
-
-
 class Said(msgspec.Struct, gc=False):
     """A message."""
 
@@ -87,31 +59,54 @@ class Said(msgspec.Struct, gc=False):
     timestamp: int | float | None = None
     stop_reason: Literal["stop", "length", "tool_calls", "content_filter", "abort", "error"] | None = None
 
-    def look(self, calls: dict[str, str], older: dict[str, str]) -> Looked:
-        """One pass over the parts. Tool calls are put into ``calls``, id to name; ``older`` came before."""
-        role, contents = self.role, self.contents
-        if role == "tool":
-            answered = [part.id for part in contents if type(part) is _Result]
-            if len(answered) == 1:
-                return _results(calls.get(answered[0]) or older.get(answered[0], ""))
-            return _results(*[calls.get(call) or older.get(call, "") for call in answered])
-        if role == "assistant":
+
+class Looked(NamedTuple):
+    """What messages tell at a look; they are named by their numbers."""
+
+    roles: list[str | None]
+    """As the tree names them; a message of tools without a result keeps Operator's name."""
+    tools: dict[int, list[str]]
+    """For the messages that hold tool results: the name of the tool of each result."""
+    quiet: list[int]
+    """The answers without words for a person that ended well."""
+    newest: float
+    """When the last message was spoken: one by a person or a model that says or shows something."""
+
+
+def look_at(messages: Iterable[Said | None], calls: dict[str, str], older: dict[str, str]) -> Looked:
+    """One pass over all parts. Tool calls are put into ``calls``, id to name; ``older`` came before."""
+    roles: list[str | None] = []
+    tools: dict[int, list[str]] = {}
+    quiet: list[int] = []
+    newest: float = 0
+    for number, message in enumerate(messages):
+        role: str | None = None if message is None else message.role
+        if message is None:
+            pass
+        elif role == "tool":
+            answered = [part.id for part in message.contents if type(part) is _Result]
+            if answered:
+                role = "toolResult"
+                tools[number] = [calls.get(call) or older.get(call, "") for call in answered]
+        elif role in {"assistant", "user"}:
             spoken = words = False
-            for part in contents:
+            for part in message.contents:
                 kind = type(part)
-                if kind is _Call:
-                    calls[part.id] = part.name  # type: ignore[union-attr]
-                elif kind is _Words:
+                if kind is _Words:
                     spoken = True
-                    words = words or bool(part.content and not part.content.isspace())  # type: ignore[union-attr]
+                    words = words or (not part.content.isspace() and part.content != "")  # type: ignore[union-attr]
+                elif kind is _Call:
+                    calls[part.id] = part.name  # type: ignore[union-attr]
                 elif kind is _Picture:
                     spoken = True
-            if words or self.stop_reason not in _ENDED_WELL:
-                return _ANSWER if spoken else _NO_ANSWER
-            return _QUIET_ANSWER if spoken else _ONLY_CALLS
-        if role == "user":
-            return _PROMPT if any(type(part) in _SHOWN for part in contents) else _NO_PROMPT
-        return Looked(TREE_ROLES.get(role, role))
+            if not words and role == "assistant" and message.stop_reason in _ENDED_WELL:
+                quiet.append(number)
+            if spoken and message.timestamp is not None and message.timestamp > newest:
+                newest = message.timestamp
+        else:
+            role = TREE_ROLES.get(message.role, message.role)
+        roles.append(role)
+    return Looked(roles, tools, quiet, newest)
 
 
 class Line(msgspec.Struct, gc=False):
@@ -154,7 +149,7 @@ def said_in(message: Any) -> Said | None:
         role=role,  # type: ignore[arg-type]
         contents=tuple(_parts(contents if isinstance(contents, list) else [])),
         stop_reason=reason,
-        timestamp=time,
+        timestamp=None if instant(time) is None else time,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from branchline.context import milliseconds
 from branchline.entries import Header, jsontext, splice
 from branchline.formats.golang import dumps, time_of
-from branchline.formats.piglet.messages import decode_message, plain
+from branchline.formats.piglet.messages import custom_words, decode_message, plain
 from branchline.formats.piglet.reading import PigletReading
 from branchline.formats.piglet.rows import MESSAGES, readable_messages
 from branchline.formats.piglet.writing import meta_fields, meta_row
@@ -82,11 +82,8 @@ def _conversation(transcript: Transcript, leaf: int) -> list[_Message]:
                 _Message(one["type"], f"{key}.{number}", written, dumps(one["data"]))
                 for number, one in enumerate(held, 1)
             ]
-        elif kind == "custom_message" and isinstance(data, dict):
-            text = data.get("content")
-            time = milliseconds(tree.times[position])
-            role = "assistant" if data.get("role") == "assistant" else "user"
-            made, payload = plain(role, text if isinstance(text, str) else "", time)
+        elif kind == "custom_message" and (words := custom_words(data)) is not None:
+            made, payload = plain(*words, milliseconds(tree.times[position]))
             messages.append(_Message(made, key, dumps(fields.get("ts") or ""), dumps(payload)))
         elif kind in MESSAGES and decode_message(kind, data) is not None:
             spots = splice.field_spots(line)

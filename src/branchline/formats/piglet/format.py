@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from branchline.entries import Entry, Header, jsontext
 from branchline.formats.base import Format, Reading
@@ -39,8 +40,8 @@ class PigletFormat(Format):
         for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
             if _ROW.match(line):
                 return True
-            if line.strip() and _is_object(line):
-                return False
+            if line.strip() and (fields := _object(line)) is not None:
+                return {"type", "ts", "data"} <= fields.keys()
         return b'{"type":"' not in head and _NAME.search(path) is not None
 
     def reader(self, path: str = "") -> PigletReader:
@@ -89,8 +90,9 @@ class PigletFormat(Format):
 PIGLET = PigletFormat()
 
 
-def _is_object(line: bytes) -> bool:
+def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        return isinstance(jsontext.loads(line), dict)
+        value = jsontext.loads(line)
     except ValueError:
-        return False
+        return None
+    return value if isinstance(value, dict) else None

@@ -29,7 +29,7 @@ from branchline.entries import (
 from branchline.formats.golang import time_text, utc_time
 from branchline.formats.leftovers import FIELD, completed, leftovers
 
-__all__ = ["decode_message", "envelope", "known", "plain", "sorted_keys"]
+__all__ = ["custom_words", "decode_message", "envelope", "known", "plain", "sorted_keys"]
 
 Fields = dict[str, Any]
 
@@ -75,6 +75,13 @@ def decode_message(kind: str, data: Any, written: str = "") -> Message | None:
         case _:
             return None
     return completed(found, data.get(FIELD))
+
+
+def custom_words(data: Any) -> tuple[str, str] | None:
+    """Who speaks for an extension, and what; None when the payload has no such shape."""
+    if not isinstance(data, dict) or not _has_shape(data, {"role": str, "content": str}):
+        return None
+    return "assistant" if data.get("role") == "assistant" else "user", data.get("content") or ""
 
 
 _SHAPES: dict[str, dict[str, type]] = {

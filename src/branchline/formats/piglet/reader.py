@@ -27,7 +27,7 @@ __all__ = ["PigletReader"]
 _NAME = re.compile(r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl$")
 _LEGACY = re.compile(r"L(\d{1,15})")
 _FRAGMENT = re.compile(
-    rb'\{"type":"((?:[^"\\]|\\.)*+)","id":"([^"\\]{1,200})"(?:,"(?:(ts)":|parentId":"([^"\\]{0,200})("?)))?'
+    rb'\{"type":"((?:[^"\\]|\\.)*+)","id":"([^"\\]{1,200})"(?:,"(?:(ts)":|parentId":"([^"\\]{0,200})"))?'
 )
 _META = b'{"type":"meta"'
 _SPEAKERS = frozenset({"user", "assistant"})

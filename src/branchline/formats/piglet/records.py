@@ -1,9 +1,9 @@
 """The records of a piglet session: what its lines are in our own words.
 
 Where piglet's rules for the context differ from ours, the records say it. A compaction there holds whole
-messages, so it has a tail and no summary. What was left behind on a branch is a note for people that its model
-never sees, so the text is among the details of a branch summary without words. A branch summary without text
-only moves the leaf.
+messages, so it has a tail and no summary. What was left behind on a branch is a note for people, which its
+model never sees, so the text is among the details of a branch summary without words. A branch summary without
+text only moves the leaf.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from branchline.entries import (
     jsontext,
 )
 from branchline.formats.leftovers import FIELD
-from branchline.formats.piglet.messages import decode_message, plain
+from branchline.formats.piglet.messages import custom_words, decode_message, plain
 from branchline.formats.piglet.rows import readable_messages
 from branchline.tree import ROOT, Tree
 
@@ -67,9 +67,9 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
             return Leaf(target=parent, **common)
         case "label":
             return Label(target=_text(payload.get("targetId")), label=_text(payload.get("label")), **common)
-        case "custom_message":
+        case "custom_message" if (words := custom_words(data)) is not None:
             own = {"customType": _text(rest.get("customType")) or _EXTENSION}
-            own["content"] = rest.get("content", _text(payload.get("content")))
+            own["content"] = rest.get("content", words[1])
             more = {name: rest.get(name) for name in ("display", "details")}
             return entry_from_fields({**shared, **own, **more})
         case "thinking_level_change" | "usage":
@@ -82,8 +82,8 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
 
 def _message(kind: Any, data: Any, time: str) -> Message | None:
     if kind == "custom_message":
-        words = data.get("content") if isinstance(data, dict) else None
-        kind, data = plain("assistant", _text(words), None)
+        words = custom_words(data)
+        kind, data = ("", None) if words is None else plain(*words, None)
     return decode_message(_text(kind), data, time)
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from branchline.entries import (
     CompactionSummaryMessage,
@@ -62,8 +63,8 @@ class ZotFormat(Format):
         for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
             if _ROW.match(line):
                 return True
-            if line.strip() and _is_object(line):
-                return False
+            if line.strip() and (fields := _object(line)) is not None:
+                return "id" not in fields and isinstance(fields.get(fields.get("type")), dict)
         return b'{"type":"' not in head and _NAME.search(path) is not None
 
     def reader(self, path: str = "") -> ZotReader:
@@ -180,11 +181,12 @@ def portable_name(header: Header) -> str:
     return f"{_stamp(header)}-{header.id[:8]}{PORTABLE_SUFFIX}"
 
 
-def _is_object(line: bytes) -> bool:
+def _object(line: bytes) -> dict[Any, Any] | None:
     try:
-        return isinstance(jsontext.loads(line), dict)
+        value = jsontext.loads(line)
     except ValueError:
-        return False
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _stamp(header: Header) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any, ClassVar
 
 import msgspec
@@ -21,11 +20,8 @@ __all__ = [
     "User",
     "Words",
     "decode_rows",
-    "digest",
     "is_summary",
 ]
-
-_TAIL = 128  # the part of a row that its id is made of
 
 
 class Sums(msgspec.Struct, frozen=True, gc=False):
@@ -129,12 +125,6 @@ class Columns:
             columns: tuple[list[Any], ...] = (self.types, self.roles, self.times, self.messages)
             for column in columns:
                 column[number:number] = [column[number]] * more
-
-
-def digest(data: bytes, start: int, end: int) -> str:
-    """What the id of a row is made of: its end, where its time stands."""
-    tail = end - _TAIL
-    return blake2b(data[max(start, tail) : end], digest_size=8).hexdigest()
 
 
 def is_summary(meta: Any) -> bool:

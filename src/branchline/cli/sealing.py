@@ -1,0 +1,131 @@
+"""What the seal of a session file says about it, and a new seal where one is asked for.
+
+A file that is not what was sealed is damaged, unless the seal is none of its own: another session may lie
+under the same name by now, and a session of an old version is rewritten before the first append to it. Then
+that is told, and nothing more. A seal that does not match is never replaced without being told to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from branchline.cli.words import count, time_words
+from branchline.errors import BranchlineError, LogError
+
+if TYPE_CHECKING:
+    from branchline.clock import Clock
+    from branchline.formats.base import Reading
+    from branchline.log import FileLog
+    from branchline.log.seals import Difference, Seal
+    from branchline.tree import Finding
+
+__all__ = ["SealReport", "SealState", "Sealing", "look_at_seal", "seal_again"]
+
+SealState = Literal["none", "intact", "sealed", "changed", "other-session", "older-version", "unusable"]
+Sealing = Literal["compare", "seal", "force"]
+
+
+class SealReport(NamedTuple):
+    """What a seal says; ``message`` is for people, ``finding`` the damage that it shows."""
+
+    state: SealState
+    seal: Seal | None = None
+    message: str | None = None
+    finding: Finding | None = None
+
+
+def look_at_seal(log: FileLog, reading: Reading) -> SealReport:
+    """Compare a file with its seal, if it has one. Writes nothing."""
+    from branchline.log.seals import compare, read_seal
+
+    try:
+        seal = read_seal(log.path)
+    except LogError as problem:
+        return SealReport("unusable", message=str(problem))
+    if seal is None:
+        return SealReport("none")
+    difference = compare(log.read, seal)
+    if difference is None:
+        return SealReport("intact", seal)
+    return _whose(seal, difference, reading) or _damage(seal, difference, log.size())
+
+
+def seal_again(log: FileLog, reading: Reading, found: SealReport, *, force: bool, clock: Clock) -> SealReport:
+    """Seal a file as it is now, unless it does not match the seal it has; ``force`` seals it all the same."""
+    from branchline.clock import iso
+    from branchline.log.seals import seal_log
+
+    if found.state not in ("none", "intact") and not force:
+        why = found.message or "it is not what was sealed"
+        return found._replace(message=f"{why}; not sealed again, --force replaces the old seal")
+    header = reading.header
+    if header is None:
+        return found._replace(message="not sealed: it has no header to be known by")
+    try:
+        seal = seal_log(
+            log,
+            session=header.id,
+            version=_version(reading),
+            start=reading.overwritten,
+            sealed_at=iso(clock.now()),
+            matching=found.seal if found.state == "intact" else None,
+        )
+    except BranchlineError as problem:
+        return found._replace(message=str(problem))
+    replaced = found.state not in ("none", "intact")
+    return SealReport("sealed", seal, "the old seal did not match and was replaced" if replaced else None)
+
+
+def _whose(seal: Seal, difference: Difference, reading: Reading) -> SealReport | None:
+    """Tell a seal that is not about this file as it is now; None when it is."""
+    from branchline.log.seals import session_name
+
+    header = reading.header
+    if header is None:
+        return None
+    if session_name(header.id) != seal.session and not difference.same_log:
+        message = f"the seal is that of session {seal.session}, which lay here on {_day(seal)}"
+        return SealReport("other-session", seal, message)
+    if seal.version < _version(reading) == reading.current_version:
+        message = (
+            f"sealed on {_day(seal)} in version {seal.version}, "
+            f"and rewritten in version {_version(reading)} since then"
+        )
+        return SealReport("older-version", seal, message)
+    return None
+
+
+def _damage(seal: Seal, difference: Difference, size: int) -> SealReport:
+    from branchline.tree import Finding
+
+    message = ""
+    if difference.blocks:
+        last = difference.line + difference.lines - 1
+        lines = f"lines {difference.line} to {last} are" if last > difference.line else "this line is"
+        message = f"{lines} not as sealed on {_day(seal)} ({count(difference.size, 'byte')})"
+        if difference.blocks > 1:
+            message += f", and {count(difference.blocks - 1, 'later place')} neither"
+    if difference.missing:
+        shorter = (
+            f"shorter than when it was sealed on {_day(seal)}: it ends at byte {size}, "
+            f"{count(difference.missing, 'byte')} are missing"
+        )
+        message = f"{message}; it is {shorter}" if message else shorter
+    finding = Finding(
+        kind="changed",
+        message=message,
+        line=difference.line,
+        offset=difference.offset,
+        size=difference.size,
+    )
+    return SealReport("changed", seal, None, finding)
+
+
+def _version(reading: Reading) -> int:
+    """The version that the header says, where it is a number that a program may have written."""
+    version = 0 if reading.header is None else reading.header.version
+    return version if 0 < version < 1 << 31 else 0
+
+
+def _day(seal: Seal) -> str:
+    return time_words(seal.sealed_at)

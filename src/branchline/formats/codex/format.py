@@ -1,0 +1,114 @@
+"""Codex rollouts as a format: what they look like, how they are read, where they lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from branchline.context import ContextMessage, ContextRules
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Text, jsontext
+from branchline.formats.base import Format, Reading
+from branchline.formats.codex.decoding import decode_line
+from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
+from branchline.formats.codex.reading import CodexReading
+from branchline.formats.codex.rows import ITEMS
+
+__all__ = ["CODEX", "CodexFormat"]
+
+_LOOKED_AT = 64  # lines at the beginning
+_LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
+
+
+class CodexFormat(Format):
+    """Rollouts of Codex, legacy and paginated, back to those of 2025. They are read, never written."""
+
+    name = "codex"
+    writable = False
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """A line in an envelope, or the bare beginning of the oldest files; or a name like Codex's."""
+        if head.startswith(ZSTD):
+            return path.endswith(".zst") or NAME.search(path) is not None
+        foreign = False
+        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LOOKED_AT]:
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                continue
+            if isinstance(fields, dict):
+                if _is_ours(fields, bare=not foreign):
+                    return True
+                foreign = True
+        return not foreign and NAME.search(path) is not None
+
+    def reader(self, path: str = "") -> CodexReader:
+        return CodexReader(path)
+
+    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+        assert isinstance(reading, CodexReading)
+        return decode_line(line, reading, position)
+
+    def context_rules(self) -> ContextRules:
+        return _RULES
+
+    # -- places ---------------------------------------------------------------------------------------
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        base = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
+        return [os.path.join(base, "sessions"), os.path.join(base, "archived_sessions")]
+
+
+def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:
+    """Whether this is a line in an envelope, or (``bare``) one of those that the oldest files begin with."""
+    kind = fields.get("type")
+    if kind is not None and not isinstance(kind, str):
+        return False
+    if kind in _LINES:
+        return isinstance(fields.get("payload"), dict)
+    if not bare:
+        return False
+    if kind is None:
+        oldest = "instructions" in fields and "timestamp" in fields and "id" in fields
+        return oldest or fields.get("record_type") == "state"
+    match fields:
+        case {"type": "message", "role": str(), "content": [{"type": "input_text" | "output_text"}, *_]}:
+            return True
+        case {"type": "reasoning", "summary": list()} | {"call_id": str()}:
+            return kind in ITEMS
+        case _:
+            return False
+
+
+def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """Thoughts, words and calls that follow each other are one answer; a compaction says nothing itself."""
+    merged: list[ContextMessage] = []
+    for item in messages:
+        message = item.message
+        if isinstance(message, CompactionSummaryMessage) and not message.summary:
+            continue
+        if merged and isinstance(message, AssistantMessage):
+            before = merged[-1].message
+            if isinstance(before, AssistantMessage):
+                joined = msgspec.structs.replace(
+                    before,
+                    content=(*_blocks(before), *_blocks(message)),
+                    model=message.model or before.model,
+                    stop_reason=message.stop_reason,
+                )
+                merged[-1] = ContextMessage(merged[-1].entry, joined)
+                continue
+        merged.append(item)
+    return merged
+
+
+def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
+    content = message.content
+    return (Text(text=content),) if isinstance(content, str) else content
+
+
+_RULES = ContextRules(finish=_merge_answers)
+
+CODEX = CodexFormat()

@@ -1,0 +1,67 @@
+"""The rules of Codex's replay: where a rollback cuts, what a compaction keeps, what a turn spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import sub
+from typing import NamedTuple
+
+from branchline.formats.codex.rows import CONTEXT, Info
+
+__all__ = ["NO_SUMMARY", "Totals", "cut_place", "difference", "keep_prompts", "totals_from"]
+
+NO_SUMMARY = "(no summary available)"
+_KEPT = 80_000  # characters of prompts that an old compaction keeps: about 20 000 tokens
+
+
+class Totals(NamedTuple):
+    """Running totals of tokens."""
+
+    input: int | float = 0
+    cached: int | float = 0
+    cache_write: int | float = 0
+    output: int | float = 0
+    reasoning: int | float = 0
+    total: int | float = 0
+
+
+def keep_prompts(prompts: Sequence[str]) -> list[str]:
+    """The newest prompts that fit, in their order; the oldest of them is cut."""
+    left = _KEPT
+    kept: list[str] = []
+    for prompt in reversed(prompts):
+        if left <= 0:
+            break
+        kept.append(prompt[:left])
+        left -= len(prompt)
+    return kept[::-1]
+
+
+def cut_place(turn_places: Sequence[int], classes: Sequence[int], turns: int) -> int | None:
+    """Where in the history a rollback cuts; None when it takes nothing."""
+    if not turns or not turn_places:
+        return None
+    cut = turn_places[max(len(turn_places) - turns, 0)]
+    while cut > turn_places[0] and classes[cut - 1] == CONTEXT:
+        cut -= 1
+    return cut
+
+
+def totals_from(info: Info | None) -> Totals | None:
+    """The running totals in a count of tokens; None when it tells none."""
+    found = None if info is None else info.total_token_usage
+    if found is None:
+        return None
+    return Totals(
+        found.input_tokens or 0,
+        found.cached_input_tokens or 0,
+        found.cache_write_input_tokens or 0,
+        found.output_tokens or 0,
+        found.reasoning_output_tokens or 0,
+        found.total_tokens or 0,
+    )
+
+
+def difference(totals: Totals, before: Totals) -> Totals:
+    """What was spent since. Falling totals give less than nothing: the sum is the last total."""
+    return Totals(*map(sub, totals, before))

@@ -1,0 +1,310 @@
+"""A seal says what the first bytes of a log were, so that a silent change of them is noticed.
+
+A log only grows, so a seal of its first bytes stays true for ever. It lies beside the log, in
+`.branchline/seals/`, never in it, and holds checksums of runs of whole lines: where one differs, the place is
+known. Making and comparing read the log in pieces; what they hold in memory does not grow with it, and a seal
+has at most about two thousand checksums, however long the log.
+
+Only whole lines are sealed: what follows the last newline may still be being written. Nothing in here knows
+what a line means, so whose log it is, and which bytes at its start may change, is said by the caller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from branchline.errors import LogError, LogShrank, NotSaved, ReadOnly
+from branchline.log.base import Log
+from branchline.log.directories import sidecar_directory, sidecar_name, sidecar_path
+from branchline.log.file import FileLog
+from branchline.log.replace import replace_file
+from branchline.log.system import SYSTEM, System, close_quietly, explain, problem_with, read_at
+
+__all__ = [
+    "Block",
+    "Difference",
+    "Seal",
+    "compare",
+    "make_seal",
+    "read_seal",
+    "seal_log",
+    "seal_path",
+    "session_name",
+]
+
+Read = Callable[[int, int], bytes]
+"""`read(offset, size)`, which gives fewer bytes only at the end of the log."""
+
+_VERSION = 1
+_PIECE = 1 << 20
+_SMALLEST_BLOCK = 1 << 10
+_BLOCKS = 2048
+_LONGEST_SEAL = 1 << 20
+_LONGEST_SESSION = 200
+_LONGEST_NAME = 255
+_LATEST_START = 1 << 16
+_LARGEST = 1 << 62
+_OUTCOME = "no seal was written"
+
+
+class Block(msgspec.Struct, frozen=True, array_like=True):
+    """A run of whole lines: how many bytes, and their SHA-256."""
+
+    size: Annotated[int, msgspec.Meta(gt=0, le=_LARGEST)]
+    sha256: str
+
+
+class Seal(msgspec.Struct, frozen=True, kw_only=True):
+    """What the bytes from `start` to `size` of a log were at a time.
+
+    The blocks follow each other from `start`. The first of them is one line, the header, so that a damaged
+    header is told from another session's. `checksum` is that of the seal itself: it may rot as well.
+    """
+
+    seal: int
+    session: str
+    version: int
+    start: Annotated[int, msgspec.Meta(ge=0, le=_LATEST_START)]
+    size: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
+    sha256: str
+    sealed_at: str
+    blocks: list[Block]
+    checksum: str = ""
+
+
+class Difference(NamedTuple):
+    """How a log is not what was sealed: the first place, and how much more there is."""
+
+    line: int
+    """Counted from 1; where the log ends too early, the first line that is cut or missing."""
+    offset: int
+    """Where that line begins."""
+    size: int
+    """How many bytes from there on are not as sealed, as far as blocks can tell."""
+    lines: int = 0
+    """How many lines end in these bytes now."""
+    blocks: int = 0
+    """How many blocks are not as sealed, the missing ones not counted."""
+    missing: int = 0
+    """How many sealed bytes the log has no more."""
+    same_log: bool = False
+    """Whether something behind the first line is as it was sealed, so that it cannot be another log."""
+
+
+# -- where ------------------------------------------------------------------------------------------------
+
+
+def seal_path(path: str | os.PathLike[str]) -> str:
+    """Return where the seal of the session file at `path` lies, made or not."""
+    path = os.path.realpath(os.fspath(path))  # all who come by a link find one seal
+    name = f"{os.path.basename(path)}.json"
+    if len(encoded := os.fsencode(name)) > _LONGEST_NAME:
+        name = f"{sidecar_name(path)}.{hashlib.sha256(encoded).hexdigest()[:16]}.json"
+    return sidecar_path(path, "seals", name)
+
+
+def session_name(session: str) -> str:
+    """Return an id as seals hold it: short, and as text that can be written."""
+    return session[:_LONGEST_SESSION].encode("utf-8", "backslashreplace").decode()
+
+
+def read_seal(path: str | os.PathLike[str], system: System = SYSTEM) -> Seal | None:
+    """Return the seal of the session file at `path`, if there is one. `LogError` when it cannot be used."""
+    place = seal_path(path)
+    try:
+        data = _read_small(place, system)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as problem:
+        raise LogError(f"cannot use the seal {place}: {explain(problem)}") from problem
+    try:
+        seal = msgspec.json.decode(data, type=Seal)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise LogError(f"cannot use the seal {place}: it is damaged itself") from None
+    if seal.seal != _VERSION:
+        raise LogError(f"cannot use the seal {place}: it is of version {seal.seal}, known is {_VERSION}")
+    if seal.checksum != _checksum(seal) or seal.start + sum(block.size for block in seal.blocks) != seal.size:
+        raise LogError(f"cannot use the seal {place}: it is damaged itself")
+    return seal
+
+
+# -- making -----------------------------------------------------------------------------------------------
+
+
+def seal_log(
+    log: FileLog,
+    *,
+    session: str,
+    version: int = 0,
+    start: int = 0,
+    sealed_at: str,
+    matching: Seal | None = None,
+    system: System = SYSTEM,
+) -> Seal:
+    """Seal all whole lines of a log behind `start`, in place of whatever seal it had; return the seal.
+
+    `matching` is the seal that the log was found to match, if any: where no line has come since, it stays.
+    Raises `NotSaved`, `ReadOnly` or `LockTimeout` when that cannot be; then the old seal is still there.
+    """
+    path = os.path.realpath(log.path)
+    try:
+        sidecar_directory(path, "seals", system)
+        size = _settled_end(log)
+        if size <= start:
+            raise NotSaved(f"cannot seal {log.path}: there is no whole line in it")
+        if matching is not None and (matching.start, matching.size) == (start, size):
+            return matching
+        _sync(path, system)
+    except OSError as problem:
+        raise problem_with(f"seal {log.path}", problem, _OUTCOME) from problem
+    seal = make_seal(log, session=session, version=version, start=start, size=size, sealed_at=sealed_at)
+    _write(log, seal, system)
+    return seal
+
+
+def _settled_end(log: FileLog) -> int:
+    """Return where the last whole line ends, with no byte before it that a failed append may take back."""
+    try:
+        with log.exclusive() as writer:
+            end = writer.end
+    except (LogError, ReadOnly) as problem:
+        if isinstance(problem.__cause__, OSError):
+            raise problem.__cause__ from None
+        raise type(problem)(f"cannot seal {log.path}: {problem}") from problem
+    while end > 0:
+        start = max(0, end - _PIECE)
+        newline = log.read(start, end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def _sync(path: str, system: System) -> None:
+    """Bring what another program may have left in memory to the disk, before a seal says that it is there."""
+    descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        system.fsync(descriptor)
+    finally:
+        close_quietly(system, descriptor)
+
+
+def _write(log: FileLog, seal: Seal, system: System) -> None:
+    place = seal_path(log.path)
+    # A link planted here by somebody else must not lead the seal over another file.
+    if os.path.islink(place):
+        raise NotSaved(f"cannot seal {log.path}: {place} is a link; {_OUTCOME}")
+    data = msgspec.json.encode(msgspec.structs.replace(seal, checksum=_checksum(seal))) + b"\n"
+    try:
+        replace_file(place, data, backup=False, system=system)
+    except (LogError, ReadOnly) as problem:
+        raise type(problem)(f"cannot seal {log.path}: {problem}") from problem
+
+
+def make_seal(log: Log, *, session: str, version: int = 0, start: int = 0, size: int, sealed_at: str) -> Seal:
+    """Seal the bytes of a log from `start` to `size`, both of them where a line begins."""
+    total = hashlib.sha256()
+    blocks = list(_blocks(log, start, size, total.update))
+    return Seal(
+        seal=_VERSION,
+        session=session_name(session),
+        version=version,
+        start=start,
+        size=size,
+        sha256=total.hexdigest(),
+        sealed_at=sealed_at,
+        blocks=blocks,
+    )
+
+
+def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> Iterator[Block]:
+    """Cut a log into runs of whole lines; the first run is the first line."""
+    least, usual = 1, max(_SMALLEST_BLOCK, (end - offset) // _BLOCKS)
+    digest, size = hashlib.sha256(), 0
+    while offset < end:
+        piece = log.read(offset, min(_PIECE, end - offset))
+        if not piece:
+            raise LogShrank(f"cannot seal {log.name}: the file ends at {offset}, expected at least {end}")
+        see(piece)
+        offset += len(piece)
+        begin = 0
+        while (newline := piece.find(b"\n", begin + max(0, least - size - 1))) >= 0:
+            digest.update(piece[begin : newline + 1])
+            yield Block(size + newline + 1 - begin, digest.hexdigest())
+            digest, size = hashlib.sha256(), 0
+            begin, least = newline + 1, usual
+        digest.update(piece[begin:])
+        size += len(piece) - begin
+    if size:
+        yield Block(size, digest.hexdigest())
+
+
+# -- comparing --------------------------------------------------------------------------------------------
+
+
+def compare(read: Read, seal: Seal) -> Difference | None:
+    """Say how a log is not what was sealed; None when it is, however much has been appended since."""
+    offset, line = seal.start, 1 + read(0, seal.start).count(b"\n")
+    first: Difference | None = None
+    differing, missing, alike = 0, 0, False
+    for number, block in enumerate(seal.blocks):
+        found = _look(read, offset, block.size)
+        if found.size < block.size:
+            missing = seal.size - offset - found.size
+            rest = seal.size - found.last_line
+            first = first or Difference(line=line + found.lines, offset=found.last_line, size=rest)
+            break
+        if found.sha256 != block.sha256:
+            differing += 1
+            first = first or Difference(line=line, offset=offset, size=block.size, lines=found.lines)
+        elif number:
+            alike = True
+        offset += block.size
+        line += found.lines
+    return None if first is None else first._replace(blocks=differing, missing=missing, same_log=alike)
+
+
+class _Look(NamedTuple):
+    """What lies where a block was: where its last line begins is told for a log that ends in it."""
+
+    size: int
+    sha256: str
+    lines: int
+    last_line: int
+
+
+def _look(read: Read, offset: int, size: int) -> _Look:
+    digest = hashlib.sha256()
+    have, lines, last_line = 0, 0, offset
+    while have < size and (piece := read(offset + have, min(_PIECE, size - have))):
+        digest.update(piece)
+        lines += piece.count(b"\n")
+        if (newline := piece.rfind(b"\n")) >= 0:
+            last_line = offset + have + newline + 1
+        have += len(piece)
+    return _Look(have, digest.hexdigest(), lines, last_line)
+
+
+# -- inside -----------------------------------------------------------------------------------------------
+
+
+def _checksum(seal: Seal) -> str:
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(seal, checksum=""))).hexdigest()
+
+
+def _read_small(path: str, system: System) -> bytes:
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    descriptor = system.open(path, flags)
+    try:
+        found = system.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST_SEAL:
+            raise LogError(f"cannot use the seal {path}: it is no file that we wrote")
+        return read_at(system, descriptor, 0, _LONGEST_SEAL)
+    finally:
+        close_quietly(system, descriptor)

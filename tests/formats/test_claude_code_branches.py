@@ -1,0 +1,290 @@
+"""Real branches are told apart from artefacts of recording: one test for every rule."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from branchline.formats.claude_code.branching import Facts, sort_into_lines
+from branchline.formats.claude_code.records import ANSWER, ASIDE, HUMAN
+from branchline.tree import ROOT
+from formats.claude_code_kit import call, keys, read, record, result
+
+BEGINNING = record("u1", None) + record("a1", "u1", "assistant")
+
+
+def line(found):
+    """The records on the active line."""
+    return keys(found, found.reading.active_line)
+
+
+def points(found):
+    tree = found.tree
+    return [
+        (tree.keys[point.position], [tree.keys[place] for place in point.branches])
+        for point in found.reading.linker.points
+    ]
+
+
+def kinds(found):
+    return [finding.kind for finding in found.findings]
+
+
+def test_rule_1_a_record_that_repeats_a_sibling_is_hidden_and_what_follows_it_goes_on_under_the_first():
+    again = record("u2b", "a1", content="again")
+    data = BEGINNING + record("u2", "a1", content="again") + again + record("a2", "u2b", "assistant")
+
+    found = read(data)
+
+    assert points(found) == []
+    assert line(found) == ["u1", "a1", "u2", "u2b", "a2"]
+    assert found.tree.types[found.tree.position("u2b")] == "custom"
+
+
+def test_rule_1_the_same_words_at_another_time_are_a_rewind():
+    data = BEGINNING + record("u2", "a1", content="again") + record("u3", "a1", content="again", later=1)
+
+    assert points(read(data)) == [("a1", ["u2", "u3"])]
+
+
+def test_rule_2_bookkeeping_without_conversation_stays_in_place():
+    data = BEGINNING + record("d", "a1", "system", subtype="turn_duration") + record("u2", "a1")
+
+    found = read(data)
+
+    assert points(found) == []
+    assert line(found) == ["u1", "a1", "d", "u2"]
+    assert kinds(found) == []
+
+
+def test_rule_3_parallel_calls_and_their_results_are_one_line():
+    data = record("u1", None) + record("a1", "u1", "assistant", [call("c1")], answer="m")
+    data += record("a2", "a1", "assistant", [call("c2")], answer="m")
+    data += result("r1", "a1", "c1") + result("r2", "a2", "c2") + record("a3", "r2", "assistant")
+
+    found = read(data)
+
+    assert points(found) == []
+    assert line(found) == ["u1", "a1", "a2", "r1", "r2", "a3"]
+
+
+def test_rule_4_conversation_that_goes_on_through_progress_is_followed():
+    data = record("u1", None) + record("a1", "u1", "assistant", [call("c1")])
+    data += record("p1", "a1", "progress") + record("p2", "a1", "progress")
+    data += (
+        record("u3", "p2", content="steer", isMeta=True)
+        + result("r1", "p1", "c1")
+        + record("a2", "r1", "assistant")
+    )
+
+    found = read(data)
+
+    assert points(found) == []
+    assert line(found)[-1] == "a2"
+    assert kinds(found) == []
+
+
+def test_rule_5_a_resume_goes_on_behind_the_tail_that_it_skipped():
+    data = BEGINNING + record("x", "a1", content="unanswered")
+    data += record("rm", "a1", "assistant", "No response requested.", model="<synthetic>")
+    data += record("u2", "rm") + record("a2", "u2", "assistant")
+
+    found = read(data)
+
+    assert points(found) == []
+    assert line(found) == ["u1", "a1", "x", "rm", "u2", "a2"]
+    assert found.tree.roles[found.tree.position("rm")] is None
+
+
+def test_rule_6_local_commands_under_one_caveat_are_one_line():
+    data = record("c", None, content="Caveat: The messages below", isMeta=True)
+    data += record("k1", "c", content="<command-name>/clear</command-name>")
+    data += record("k2", "c", content="<command-name>/help</command-name>") + record("u1", "k2")
+
+    found = read(data)
+
+    assert points(found) == []
+    assert line(found) == ["c", "k1", "k2", "u1"]
+
+
+def test_rule_7_a_prompt_that_was_corrected_before_it_was_answered_is_a_branch():
+    data = (
+        BEGINNING
+        + record("u2", "a1", content="tpyo")
+        + record("u3", "a1", content="typo")
+        + record("a3", "u3", "assistant")
+    )
+
+    found = read(data)
+
+    assert points(found) == [("a1", ["u2", "u3"])]
+    assert line(found) == ["u1", "a1", "u3", "a3"]
+    assert found.tree.children("a1") == ["u2", "u3"]
+
+
+def test_rule_7_the_other_branch_may_begin_with_a_command_that_was_answered():
+    data = BEGINNING + record("u2", "a1") + record("a2", "u2", "assistant")
+    data += record("k", "a1", content="<command-name>/review</command-name>")
+    data += record("m", "k", content="Review it", isMeta=True) + record("a3", "m", "assistant")
+
+    assert points(read(data)) == [("a1", ["u2", "k"])]
+
+
+def test_rule_8_two_answers_to_one_prompt_are_one_line_and_reported():
+    data = record("u1", None) + record("a1", "u1", "assistant") + record("a2", "u1", "assistant", later=1)
+
+    found = read(data)
+
+    assert points(found) == []
+    assert line(found) == ["u1", "a1", "a2"]
+    assert kinds(found) == ["unknown"]
+
+
+def test_a_branch_inside_a_branch_hangs_from_it():
+    data = BEGINNING + record("u2", "a1") + record("a2", "u2", "assistant")
+    data += (
+        record("u3", "a2", content="3") + record("u4", "a2", content="4") + record("u5", "a1", content="5")
+    )
+
+    found = read(data)
+
+    assert points(found) == [("a1", ["u2", "u5"]), ("a2", ["u3", "u4"])]
+    assert found.tree.children("a2") == ["u3", "u4"]
+    assert line(found) == ["u1", "a1", "u5"]
+
+
+def test_the_last_prompt_names_the_leaf_if_it_is_in_the_file():
+    data = BEGINNING + record("u2", "a1", content="2") + record("u3", "a1", content="3")
+    named = b'{"type":"last-prompt","leafUuid":"u2"}\n{"type":"last-prompt","leafUuid":"elsewhere"}\n'
+
+    found = read(data + named)
+
+    assert (found.leaf, found.reading.leaf_named_by) == ("u2", "last-prompt")
+
+
+# -- links ------------------------------------------------------------------------------------------------
+
+
+def test_a_parent_that_is_not_there_is_a_broken_link_to_the_record_before():
+    found = read(BEGINNING + record("u2", "gone"))
+
+    assert found.tree.parent("u2") == "a1"
+    assert kinds(found) == ["guessed-link"]
+
+
+def test_a_second_start_is_no_branch_and_has_a_context_of_its_own():
+    found = read(BEGINNING + record("u2", None, content="fresh"))
+
+    assert found.tree.roots() == ["u1", "u2"]
+    assert line(found) == ["u2"]
+    assert kinds(found) == []
+
+
+def test_an_answer_cannot_begin_a_conversation():
+    found = read(BEGINNING + record("a2", None, "assistant"))
+
+    assert found.tree.parent("a2") == "a1"
+    assert kinds(found) == ["guessed-link"]
+
+
+def test_a_ring_is_cut_at_its_first_record_which_hangs_behind_the_one_before_it():
+    found = read(BEGINNING + record("x", "y") + record("y", "x"))
+
+    assert line(found) == ["u1", "a1", "x", "y"]
+    assert kinds(found) == ["cycle"]
+
+
+def test_a_ring_that_the_record_before_belongs_to_is_cut_for_good():
+    found = read(record("a", "b") + record("b", "c") + record("c", "a"))
+
+    assert sorted(found.tree.keys) == ["a", "b", "c"]
+    assert len(found.tree.roots()) == 1
+
+
+def test_a_record_that_is_its_own_parent_is_reported():
+    found = read(BEGINNING + record("u2", "u2"))
+
+    assert found.tree.parent("u2") == "a1"
+    assert kinds(found) == ["self-parent"]
+
+
+def test_the_second_record_with_a_uuid_is_kept_aside():
+    found = read(BEGINNING + record("a1", "u1", "assistant", "other") + record("u2", "a1"))
+
+    assert line(found) == ["u1", "a1", "u2"]
+    assert found.tree.types[found.tree.position("a1#2")] == "custom"
+    assert kinds(found) == ["duplicate-id"]
+
+
+def test_records_of_a_sub_agent_are_a_tree_of_their_own():
+    data = (
+        record("u1", None)
+        + record("s1", None, isSidechain=True)
+        + record("s2", "s1", "assistant", isSidechain=True)
+    )
+
+    found = read(data + record("a1", "u1", "assistant"))
+
+    assert found.tree.roots() == ["u1", "s1"]
+    assert line(found) == ["u1", "a1"]
+    assert found.leaf == "a1"
+
+
+def test_the_file_of_a_sub_agent_is_read_like_a_session():
+    data = record("s1", None, isSidechain=True) + record("s2", "s1", "assistant", isSidechain=True)
+
+    found = read(data, "/x/projects/p/5a000000-0000-4000-8000-000000000001/subagents/agent-abc.jsonl")
+
+    assert found.leaf == "s2"
+    assert found.reading.header.id == "agent-abc"
+    assert found.reading.header.parent_session == "5a000000-0000-4000-8000-000000000001"
+
+
+# -- laws -------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def forests(draw):
+    """Records with any kind and a parent before or behind them, without rings."""
+    count = draw(st.integers(1, 25))
+    places = draw(st.permutations(range(count)))
+    parents = {ROOT: ROOT}
+    for number, place in enumerate(places):
+        parents[place] = draw(st.sampled_from([ROOT, *places[:number]]))
+    del parents[ROOT]
+    kinds = draw(st.lists(st.integers(0, ASIDE - 1), min_size=count, max_size=count))
+    times = draw(st.lists(st.sampled_from(["1", "2", ""]), min_size=count, max_size=count))
+    marks = draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
+    calls = draw(st.dictionaries(st.integers(0, count - 1), st.sampled_from(["a", "b", "a\nb"])))
+    return list(range(count)), parents, Facts(kinds, times, marks, calls)
+
+
+@settings(max_examples=300, deadline=None)
+@given(forests())
+def test_every_record_stands_in_exactly_one_line_in_the_order_of_the_file(forest):
+    nodes, parents, facts = forest
+
+    lines = sort_into_lines(nodes, parents, facts)
+
+    assert sorted(place for members in lines.members for place in members) == nodes
+    for members in lines.members:
+        assert members
+        assert members == sorted(members)
+    assert all(above < number for number, above in enumerate(lines.above))
+    for point in lines.points:
+        assert len(point.branches) > 1
+
+
+def test_sorting_costs_the_same_per_record_however_deep_the_artefacts_nest():
+    """Every record with two children, all the way down: looking into each subtree anew would take minutes."""
+    count = 40_000
+    parents = {0: ROOT} | {place: place - 2 + place % 2 if place > 1 else 0 for place in range(1, count)}
+    facts = Facts([HUMAN, ANSWER] * (count // 2), [str(place) for place in range(count)], [0] * count, {})
+
+    start = time.process_time()
+    lines = sort_into_lines(range(count), parents, facts)
+
+    assert sum(map(len, lines.members)) == count
+    assert time.process_time() - start < 5

@@ -1,0 +1,482 @@
+"""Rollouts of Codex are read as their manifest says: turns, branches, what the model sees, tokens, names."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from branchline import Session
+from branchline.context import build_context, totals
+from branchline.entries import (
+    AssistantMessage,
+    Compaction,
+    Custom,
+    CustomMessage,
+    Leaf,
+    MessageEntry,
+    ModelChange,
+    Text,
+    Thinking,
+    ThinkingLevelChange,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    message_text,
+)
+from branchline.errors import BranchlineError, NotSupported
+from branchline.formats import detect
+from branchline.formats.codex import (
+    CODEX,
+    Rollout,
+    copied_entries,
+    model_history,
+    read_names,
+    resolve_chain,
+    rollout_name,
+    unpack,
+)
+from formats.codex_kit import (
+    ALL,
+    EXPECTED,
+    NAME,
+    SAMPLES,
+    THIRD_PARTY,
+    THREAD,
+    event,
+    finder,
+    item,
+    line,
+    meta,
+    read,
+    turn,
+)
+from support import sample
+
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+
+
+def home_of(path):
+    """The directory that stands for Codex's own, above a file."""
+    return next((one.parent for one in path.parents if one.name == "sessions"), path.parent)
+
+
+def check(path, expected):
+    found = read(path)
+    reading = found.reading
+    home = home_of(path)
+    chain = resolve_chain(found, finder(home))
+    assert not chain.problems
+    history = model_history(chain.rollouts)
+    index = home / "session_index.jsonl"
+    names = read_names(index.read_bytes()) if index.exists() else {}
+    kinds = [finding.kind for finding in found.findings]
+    copied = reading.copied
+    own = found.entries(range(copied, len(found.tree)))
+    answers = [
+        entry.message
+        for entry in own
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage)
+    ]
+    people = sum(isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) for entry in own)
+    roles = [one.get("role") if one.get("type", "message") == "message" else one["type"] for one in history]
+    facts = {
+        "unreadableLines": kinds.count("unreadable"),
+        "foreignLines": reading.foreign,
+        "thread": reading.thread or None,
+        "cliVersion": reading.meta.get("cli_version"),
+        "historyMode": reading.meta.get("history_mode", "legacy"),
+        "source": reading.source,
+        "turnsStarted": sum(place >= copied for place, _ in reading.turns),
+        "turnsAborted": reading.aborted,
+        "compactions": found.tree.types.count("compaction"),
+        "rollbacks": list(reading.rollbacks.values()),
+        "userMessages": sum(place >= copied for place in reading.prompts) or people,
+        "assistantMessages": sum(isinstance(one.content[0], Text) for one in answers if one.content),
+        "reasoning": sum(isinstance(one.content[0], Thinking) for one in answers if one.content),
+        "modelHistory": roles if isinstance(expected["modelHistory"], list) else {"items": len(history)},
+        "title": names.get(reading.thread) or reading.title,
+    }
+    assert facts == {name: expected[name] for name in facts}
+    assert reading.forked_from == expected.get("forkedFrom")
+    assert reading.copied_lines == expected.get("copiedLines", 0)
+    if "parentThread" in expected:
+        assert reading.parent_thread == expected["parentThread"]
+    prefixes = [one.rsplit("_", 1)[-1] for one in expected.get("inheritedFrom", [])]
+    assert [one.transcript.reading.rollout for one in chain.rollouts[:-1]] == prefixes
+    if "tokens" in expected:
+        spent = totals(found, inherited_entries=copied).own.total
+        tokens = expected["tokens"]
+        assert [spent.input + spent.cache_read, spent.cache_read, spent.output, spent.total_tokens] == [
+            tokens[name] for name in ("input_tokens", "cached_input_tokens", "output_tokens", "total_tokens")
+        ]
+    if not reading.base:
+        assert_the_context_is_the_replayed_history(found, history)
+
+
+def assert_the_context_is_the_replayed_history(found, history):
+    """Both say the same words in the same order, whoever is said to have said them."""
+    words = []
+    for one in history:
+        if one.get("type", "message") in ("message", "agent_message"):
+            content = one.get("content")
+            words.append(
+                content if isinstance(content, str) else [p["text"] for p in content if p.get("text")]
+            )
+    said = [
+        [block.text for block in item.message.content if isinstance(block, Text)]
+        if isinstance(item.message.content, tuple)
+        else [item.message.content]
+        for item in build_context(found, found.reading.leaf).messages
+        if not isinstance(item.message, ToolResult)
+    ]
+    flat = [text for one in words for text in ([one] if isinstance(one, str) else one)]
+    assert [text for one in said for text in one] == flat
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_sample_has_the_turns_history_tokens_and_lineage_that_its_manifest_tells(name):
+    check(SAMPLES / name, EXPECTED[name])
+
+
+@pytest.mark.parametrize("name", THIRD_PARTY)
+def test_a_file_from_the_wild_has_what_its_manifest_tells(name):
+    check(sample("codex", name), ALL[name])
+
+
+@pytest.mark.parametrize("name", sorted({*EXPECTED, *THIRD_PARTY}))
+def test_every_sample_is_told_from_its_first_bytes(name):
+    path = SAMPLES / name if name in EXPECTED else sample("codex", name)
+
+    assert detect(path.read_bytes()[: 1 << 16], str(path)) is CODEX
+
+
+# -- branches ---------------------------------------------------------------------------------------------
+
+
+def texts(found, positions):
+    return [
+        message_text(entry.message) for entry in found.entries(positions) if isinstance(entry, MessageEntry)
+    ]
+
+
+def seen(found):
+    return [message_text(one.message) for one in build_context(found, found.reading.leaf).messages]
+
+
+def test_turns_that_were_rolled_back_are_a_branch_and_the_next_turn_is_its_sibling():
+    data = (
+        meta()
+        + item("user", "<environment_context>")
+        + turn("one", "1")
+        + turn("two", "2")
+        + turn("three", "3")
+    )
+    data += event("thread_rolled_back", num_turns=2) + turn("four", "4")
+
+    found = read(data)
+
+    assert texts(found, found.tree.chain(found.reading.leaf)) == ["one", "1", "four", "4"]
+    tips = found.tree.tip_positions()
+    assert ["one", "1", "two", "2", "three", "3"] in [texts(found, found.tree.chain(tip)) for tip in tips]
+    assert seen(found) == ["<environment_context>", "one", "1", "four", "4"]
+    assert [entry for entry in found.entries(range(len(found.tree))) if isinstance(entry, Leaf)]
+
+
+def test_a_rollback_of_more_turns_than_there_are_cuts_at_the_first_and_keeps_what_stands_before_it():
+    data = meta() + item("developer", "rules") + turn("one", "1") + event("thread_rolled_back", num_turns=9)
+
+    found = read(data)
+
+    assert seen(found) == ["rules"]
+    assert model_history([Rollout(found)])[0]["role"] == "developer"
+
+
+def test_a_rollback_takes_the_context_directly_before_its_turn_along():
+    data = meta() + turn("one", "1") + item("user", "<environment_context>") + turn("two", "2")
+    data += event("thread_rolled_back", num_turns=1)
+
+    assert seen(read(data)) == ["one", "1"]
+
+
+@pytest.mark.parametrize("turns", [0, -1, None, "2"])
+def test_a_rollback_of_nothing_changes_nothing(turns):
+    found = read(meta() + turn("one", "1") + event("thread_rolled_back", num_turns=turns))
+
+    assert seen(found) == ["one", "1"]
+
+
+def test_a_rollback_over_a_compaction_is_reported():
+    old = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "old"}]}]
+    data = meta() + turn("one", "1") + line("compacted", {"message": "", "replacement_history": old})
+    data += turn("two", "2") + event("thread_rolled_back", num_turns=2)
+
+    found = read(data)
+
+    assert ["over a compaction" in finding.message for finding in found.findings] == [True]
+    assert model_history([Rollout(found)]) == []
+
+
+def test_a_compaction_without_a_history_keeps_the_newest_prompts_and_its_message():
+    data = meta() + item("user", "<environment_context>") + turn("o" * 50_000, "1") + turn("n" * 50_000, "2")
+    data += line("compacted", {"message": ""}) + turn("next")
+
+    found = read(data)
+
+    assert [text[:25] for text in seen(found)] == ["o" * 25, "n" * 25, "(no summary available)", "next"]
+    assert [len(text) for text in seen(found)[:2]] == [30_000, 50_000]
+    entry = found.entry(found.tree.types.index("compaction"))
+    assert isinstance(entry, Compaction)
+    assert len(entry.retained_tail) == 3
+
+
+# -- single lines -----------------------------------------------------------------------------------------
+
+
+def last(data):
+    found = read(meta() + data)
+    return found.entry(len(found.tree) - 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# AGENTS.md instructions for /p\n</INSTRUCTIONS>",
+        "  <environment_context>x",
+        "<user_instructions>",
+        "<turn_aborted>",
+        "<user_shell_command>",
+        "<subagent_notification>",
+        '<codex_internal_context source="x">',
+        "<goal_context>",
+        "Warning: Your account was flagged",
+    ],
+)
+def test_context_is_not_the_user(text):
+    entry = last(item("user", text))
+
+    assert isinstance(entry, CustomMessage)
+    assert entry.display is False
+
+
+def test_calls_are_tool_calls_and_outputs_their_results():
+    data = line(
+        "response_item",
+        {"type": "function_call", "name": "shell", "arguments": '{"cmd":"ls"}', "call_id": "c"},
+    )
+    data += line("response_item", {"type": "function_call_output", "call_id": "c", "output": "a.py"})
+    found = read(meta() + turn("go") + data)
+
+    messages = [one.message for one in build_context(found, found.reading.leaf).messages]
+
+    assert messages[1].content == (ToolCall(id="c", name="shell", arguments={"cmd": "ls"}),)
+    assert isinstance(messages[2], ToolResult)
+    assert (messages[2].tool_name, message_text(messages[2])) == ("shell", "a.py")
+
+
+@pytest.mark.parametrize(
+    ("payload", "arguments"),
+    [
+        (
+            {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin", "call_id": "c"},
+            {"input": "*** Begin"},
+        ),
+        ({"type": "local_shell_call", "action": {"command": ["ls"]}, "call_id": "c"}, {"command": ["ls"]}),
+        ({"type": "function_call", "name": "f", "arguments": "{torn", "call_id": "c"}, {"input": "{torn"}),
+        ({"type": "function_call", "name": "f", "arguments": None, "call_id": "c"}, {}),
+        ({"type": "function_call", "name": "f", "arguments": "[1]", "call_id": "c"}, {"input": "[1]"}),
+    ],
+)
+def test_every_kind_of_call_has_arguments(payload, arguments):
+    entry = last(line("response_item", payload))
+
+    assert isinstance(entry, MessageEntry)
+    assert entry.message.content[0].arguments == arguments
+
+
+def test_thoughts_words_and_calls_that_follow_each_other_are_one_answer():
+    data = line(
+        "response_item",
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "gA"},
+    )
+    data += item("assistant", "Looking.") + line(
+        "response_item", {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c"}
+    )
+    found = read(meta() + turn("go") + data)
+
+    answer = build_context(found, found.reading.leaf).messages[1].message
+
+    assert [type(block) for block in answer.content] == [Thinking, Text, ToolCall]
+    assert answer.content[0].thinking_signature == "gA"
+
+
+def test_model_and_effort_are_entries_where_they_change():
+    settings = {"turn_id": "t", "model": "gpt-5.6", "effort": "medium"}
+    data = (
+        meta()
+        + line("turn_context", settings)
+        + turn("one", "1")
+        + line("turn_context", {**settings, "turn_id": "u"})
+    )
+    data += line("turn_context", {**settings, "effort": "high"}) + turn("two", "2")
+
+    found = read(data)
+
+    changes = [
+        entry.model_id if isinstance(entry, ModelChange) else entry.thinking_level
+        for entry in found.entries(range(len(found.tree)))
+        if isinstance(entry, ModelChange | ThinkingLevelChange)
+    ]
+    assert changes == ["gpt-5.6", "medium", "high"]
+    context = build_context(found, found.reading.leaf)
+    assert (context.model.provider, context.model.id, context.thinking_level) == ("openai", "gpt-5.6", "high")
+
+
+def test_repeated_totals_are_no_new_call():
+    total = {"input_tokens": 100, "cached_input_tokens": 40, "output_tokens": 5, "total_tokens": 105}
+    data = meta() + turn("one", "1") + event("token_count", info={"total_token_usage": total}) * 2
+    data += event("token_count", info=None) + event(
+        "token_count", info={"total_token_usage": {**total, "input_tokens": 150}}
+    )
+
+    found = read(data)
+
+    assert found.tree.types.count("usage") == 2
+    spent = totals(found).all.total
+    assert (spent.input, spent.cache_read, spent.output) == (110, 40, 5)
+
+
+def test_lines_of_other_shapes_are_kept_and_counted():
+    found = read(meta() + b'{"hello":"world"}\n' + turn("one", "1"))
+
+    assert found.reading.foreign == 1
+    assert isinstance(found.entry(0), Custom)
+    assert [finding.kind for finding in found.findings] == ["unknown"]
+
+
+def test_only_the_first_meta_owns_the_file():
+    found = read(meta() + meta(id="other", cwd="/elsewhere") + turn("one"))
+
+    assert (found.reading.header.id, found.reading.header.cwd) == (THREAD, "/p")
+
+
+def test_a_mode_that_codex_would_refuse_is_reported_and_read():
+    found = read(meta(history_mode="holographic") + turn("one", "1"))
+
+    assert [finding.kind for finding in found.findings] == ["newer-version"]
+    assert seen(found) == ["one", "1"]
+
+
+# -- files together ---------------------------------------------------------------------------------------
+
+
+def test_what_a_fork_copied_is_told_by_its_parent_and_without_it_by_the_times():
+    home = SAMPLES / "synthetic/lineage"
+    child, parent = (finder(home)(f"019f0000-0000-7000-8000-00000000000{number}") for number in (2, 1))
+
+    assert copied_entries(child.reading, parent.reading) == child.reading.copied == child.reading.inherited
+    assert child.reading.header.parent_session == parent.reading.header.id
+    assert copied_entries(parent.reading, child.reading) == 0
+
+
+@pytest.mark.parametrize(
+    ("base", "found", "problem"),
+    [
+        ("gone", None, "is not there"),
+        (THREAD, None, "begins with itself"),
+        ("old", meta() + turn("one"), "older kind"),
+    ],
+)
+def test_a_beginning_that_cannot_be_used_is_reported_and_the_rest_shown(base, found, problem):
+    named = {"thread_id": base, "end_ordinal_exclusive": 3, "end_byte_offset": 100}
+    data = meta(history_mode="paginated", history_base=named) + item("user", "on")
+    other = None if found is None else read(found, "rollout-2026-09-02T01-00-00-old.jsonl")
+
+    chain = resolve_chain(read(data), lambda rollout: other)
+
+    assert [problem in one for one in chain.problems] == [True]
+    assert len(model_history(chain.rollouts)) == 1
+    assert read(data).reading.header.parent_session == base
+
+
+def test_names_of_files_tell_thread_and_rollout():
+    plain = rollout_name(f"/c/sessions/2026/09/02/{NAME}.zst")
+    reverted = rollout_name(
+        "rollout-2026-09-02T09-00-00-019f1000-0000-7000-8000-000000000008_019f1000-0000-7000-8000-0000000000b8.jsonl"
+    )
+
+    assert (plain.thread, plain.rollout) == (THREAD, THREAD)
+    assert (reverted.thread, reverted.rollout) == (
+        "019f1000-0000-7000-8000-000000000008",
+        "019f1000-0000-7000-8000-0000000000b8",
+    )
+    assert rollout_name("notes.jsonl") is None
+
+
+def test_the_last_name_of_a_thread_counts_and_damage_in_the_index_costs_its_line():
+    index = b'{"id":"a","thread_name":"one"}\n{torn\n[]\n{"id":"a","thread_name":"two"}\n{"id":5}\n'
+
+    assert read_names(index) == {"a": "two"}
+
+
+def test_a_compressed_file_that_nobody_unpacked_opens_and_says_so():
+    data = (next((SAMPLES / "synthetic/compressed").rglob("*.zst"))).read_bytes()
+    found = read(data, NAME)
+
+    assert CODEX.sniff(data, f"{NAME}.zst")
+    assert len(found.tree) == 0
+    assert "zstd" in found.reading.read_only
+    assert found.findings
+
+
+def test_unpacking_without_the_package_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+
+    with pytest.raises(NotSupported, match="zstandard"):
+        unpack(b"")
+
+
+def test_damaged_compressed_bytes_are_refused_with_a_reason():
+    pytest.importorskip("zstandard", reason="the package zstandard is not installed")
+
+    with pytest.raises(NotSupported, match="cannot be unpacked"):
+        unpack(b"not zstd at all")
+
+
+# -- the library ------------------------------------------------------------------------------------------
+
+
+def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
+    path = tmp_path / NAME
+    path.write_bytes(before := meta() + turn("one", "1"))
+
+    with Session.open(path) as session:
+        assert session.title == "one"
+        for verb in (
+            lambda: session.append_message("x"),
+            lambda: session.set_title("t"),
+            lambda: session.append_label(session.leaf, "here"),
+        ):
+            with pytest.raises(BranchlineError, match="read here, not written"):
+                verb()
+
+    assert path.read_bytes() == before
+
+
+def test_rollouts_lie_in_two_directories_of_codex_home():
+    assert CODEX.roots({}, "/home/u") == ["/home/u/.codex/sessions", "/home/u/.codex/archived_sessions"]
+    assert CODEX.roots({"CODEX_HOME": "/c"}, "/home/u")[0] == "/c/sessions"
+    assert not CODEX.writable
+
+
+def test_the_bytes_of_a_line_stay_what_they_are():
+    data = meta() + turn("one", "1")
+    found = read(data)
+
+    assert json.loads(found.raw(0))["payload"]["type"] == "task_started"
+    assert (
+        b"\n".join([found.reading.header_line, *(found.raw(place) for place in range(len(found.tree)))])
+        + b"\n"
+        == data
+    )
