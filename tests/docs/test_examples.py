@@ -29,7 +29,7 @@ def test_the_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, mon
     monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
     source = "\n".join(blocks(page, "python"))
 
-    exec(compile(source, str(page), "exec"), {"__name__": "example"})  # noqa: S102
+    exec(compile(source, str(page), "exec"), {"__name__": "example"})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
