@@ -505,7 +505,7 @@ class Session(SessionView):
             before = self._leaf
             self._leaf = target  # the leaf entry hangs from its target, for readers that do not know it
             try:
-                self._append(lambda common: Leaf(**common, target=target), side=True)
+                self._write([lambda common: Leaf(**common, target=target)], side=True)
             except BaseException:
                 self._leaf = before
                 raise

@@ -40,7 +40,7 @@ _TECHNICAL = re.compile(
 )
 _WORD = re.compile(r"\d{0,8}|[A-Z]*[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*|[A-Z]+\d?")
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]|\\+u[0-9A-Fa-f]{4}")
 _SYMBOLS = frozenset("!@#$%^&*?~+")
 
 
@@ -64,8 +64,7 @@ def is_drawn(value: str, *, name_says_all: bool) -> bool:
     shortest = 8 if name_says_all else 16
     if not shortest <= len(value) < LONGEST or is_example(value) or _NO_VALUE.match(value):
         return False
-    if not value.isascii():
-        value = _NOT_ASCII.sub("", value)
+    value = _NOT_ASCII.sub("", value)
     if len(value) < shortest or is_worded(value):
         return False
     if not name_says_all and (_COMMIT_OR_UUID.fullmatch(value) or value.isalpha()):
