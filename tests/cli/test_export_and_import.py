@@ -121,6 +121,169 @@ def test_json_about_an_export_needs_a_file(run, talk) -> None:
     run("export", talk, "--format", "html", code=2)
 
 
+# -- redaction --------------------------------------------------------------------------------------------
+
+# Drawn by hand and put together here, so that no scanner takes them for real ones.
+TOKEN = "gh" + "p_" + "Zq7Rt2Lm9Xc4Vb8Nw3Kd6Hf1Js5Gy0PuTeAo"
+PASSWORD = "vK4w" + "!Tz9rQ2m"
+SECRETS = f"Use {TOKEN}\nand DB_PASSWORD={PASSWORD}"
+CLEAN = "Use [redacted:github-token]\nand DB_PASSWORD=[redacted:password]"
+SAID = "redacted 2 secrets: 1 github-token, 1 password; --no-redact leaves them in\n"
+
+
+@pytest.fixture
+def spiked(run, talk):
+    """The talk, with two credentials in its last message."""
+    run("append", talk, SECRETS)
+    return talk
+
+
+@pytest.mark.parametrize("options", [[], ["--branch"], ["--portable"]])
+def test_secrets_do_not_leave(options, run, data, spiked, world) -> None:
+    result = run("export", spiked, *options, "-o", "out.jsonl")
+
+    content = (world / "out.jsonl").read_text(encoding="utf-8")
+    assert TOKEN not in content
+    assert PASSWORD not in content
+    assert lines_of("out.jsonl")[-1]["message"]["content"][0]["text"] == CLEAN
+    assert result.stderr == SAID
+    assert result.stdout.startswith("exported talk to ")
+
+
+def test_a_redacted_export_is_the_same_tree(run, data, spiked) -> None:
+    source = data("inspect", spiked)
+
+    run("export", spiked, "-o", "out.jsonl")
+
+    copy = data("inspect", "out.jsonl")
+    assert {key: copy[key] for key in copy if key != "context"} == {
+        key: source[key] for key in source if key != "context"
+    }
+    run("append", "out.jsonl", "It goes on.")
+
+
+def test_only_secrets_are_changed(run, data, spiked) -> None:
+    raw = Path(data("name", spiked)["file"]).read_bytes()
+
+    result = run("export", spiked)
+
+    assert result.stdout_bytes == raw.replace(TOKEN.encode(), b"[redacted:github-token]").replace(
+        PASSWORD.encode(), b"[redacted:password]"
+    )
+    assert result.stderr == SAID
+
+
+def test_secrets_leave_when_they_are_asked_to(run, data, spiked, world) -> None:
+    raw = Path(data("name", spiked)["file"]).read_bytes()
+
+    result = run("export", spiked, "--no-redact", "-v")
+
+    assert result.stdout_bytes == raw
+    assert result.stderr == ""
+    run("export", spiked, "--no-redact", "-o", "talk.md")
+    assert SECRETS in (world / "talk.md").read_text(encoding="utf-8")
+
+
+def test_json_tells_what_was_redacted(data, talk, spiked) -> None:
+    found = [{"kind": "github-token", "count": 1}, {"kind": "password", "count": 1}]
+
+    assert data("export", spiked, "-o", "a.jsonl")["redacted"] == found
+    assert data("export", spiked, "-o", "a.md")["redacted"] == found
+    assert data("export", spiked, "--no-redact", "-o", "b.jsonl")["redacted"] is None
+
+
+def test_nothing_is_said_into_a_pipe_when_nothing_was_found(run, data, talk) -> None:
+    assert run("export", talk).stderr == ""
+    assert run("export", talk, "-v").stderr == "no secrets found\n"
+    assert data("export", talk, "-o", "a.jsonl")["redacted"] == []
+
+
+def test_a_document_has_no_secrets_anywhere(run, data, write_session, world) -> None:
+    """Not in a heading that shows the beginning of a command, nor in a title, a label or an argument."""
+    call = {
+        "type": "toolCall",
+        "id": "call_1",
+        "name": "bash",
+        "arguments": {"command": f"git clone --depth 1 https://me:{TOKEN}@host/x.git", "password": PASSWORD},
+    }
+    message = {"role": "assistant", "content": [call], "provider": "p", "model": "m", "stopReason": "toolUse"}
+    lines = [
+        {"type": "message", "id": "a", "parentId": None, "message": message},
+        {"type": "label", "id": "b", "parentId": "a", "targetId": "a", "label": f"with {TOKEN}"},
+        {"type": "session_info", "id": "c", "parentId": "b", "name": f"About {TOKEN}"},
+    ]
+    path = write_session(*map(json.dumps, lines))
+
+    result = run("export", path, "--format", "md")
+
+    assert "About \\[redacted:github-token\\]" in result.stdout
+    assert "https://me:[redacted:" in result.stdout
+    assert '"password": "[redacted:password]"' in result.stdout
+    for part in (TOKEN[4:], TOKEN[:12], TOKEN[:12].replace("_", "\\_"), PASSWORD):
+        assert part not in result.stdout
+
+
+def test_what_still_holds_secrets_is_not_written(run, spiked, world, monkeypatch) -> None:
+    from branchline.views import redact
+
+    def careless(data):
+        return redact.RedactedBytes(data, [redact.Found("password", 1)])
+
+    monkeypatch.setattr(redact, "redact_bytes", careless)
+
+    result = run("export", spiked, "-o", "out.jsonl", code=1)
+
+    assert "still holds secrets after they were replaced (1 password)" in result.stderr
+    assert "--no-redact exports it as it is" in result.stderr
+    assert not (world / "out.jsonl").exists()
+    assert run("export", spiked, code=1).stdout_bytes == b""
+
+
+def test_a_document_that_still_holds_secrets_is_not_written(run, spiked, world, monkeypatch) -> None:
+    from branchline.views import redact
+
+    monkeypatch.setattr(redact, "redact", lambda text: redact.Redacted(text, [redact.Found("jwt", 2)]))
+
+    result = run("export", spiked, "-o", "out.md", code=1)
+
+    assert "still holds secrets after they were replaced (2 jwt)" in result.stderr
+    assert not (world / "out.md").exists()
+
+
+def test_what_would_be_another_tree_is_not_written(run, data, spiked, world, monkeypatch) -> None:
+    from branchline.views import redact
+
+    leaf = data("inspect", spiked)["leaf"].encode()
+    monkeypatch.setattr(
+        redact, "redact_bytes", lambda data: redact.RedactedBytes(data.replace(leaf, b"gone"), [])
+    )
+
+    result = run("export", spiked, "-o", "out.jsonl", code=1)
+
+    assert "it would be another tree" in result.stderr
+    assert not (world / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(EDGE.glob("*.jsonl")) if path.stem not in ("empty", "garbage")],
+    ids=lambda path: path.stem,
+)
+def test_damaged_sessions_are_redacted_and_stay_as_damaged_as_they_were(path, data, run, world) -> None:
+    secrets = json.dumps(SECRETS)[1:-1].encode()
+    content = path.read_bytes().replace(b'"content":"', b'"content":"' + secrets)
+    (world / "in.jsonl").write_bytes(content.replace(b'"text":"', b'"text":"' + secrets))
+
+    run("export", "in.jsonl", "-o", "out.jsonl")
+
+    content = (world / "out.jsonl").read_bytes()
+    assert TOKEN.encode() not in content
+    assert PASSWORD.encode() not in content
+    source, copy = data("inspect", "in.jsonl"), data("inspect", "out.jsonl")
+    for same in ("entries", "path", "tree", "leaf", "roots"):
+        assert copy[same] == source[same]
+
+
 # -- import -----------------------------------------------------------------------------------------------
 
 

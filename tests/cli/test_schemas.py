@@ -62,7 +62,15 @@ SCHEMAS = {
         "changed",
         "aside",
     },
-    ("export", "talk", "-o", "x.jsonl"): {"schema", "session", "format", "branch", "path", "size"},
+    ("export", "talk", "-o", "x.jsonl"): {
+        "schema",
+        "session",
+        "format",
+        "branch",
+        "path",
+        "size",
+        "redacted",
+    },
     ("import", str(CORPUS / "pi" / "edge" / "labels.jsonl")): {
         "schema",
         "session",

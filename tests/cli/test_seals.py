@@ -233,6 +233,14 @@ def test_a_header_that_changed_is_damage_and_not_another_session(run, data, sess
     assert (finding["line"], finding["offset"]) == (1, 0)
 
 
+def test_a_version_that_nobody_upgrades_to_is_damage(run, data, session) -> None:
+    run("check", "--seal", session)
+
+    session.write_bytes(session.read_bytes().replace(b'"version": 3', b'"version": 7'))
+
+    assert data("check", session, code=1)["files"][0]["seal"]["state"] == "changed"
+
+
 def test_a_file_of_zeros_has_changed(run, data, session) -> None:
     run("check", "--seal", session)
 

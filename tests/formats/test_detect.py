@@ -39,8 +39,6 @@ def test_every_sample_is_known_as_a_session_of_pi(path):
         HEADER[:40] + b"\n" + ENTRY,
         b"null\n5\n{}\n" + ENTRY,
         ENTRY,
-        OLD,
-        b"{damaged header\n" + OLD,
         b"{damaged\n" + ENTRY[:90],
         b'{"type":"session","id":"s"}\n',
         b'{"type":"session","id":"s","version":99}\n',
@@ -51,6 +49,11 @@ def test_every_sample_is_known_as_a_session_of_pi(path):
 )
 def test_a_header_or_an_entry_makes_a_session_whatever_stands_before_it(head):
     assert detect(head, "x.jsonl") is PI
+
+
+@pytest.mark.parametrize("before", [b"", b"{damaged header\n", b"\n"], ids=repr)
+def test_entries_of_version_1_are_known_without_their_header(before):
+    assert PI.sniff(before + OLD, "x.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -75,8 +78,6 @@ def test_a_header_or_an_entry_makes_a_session_whatever_stands_before_it(head):
         bytes(random.Random(1).randbytes(4096)),
         b"type,id,parentId,timestamp\nmessage,a,,2026\n",
         b'{"type":"message","role":"user","content":[]}\n',
-        b'{"parentUuid":null,"type":"user","message":{"role":"user","content":"x"},"uuid":"u","timestamp":"t"}\n',
-        b'{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}\n',
     ],
     ids=lambda head: repr(head[:30]),
 )  # fmt: skip
@@ -84,6 +85,18 @@ def test_text_other_json_and_binaries_are_no_sessions(head):
     assert not PI.sniff(head, "x.jsonl")
     with pytest.raises(NotASession, match=r"x\.jsonl"):
         detect(head, "x.jsonl")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'{"parentUuid":null,"type":"user","message":{"role":"user","content":"x"},"uuid":"u","timestamp":"t"}\n',
+        b'{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}\n',
+    ],
+    ids=["claude-code", "codex"],
+)
+def test_lines_of_other_programs_are_not_those_of_pi(head):
+    assert not PI.sniff(head, "x.jsonl")
 
 
 def test_what_was_tried_is_said_in_one_sentence():

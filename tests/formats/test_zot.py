@@ -508,6 +508,11 @@ def test_what_is_not_zots_is_not_taken_for_it():
     assert not ZOT.sniff(
         b'{"type":"message","id":"a","parentId":null,"message":{"role":"user"}}\n', "x.jsonl"
     )
+    assert not ZOT.sniff(
+        b'{"type":"message","timestamp":"t","message":{"role":"user","content":[]}}\n', "x.jsonl"
+    )
+    assert not ZOT.sniff(b'{"type":[],"message":{}}\n', "x.jsonl")
     assert not ZOT.sniff(b"hello\n", "x.jsonl")
+    assert ZOT.sniff(b'{"meta":{"id":"x"},"type":"meta"}\n', "x.jsonl")
     assert ZOT.sniff(b"\0\0\0\n" + message("user", {"text": "x"}), "x.jsonl")
     assert ZOT.sniff(b"", "sessions/0011223344556677/20261115-072812-f27a4840.jsonl")

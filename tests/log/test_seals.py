@@ -134,6 +134,9 @@ def test_another_log_has_nothing_in_common_with_the_seal():
 
     assert not compare(reading(other), sealed(LINES)).same_log
     assert compare(reading(LINES.replace(b"header", b"HEADER")), sealed(LINES)).same_log
+    assert not compare(reading(LINES.replace(b"line", b"word")), sealed(LINES)).same_log, (
+        "one line is too little"
+    )
 
 
 def test_bytes_before_the_start_may_change():

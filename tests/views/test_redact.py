@@ -99,6 +99,7 @@ SAMPLES = {
     "header": ("x-api-key: ", drawn(32), "", "api-key"),
     "query": ("https://host/search?access_token=", drawn(32), "&page=2", "token"),
     "flag": ("tool --api-key ", drawn(32), " --verbose", "api-key"),
+    "flag, behind a tab": ("tool --access-key\t", drawn(32), "", "secret"),
     "flag, joined": ("tool --token=", drawn(32), " --verbose", "token"),
     "Markdown": ("- **Password:** `", drawn(12), "`", "password"),
     "sentence": ("The API key: ", drawn(32), ".", "api-key"),
@@ -376,7 +377,7 @@ def test_damaged_lines_are_redacted_too(cut) -> None:
     headless = line[cut if 0 < cut < place else place :]
     fused = line[:cut] + line
 
-    for data in (torn, headless, fused, b"garbage " + secret.encode(), torn + b"\\"):
+    for data in (torn, headless, fused, secret.encode(), b"garbage " + secret.encode(), torn + b"\\"):
         done = redact_bytes(b"{}\n" + data + b"\n" + line)
 
         assert secret.encode() not in done.data

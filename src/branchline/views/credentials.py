@@ -129,7 +129,7 @@ _TYPE = r"[ ]?[A-Za-z][\w.\[\]|?]{0,30}[ ]"  # name: str = "…"
 _OPERATOR = rf"(?::=|=>|=(?!=)|:(?![:=])(?:{_TYPE}=(?![=>]))?|>)"
 _ASSIGNS = rf"{_SUFFIX}(?:{_BEHIND}{_BLANKS}{_OPERATOR}|{_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE}))"
 _FLAGS = r"(?:api|access|secret)-key|token|password|passphrase|secret"
-_FLAG = rf"--(?:[a-z]{{1,20}}-){{0,3}}(?P<word>{_FLAGS})(?P<sign>[ \t])"
+_FLAG = rf"--(?:[a-z]{{1,20}}-){{0,3}}(?P<word>{_FLAGS})(?P<sign>[ \t]|\\+t)"
 
 
 def _branching(patterns: Iterable[str], *, letters: int = 2) -> str:

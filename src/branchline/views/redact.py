@@ -167,7 +167,7 @@ def _in_line(line: str) -> list[Secret]:
             continue
         if suspect or name:
             secrets += _moved(_in_string(string["inside"], "" if string["key"] else name), start)
-    if suspects[-2:-1] > [end]:
+    if any(place >= end for place in suspects[-2:-1]):
         secrets += _between(line, end, len(line))
     return secrets
 

@@ -59,11 +59,11 @@ def copied_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
     yield meta_row(fields, written)
     for position, key in enumerate(tree.keys):
         line = transcript.raw(position).strip()
-        fields = _object(line)
+        said = _object(line)
         if position in tree.placeholders:
-            if fields is not None:
+            if said is not None:
                 continue  # a part of a damaged line that would pass for a line if it stood alone
-        elif fields is not None and not fields.get("id"):
+        elif said is not None and not said.get("id"):
             parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
             line = _with_links(line, key, parent)
         yield line + b"\n"

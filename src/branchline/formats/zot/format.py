@@ -64,7 +64,10 @@ class ZotFormat(Format):
             if _ROW.match(line):
                 return True
             if line.strip() and (fields := _object(line)) is not None:
-                return "id" not in fields and isinstance(fields.get(fields.get("type")), dict)
+                # A time of its own beside the payload is pi's way: entries of version 1 have no id either.
+                kind = fields.get("type")
+                own = isinstance(kind, str) and not {"id", "timestamp"} & fields.keys()
+                return own and isinstance(fields.get(kind), dict)
         return b'{"type":"' not in head and _NAME.search(path) is not None
 
     def reader(self, path: str = "") -> ZotReader:
