@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -145,7 +147,8 @@ def test_secrets_do_not_leave(options, run, data, spiked, world) -> None:
     content = (world / "out.jsonl").read_text(encoding="utf-8")
     assert TOKEN not in content
     assert PASSWORD not in content
-    assert lines_of("out.jsonl")[-1]["message"]["content"][0]["text"] == CLEAN
+    messages = [line["message"] for line in lines_of("out.jsonl") if line["type"] == "message"]
+    assert messages[-1]["content"][0]["text"] == CLEAN
     assert result.stderr == SAID
     assert result.stdout.startswith("exported talk to ")
 
@@ -196,6 +199,18 @@ def test_nothing_is_said_into_a_pipe_when_nothing_was_found(run, data, talk) -> 
     assert run("export", talk).stderr == ""
     assert run("export", talk, "-v").stderr == "no secrets found\n"
     assert data("export", talk, "-o", "a.jsonl")["redacted"] == []
+
+
+def test_a_person_is_told_that_nothing_was_found(talk, process) -> None:
+    here, there = os.openpty()
+
+    result = process("export", talk, stdout=subprocess.PIPE, stderr=there)
+
+    os.close(there)
+    said = os.read(here, 1000)
+    os.close(here)
+    assert said == b"no secrets found\r\n"
+    assert result.stdout.count(b"\n") == 9
 
 
 def test_a_document_has_no_secrets_anywhere(run, data, write_session, world) -> None:

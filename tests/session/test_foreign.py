@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from branchline import Session
+from branchline.entries import SIDE
 from support import CORPUS, SHARED
+
+LEFT_OUT = SIDE | {"damaged"}
 
 FILES = sorted(
     path
@@ -28,7 +31,7 @@ def test_a_fork_into_a_native_session_keeps_the_words_and_touches_nothing(path, 
     fork = session.fork(cwd=tmp_path)
 
     assert fork.transcript.format.name == "pi"
-    assert fork.path() == [key for key in session.path() if session.entry(key).type != "damaged"]
+    assert fork.path() == [key for key in session.path() if session.entry(key).type not in LEFT_OUT]
     assert fork.parent_session == session.file
     assert path.read_bytes() == before
     assert not (path.parent / ".branchline").exists()
