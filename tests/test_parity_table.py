@@ -1,6 +1,9 @@
 """The table of promises tells the truth: met by a test that ran and passed, and not if another one failed."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -46,11 +49,8 @@ def test_there_are_eighty_one_promises_of_five_systems_each_under_its_own_id():
         assert all(re.fullmatch(r"[A-Z]{3}-\d\d", row) for row in rows)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_the_option_prints_the_table_also_when_several_processes_run_the_tests(workers, tmp_path):
-    import subprocess
-    import sys
-
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_option_prints_the_table_also_when_other_processes_run_the_tests(workers, tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
@@ -75,7 +75,7 @@ def test_the_option_prints_the_table_also_when_several_processes_run_the_tests(w
             ".",
         ],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT / "tests"), "PATH": "/usr/bin:/bin"},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
         capture_output=True,
         text=True,
         check=False,

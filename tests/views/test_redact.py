@@ -10,6 +10,7 @@ import json
 import string
 import time
 from random import Random
+from uuid import UUID
 
 import pytest
 from hypothesis import example, given, settings
@@ -127,16 +128,16 @@ UNTOUCHED = [
     "gh" + "p_" + "x" * 36,
     "gh" + "p_" + "1234567890" * 4,
     "AK" + "IAIOSFODNN7EXAMPLE",
-    "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "aws_secret_access_key = " + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
     "eyJhbGciOiJIUzI1NiIs...",
     "postgres://user:password@localhost:5432/db",
     "postgres://${USER}:${PASSWORD}@localhost/db",
     "https://<user>:<password>@host",
     "password=********",
     # hashes, ids, pictures
-    "commit 3f786850e387550fdab836ed7e6dc881de23001b",
-    "token: 3f786850e387550fdab836ed7e6dc881de23001b",
-    '"token": "0b5e1c2a-7c1e-4c3d-9a77-aabbccddeeff"',
+    "commit " + drawn(40, HEX),
+    "token: " + drawn(40, HEX),
+    '"token": "' + str(UUID(int=RANDOM.getrandbits(128))) + '"',
     "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     '"integrity": "sha512-' + drawn(86, BASE64) + '=="',
     "data:image/png;base64,iVBORw0KGgo" + drawn(4000, BASE64) + "/AK" + "IA" + drawn(16, LETTERS.upper()) + "+/AA==",

@@ -441,14 +441,22 @@ class Session(SessionView):
 
     def _append(self, make: Callable[[dict[str, Any]], Entry], *, side: bool = False) -> str:
         """Write one entry under the leaf. A side record does not become the leaf."""
-        return self._write([make], side=side)[0]
+        return self._write([make], side=side)[-1]
 
     def _write(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[str]:
+        """Write entries and return their keys; of what is no entry in this format, the id it was given."""
         self._require_writable()
-        made = self._pen.append(lambda: self._make(makers, side=side))
-        if not side:
-            self._leaf = made[-1]
-        return made
+        named: list[str] = []
+
+        def make() -> list[Entry]:
+            made = self._make(makers, side=side)
+            named[:] = [entry.id for entry in made]
+            return made
+
+        keys = self._pen.append(make)
+        if keys and not side:
+            self._leaf = keys[-1]
+        return keys or named
 
     def _make(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[Entry]:
         """New entries under the leaf, with ids that nobody has; asked for once the lock is ours."""
