@@ -38,8 +38,15 @@ _TECHNICAL = re.compile(
     r"|[hre]s\d{3}|aes\d{3}|\bv\d{1,3}\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\d{0,8}|[A-Z]*[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*|[A-Z]+\d?")
+_WORD = re.compile(r"\d{0,8}|(?:[a-z]+|[A-Z][a-z]*|[A-Z]+)\d?")
+_WORDS_JOINED = re.compile(r"[A-Z]*[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*")
+_PART = re.compile(r"[A-Z]?[a-z]+")
+_SPEAKABLE = re.compile(
+    r"[a-z]*?[aeiouy][a-z]*|[a-z]|https?|html|css|xml|sql|ssl|tls|ssh|jwt|str|ctx|cfg|pwd?|db|[jt]s|fs|ws|vm|md|tmp|src",
+    re.IGNORECASE,
+)
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
+_UNSPEAKABLE = re.compile(r"[b-df-hj-np-tv-xz]{6}", re.IGNORECASE)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]|\\+u[0-9A-Fa-f]{4}")
 _SYMBOLS = frozenset("!@#$%^&*?~+")
 
@@ -52,7 +59,13 @@ def is_example(value: str) -> bool:
 
 def is_worded(value: str) -> bool:
     """Whether a value consists of words and small numbers: ``my-app_v2``, ``config.apiKey``."""
-    return all(map(_WORD.fullmatch, _BETWEEN_WORDS.split(_TECHNICAL.sub("", value))))
+    return all(map(_is_word, _BETWEEN_WORDS.split(_TECHNICAL.sub("", value))))
+
+
+def _is_word(text: str) -> bool:
+    if _WORD.fullmatch(text):
+        return True
+    return bool(_WORDS_JOINED.fullmatch(text)) and all(map(_SPEAKABLE.fullmatch, _PART.findall(text)))
 
 
 def is_drawn(value: str, *, name_says_all: bool) -> bool:
@@ -67,9 +80,12 @@ def is_drawn(value: str, *, name_says_all: bool) -> bool:
     value = _NOT_ASCII.sub("", value)
     if len(value) < shortest or is_worded(value):
         return False
-    if not name_says_all and (_COMMIT_OR_UUID.fullmatch(value) or value.isalpha()):
+    if not name_says_all and _COMMIT_OR_UUID.fullmatch(value):
         return False
     characters = set(value)
     if any(map(str.isdigit, characters)) or characters & _SYMBOLS:
         return any(map(str.isalpha, characters))
-    return len(_CHANGE_OF_CASE.findall(value)) * 3 >= len(value)
+    changes = len(_CHANGE_OF_CASE.findall(value))
+    if not name_says_all:
+        return changes * 5 >= len(value) * 2
+    return changes * 3 >= len(value) or (changes > 0 and _UNSPEAKABLE.search(value) is not None)

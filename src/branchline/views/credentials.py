@@ -311,7 +311,7 @@ def _token(text: str, start: int) -> list[Secret]:
     assert token.lastindex is not None
     form = _FORMS[token.lastindex - 1]
     drawn = token[token.lastindex]
-    if is_example(drawn) or (form.like_words and is_worded(drawn)):
+    if is_example(drawn) or (form.like_words and drawn.islower() and is_worded(drawn)):
         return []
     return [Secret(*token.span(token.lastindex if form.group_only else 0), form.kind)]
 
