@@ -22,27 +22,32 @@ def killed_somewhere(process, most):
     return told + acknowledged(process)
 
 
-def require_nothing_lost(path, told):
+def require_nothing_lost(path, told, damaged):
+    """Everything that was acknowledged is there, and the last kill has damaged one line at most.
+
+    It may: the system ends a write to a killed process at the next page of memory.
+    """
     with Session.open(path) as session:
         missing = [entry for entry, _ in told if entry not in session]
         assert missing == []
-        assert len([finding for finding in session.findings if finding.kind != "no-final-newline"]) <= 1
-        return session
+        findings = [finding for finding in session.findings if finding.kind != "no-final-newline"]
+        assert {finding.kind for finding in findings} <= {"unreadable"}
+        assert len(findings) - damaged in (0, 1)
+        return session, len(findings)
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("durability", ["fsync", "os"])
 def test_no_acknowledged_message_is_lost_however_often_the_writer_is_killed(tmp_path, durability, rounds):
     session = talked(tmp_path / "sessions", 1)
-    told = []
+    told, damaged = [], 0
 
     for number in range(rounds):
         with child("append", session.file, durability, number, 0) as (process, _):
             told += killed_somewhere(process, 40)
-        opened = require_nothing_lost(session.file, told)
+        opened, damaged = require_nothing_lost(session.file, told, damaged)
 
     assert len(told) >= rounds
-    assert len([kind for kind in opened.index.types if kind == "damaged"]) <= rounds
     for entry, parent in told:
         assert opened.index.parent(entry) == parent
     session.refresh()
@@ -53,11 +58,11 @@ def test_no_acknowledged_message_is_lost_however_often_the_writer_is_killed(tmp_
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_moves_labels_and_summaries_that_were_acknowledged_are_there_too(tmp_path, rounds):
     session = talked(tmp_path / "sessions", 1)
-    told = []
+    told, damaged = [], 0
     for _number in range(rounds):
         with child("mixed", session.file, "os") as (process, _):
             told += killed_somewhere(process, 40)
-        require_nothing_lost(session.file, told)
+        _, damaged = require_nothing_lost(session.file, told, damaged)
     session.refresh()
 
     assert "label" in session.index.types

@@ -91,6 +91,7 @@ SAMPLES = {
     "variable, in quotes": ('MYSQL_PASS="', drawn(18), '"', "password"),
     "JSON": ('{"api_key": "', drawn(32), '"}', "api-key"),
     "JSON, compact": ('{"clientSecret":"', drawn(40), '","a":1}', "secret"),
+    "variable, of the backend": ("BACKEND_TOKEN=", drawn(32), "", "token"),
     "YAML": ("token: ", drawn(40), "", "token"),
     "Python": ('password: str = "', drawn(12) + "!", '"', "password"),
     "environment": ('os.environ["SERVICE_API_KEY"] = "', drawn(32), '"', "api-key"),
@@ -272,6 +273,8 @@ def test_a_key_that_is_cut_off_goes_as_far_as_it_is_there() -> None:
     text = "cat key\n" + key[: key.index("-----END")] + "\n[output cut]"
 
     assert redact(text).text == "cat key\n[redacted:private-key]\n\n[output cut]"
+    words = " and so on\n" * 400 + "-----END PRIVATE" + " KEY-----"
+    assert redact(text + words).text == "cat key\n[redacted:private-key]\n\n[output cut]" + words
 
 
 def test_a_key_with_line_numbers_is_one() -> None:

@@ -169,8 +169,8 @@ _LONGEST_KEY = 100
 _IN_NAMES = string.ascii_letters + string.digits + "_.-"
 _BLANK = re.compile(r"\s", re.ASCII)
 _NO_SECRET = re.compile(
-    r"(?i:page|next|sync|cancel|cancell?ation|continuation|resume|cursor|max|min|num|[bs]os|eos|pad|unk|sep|cls"
-    r"|mask|stop|start|end|special|csrf|public)[ _-]?\Z"
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))"
+    r"(?i:page|next|sync|cancel|cancell?ation|continuation|resume|cursor|public)[ _-]?\Z"
 )
 _AWS_NAME = re.compile(r"(?i:aws|secret[_ -]?access)")
 _NEAR = 16
@@ -197,9 +197,10 @@ _SHORTEST_PASSWORD = 4
 _BLOCK_BEGINS = re.compile(r"-----BEGIN (?:[0-9A-Z]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _BLOCK_SIGN = re.compile(r"-----(?:BEGIN |(?P<end>END )[0-9A-Z ]{0,60}-----)")
 _BLOCK_LINE = re.compile(r"[0-9A-Za-z+/]{32,}+={0,2}")
+_BLOCK_JUNK = r"(?:\s|\\+[nrt]|(?:Proc-Type|DEK-Info|Version|Comment)[^\n\\]{0,100}|\d{1,5}|[^\s\w\\-])*+"
 _BLOCK_BODY = re.compile(
-    r"(?:(?:\s|\\+[nrt]|(?:Proc-Type|DEK-Info|Version|Comment)[^\n\\]{0,100}|\d{1,5}|[^\s\w\\-])*+"
-    r"[0-9A-Za-z+/]{20,}+={0,2})++(?:(?:\s|\\+[nrt])*+[0-9A-Za-z+/]{1,64}={1,2})?",
+    rf"(?={_BLOCK_JUNK}[0-9A-Za-z+/]{{32}})(?:{_BLOCK_JUNK}[0-9A-Za-z+/]{{20,}}+={{0,2}})++"
+    r"(?:(?:\s|\\+[nrt])*+[0-9A-Za-z+/]{1,64}={1,2})?",
     re.ASCII,
 )
 _LONGEST_BLOCK = 32_768
@@ -246,14 +247,14 @@ def _kind(word: str, before: str, value: str) -> str | None:
     """What a value is under a name that ends with this word."""
     plain = word.lower()
     weak = plain in _WEAK_WORDS
+    if _AWS_SECRET.fullmatch(value) and _AWS_NAME.search(before[-_NEAR:] + word) and not is_example(value):
+        return "aws-secret-key"
     if not is_drawn(value, name_says_all=not weak or before.endswith("_auth")):
         return None
     if weak and _NO_SECRET.search(before[-_NEAR:]):
         return None
     if plain == "pass" and before[-1:].islower() and word.islower():
         return None  # the end of another word
-    if _AWS_NAME.search(before[-_NEAR:] + word) and _AWS_SECRET.fullmatch(value):
-        return "aws-secret-key"
     if plain in _PASSWORD_WORDS:
         return "password"
     if weak:
@@ -395,8 +396,8 @@ def _block(text: str, start: int) -> list[Secret]:
     sign = _BLOCK_SIGN.search(text, begins.end(), begins.end() + _LONGEST_BLOCK)
     if sign is not None and sign["end"] is not None:
         lines = _BLOCK_LINE.findall(text, begins.end(), sign.start())
-        # Source code that looks for both signs has something else between them.
-        key = sum(map(len, lines)) * 3 >= sign.start() - begins.end()
-        return [Secret(start, sign.end(), "private-key")] if key and lines else []
+        # The other sign may belong to something else; what lies between is mostly key only in a block.
+        if lines and sum(map(len, lines)) * 3 >= sign.start() - begins.end():
+            return [Secret(start, sign.end(), "private-key")]
     body = _BLOCK_BODY.match(text, begins.end())
     return [] if body is None else [Secret(start, body.end(), "private-key")]
