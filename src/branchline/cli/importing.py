@@ -92,12 +92,13 @@ def _name(source: Session, session_id: str) -> str:
     import msgspec
 
     from branchline.errors import InvalidId
-    from branchline.session.naming import check_session_id, file_key
+    from branchline.formats import PI
+    from branchline.session.naming import check_session_id
     from branchline.stores import check_key
 
     try:
         check_session_id(session_id)
-        return check_key(file_key(msgspec.structs.replace(source.header, id=session_id)))
+        return check_key(PI.file_key(msgspec.structs.replace(source.header, id=session_id)))
     except InvalidId:
         pass
     try:

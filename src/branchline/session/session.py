@@ -43,7 +43,7 @@ from branchline.formats import PI, Transcript, detect, peek_header
 from branchline.formats.copying import path_lines, tree_lines
 from branchline.formats.native import native_path, native_tree
 from branchline.log import Durability, FileLog, MemoryLog
-from branchline.session.naming import check_session_id, file_key
+from branchline.session.naming import check_session_id
 from branchline.session.pen import Pen
 from branchline.session.view import SessionView
 from branchline.session.wording import role_of, stored_message, system_snapshot
@@ -95,7 +95,7 @@ class Session(SessionView):
         header = Header(
             version=3, id=session_id, timestamp=iso(clock.now()), cwd=cwd, parent_session=parent_session
         )
-        key = check_key(file_key(header))
+        key = check_key(PI.file_key(header))
         if persist == "at_once":
             log = store.create(key, PI.encode_header(header), durability=durability)
             return cls(Pen(PI, log=log, store=store, key=key, durability=durability), clock=clock)
@@ -544,7 +544,7 @@ class Session(SessionView):
             PI,
             header=header,
             store=store,
-            key=check_key(file_key(header)),
+            key=check_key(PI.file_key(header)),
             draft=True,
             durability=durability or self._pen.durability,
         )

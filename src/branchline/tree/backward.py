@@ -7,11 +7,8 @@ ring can arise, and nothing has to wait for the end of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import compress, repeat
-
 from branchline.tree.index import ROOT, Tree
-from branchline.tree.links import NOWHERE, Linker, Oddity, is_irregular
+from branchline.tree.links import Linker, Oddity
 
 __all__ = ["BackwardLinker"]
 
@@ -46,33 +43,9 @@ class BackwardLinker(Linker):
         self.tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
         return position
 
-    def extend(
-        self,
-        ids: list[str],
-        parent_ids: list[str | None],
-        types: list[str],
-        times: list[str],
-        roles: list[str | None],
-        quiet: Iterable[int],
-    ) -> bool:
-        """Add many entries at once; False (and nothing done) when they must be looked at one by one."""
-        tree = self.tree
-        first = len(tree)
-        if self._latest or not tree.claim(ids):
-            return False
-        places = range(first, first + len(ids))
-        if parent_ids[1:] == ids[:-1] and parent_ids[0] == (tree.keys[first - 1] if first else None):
-            # A piece of a plain chain, as most are.
-            tree.fill(list(range(first - 1, places[-1])), types, times, roles, quiet)
-            return True
-        parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(NOWHERE)))  # type: ignore[arg-type]
-        for number in compress(range(len(ids)), map(is_irregular, parents, places)):
-            parent_id = parent_ids[number]
-            parents[number] = (
-                ROOT if parent_id is None else self._guess(places[number], ids[number], parent_id)
-            )
-        tree.fill(parents, types, times, roles, quiet)
-        return True
+    def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
+        del found  # wherever it is, it is not above
+        return self._guess(position, entry_id, parent_id)
 
     def settle(self) -> None:
         """Nothing waits."""

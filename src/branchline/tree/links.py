@@ -138,20 +138,26 @@ class Linker:
         # Most entries hang from an earlier one; only the others are looked at.
         parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(NOWHERE)))  # type: ignore[arg-type]
         for number in compress(range(len(ids)), map(is_irregular, parents, places)):
-            parent_id, parent, position = parent_ids[number], parents[number], places[number]
-            parents[number] = ROOT
-            if parent_id is None:
-                continue
-            if parent == NOWHERE:
-                self._waiting.setdefault(parent_id, []).append(position)
-            elif parent == position:
-                self._oddities.append(Oddity(position, "self-parent", f"{parent_id} is its own parent"))
-            else:
-                self._forward.append((position, parent))
-                self._settled = False
+            parent_id = parent_ids[number]
+            parents[number] = (
+                ROOT
+                if parent_id is None
+                else self._odd_parent(places[number], ids[number], parent_id, parents[number])
+            )
         tree.fill(parents, types, times, roles, quiet)
         self._last_readable = len(tree) - 1
         return True
+
+    def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
+        """What an entry hangs from whose parent is not above it: nowhere yet, the entry itself, or later."""
+        if found == NOWHERE:
+            self._waiting.setdefault(parent_id, []).append(position)
+        elif found == position:
+            self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
+        else:
+            self._forward.append((position, found))
+            self._settled = False
+        return ROOT
 
     def settle(self) -> None:
         """Link what came in an odd order, guess across gaps, cut rings. Cheap when nothing is odd."""
