@@ -22,7 +22,7 @@ test: $(VENV)/ready  ## run every test but the long campaigns
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
 
 test-all: $(VENV)/ready  ## run every test, long campaigns included
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 $(ARGS)
 
 lint: $(VENV)/ready  ## format, lint, types, storeys
 	$(BIN)/ruff format --check .

@@ -1,10 +1,18 @@
-"""For all tests: `--parity-table` prints, at the end of the run, which promises of the reference systems are met."""
+"""For all tests: what hypothesis tries, and `--parity-table`, which prints which promises are met at the end."""
 
 from __future__ import annotations
 
+import os
+
+import hypothesis
 import pytest
 
 import parity_table
+
+# `make test` tries the same examples every time, so that red means a change; `make test-all` looks for new ones.
+hypothesis.settings.register_profile("steady", derandomize=True)
+hypothesis.settings.register_profile("search", derandomize=False)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 _WHOLE, _PART = "parity", "parity in part"
 
