@@ -43,7 +43,7 @@ parity: $(VENV)/ready  ## which promises of the reference systems are met, by wh
 lock:  ## write requirements/*.txt again (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--upgrade --group dev --all-extras pyproject.toml -o requirements/dev.txt -q
-	@! grep -n 'http' requirements/dev.txt
+	@! grep -n '://' requirements/dev.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
