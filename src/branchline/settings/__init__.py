@@ -1,6 +1,8 @@
-"""What a person prefers: one TOML file, typed, with a reason for every value that could not be used."""
+"""What a person prefers: one TOML file, typed, with a reason for every value that could not be used.
 
-from branchline.settings.editing import edited, removed
+:mod:`branchline.settings.editing` changes the file; it is imported by those who do.
+"""
+
 from branchline.settings.loading import Loaded, SettingFinding, Source, load, settings_path
 from branchline.settings.records import Settings, about, names, template, toml_text, value_of
 
@@ -10,10 +12,8 @@ __all__ = [
     "Settings",
     "Source",
     "about",
-    "edited",
     "load",
     "names",
-    "removed",
     "settings_path",
     "template",
     "toml_text",
