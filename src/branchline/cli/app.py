@@ -51,6 +51,10 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("exporting", "Write a session as JSONL or Markdown."),
         "import": ("importing", "Copy a session file into the library."),
     },
+    "Set up": {
+        "config": ("configuring", "Show or change the settings."),
+        "completion": ("configuring", "Let a shell complete commands, sessions and entries."),
+    },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
 
