@@ -54,6 +54,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "import": ("importing", "Copy a session file into the library."),
     },
     "Set up": {
+        "demo": ("demonstrating", "Make a library to try things on."),
         "config": ("configuring", "Show or change the settings."),
         "completion": ("configuring", "Let a shell complete commands, sessions and entries."),
     },
@@ -198,10 +199,15 @@ def _system_words(problem: OSError) -> str:
     A SESSION is a file, an id, the beginning of one, or @last. An ENTRY is an id, the beginning of one,
     @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
 )
+@click.option("--demo", is_flag=True, help="Work on the demo library instead of your own sessions.")
 @click.version_option(__version__, "-V", "--version", message="branchline %(version)s")
 @click.pass_context
-def cli(context: click.Context, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
+def cli(context: click.Context, demo: bool, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
     """List the sessions of this directory when no command is given."""
+    if demo:
+        from branchline.cli.demonstrating import enter_demo
+
+        enter_demo()
     if context.invoked_subcommand is None:
         from branchline.cli.home import show_home
         from branchline.cli.output import Output

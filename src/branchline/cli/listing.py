@@ -80,10 +80,11 @@ def print_rows(
     *,
     with_directory: bool = False,
     verbose: bool = False,
+    command: str = "ls",
 ) -> None:
     """Print some rows of a listing, and on stderr what else was seen."""
     if out.json:
-        out.result("ls", _listing_fields(listing, shown))
+        out.result(command, _listing_fields(listing, shown))
         return
     if not listing.seen:
         remark("no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are")
