@@ -108,12 +108,18 @@ def digest() -> str:
     return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in names)).hexdigest()
 
 
-def test_a_copy_is_private_complete_and_dated(home):
+def test_a_copy_is_private_complete_dated_and_at_home_in_a_directory_that_exists(home):
     made = demo.prepare(home)
 
     target = Path(places.session_directory(made.project, {"BRANCHLINE_HOME": made.home}))
     copies = sorted(target.iterdir())
-    assert [path.read_bytes() for path in copies] == [path.read_bytes() for path in FILES]
+    there, here = b"/home/ada/tidewatch", made.project.encode()
+    assert [path.read_bytes() for path in copies] == [
+        path.read_bytes().replace(there, here) for path in FILES
+    ]
+    for path in copies:
+        with Session.open(path) as session:
+            assert session.cwd == made.project
     assert {stat.S_IMODE(path.stat().st_mode) for path in copies} == {0o600}
     assert stat.S_IMODE(target.stat().st_mode) == 0o700
     newest = max(copies, key=lambda path: path.stat().st_mtime)

@@ -3,7 +3,8 @@
 They are in the formats of five programs and have what real ones have: branches, forks across programs,
 labels, compactions, a picture, and one file that a power cut damaged. ``scripts/make_demo.py`` writes them.
 
-What lies in the package is only read. Who wants to try commands that write gets a copy of their own.
+What lies in the package is only read. Who wants to try commands that write gets a copy of their own, in which
+the project's directory is one that exists.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from branchline.log import create_directory, replace_file
 __all__ = ["Demo", "demo_home", "forget", "prepare", "sessions_directory"]
 
 _PROJECT = "tidewatch"
+_CWD = b"/home/ada/tidewatch"
 _TIMES = "times.json"
 
 
@@ -51,17 +53,18 @@ def prepare(home: str | None = None) -> Demo:
         begun = f"{target}.new"
         shutil.rmtree(begun, ignore_errors=True)
         create_directory(begun)
-        _copy(sessions_directory(), begun)
+        _copy(sessions_directory(), begun, project)
         os.replace(begun, target)
     return Demo(home, project)
 
 
-def _copy(source: str, target: str) -> None:
+def _copy(source: str, target: str, project: str) -> None:
+    cwd = json.dumps(project)[1:-1].encode()
     with open(os.path.join(source, _TIMES), encoding="utf-8") as file:
         times: dict[str, str] = json.load(file)
     for name, moment in times.items():
         with open(os.path.join(source, name), "rb") as file:
-            data = file.read()
+            data = file.read().replace(_CWD, cwd)
         path = os.path.join(target, name)
         replace_file(path, data, backup=False)
         changed = datetime.fromisoformat(moment).timestamp()
