@@ -13,7 +13,15 @@ from click.types import StringParamType
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["SETTINGS", "add_output_options", "command", "directory_option", "group", "session_argument"]
+__all__ = [
+    "SETTINGS",
+    "Page",
+    "add_output_options",
+    "command",
+    "directory_option",
+    "group",
+    "session_argument",
+]
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -49,10 +57,10 @@ _RELATED: Mapping[str, str] = {
     "stats": "ls, inspect",
     "tree": "show, branch, label, diff",
 }
-_NO_PAGE = "ls, show, tree"
+_FIRST_STEPS = "ls, show, tree"
 
 
-class _Page:
+class Page:
     """The end of every help page: examples as they were written, exit codes, and where to read on."""
 
     name: str | None
@@ -65,7 +73,7 @@ class _Page:
                     formatter.write(f"{'':{formatter.current_indent}}{line}".rstrip() + "\n")
         with formatter.section("Exit codes"):
             formatter.write_dl(list(_EXIT_CODES.items()))
-        names = _RELATED.get(self.name or "") or _RELATED.get(_parent(ctx), _NO_PAGE)
+        names = _RELATED.get(self.name or "") or _RELATED.get(_parent(ctx), _FIRST_STEPS)
         related = ", ".join(f"branchline {name}" for name in names.split(", "))
         with formatter.section("See also"):
             formatter.write_text(related)
@@ -75,11 +83,11 @@ def _parent(context: click.Context) -> str:
     return "" if context.parent is None else context.parent.command.name or ""
 
 
-class _Command(_Page, click.Command):
+class _Command(Page, click.Command):
     """A command with a whole page of help."""
 
 
-class _Group(_Page, click.Group):
+class _Group(Page, click.Group):
     """A command with commands of its own, and something to do without one."""
 
 
