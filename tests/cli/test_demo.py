@@ -33,6 +33,12 @@ def test_without_sessions_the_demo_is_shown_and_said_to_be_one(run, tmp_path):
     assert not (tmp_path / "home").exists(), "looking writes nothing"
 
 
+def test_the_home_of_the_person_is_out_of_sight(run, tmp_path):
+    shown = run("--demo", "stats", "--by", "directory").stdout
+
+    assert shown.splitlines()[1].startswith("~/tidewatch ")
+
+
 def test_programs_are_told_the_truth(run):
     assert '"sessions": []' in run("--json").stdout
 

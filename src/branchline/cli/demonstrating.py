@@ -43,9 +43,10 @@ def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
     if reset:
         demo.forget()
     enter_demo()
-    from branchline.cli.listing import list_here, print_rows
+    from branchline.cli.listing import print_rows
+    from branchline.cli.targets import here
 
-    listing = list_here()
+    listing = here(None).list(deep=True)
     print_rows(out, listing, listing.rows, command="demo")
     if not out.json:
         out.line()
@@ -60,6 +61,7 @@ def enter_demo() -> None:
     os.environ["BRANCHLINE_CONFIG"] = settings_path()  # the settings stay the person's own
     made = demo.prepare()
     os.environ["BRANCHLINE_HOME"] = made.home
+    os.environ["HOME"] = made.home  # whoever looks for sessions at home finds none of the person's own
     os.chdir(made.project)
 
 
