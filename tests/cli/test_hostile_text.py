@@ -132,6 +132,9 @@ COMMANDS = [
     ["tree", "--filter", "all", "--ids", "--all-times"],
     ["tree", "--filter", "labeled-only"],
     ["tree", "--search", "half"],
+    ["diff", "a"],
+    ["diff", "a", "--side-by-side"],
+    ["diff", "u"],
     ["context"],
     ["context", "--provider", "anthropic"],
     ["context", "--provider", "openai-chat"],
@@ -172,7 +175,7 @@ def test_no_character_of_a_session_acts_on_a_screen(command, extra, hostile) -> 
     assert "mistake in branchline" not in result.stderr, result.stderr
     stdout = result.stdout
     if extra == ["--color", "always"]:
-        stdout = re.sub(r"\x1b\[(?:0|1|2|3[1-6])m", "", stdout)
+        stdout = re.sub(r"\x1b\[(?:0|[1-37]|[1-3];[1-9]|[1-3];3[1-6]|3[1-6]|94)m", "", stdout)
     for stream in (stdout, result.stderr):
         assert FORBIDDEN.search(stream) is None, stream
     if extra == ["--json"]:
@@ -180,7 +183,18 @@ def test_no_character_of_a_session_acts_on_a_screen(command, extra, hostile) -> 
 
 
 @pytest.mark.parametrize(
-    "command", [["ls"], ["ls", "-v"], ["ls", "--shallow"], ["forest"], ["check"], ["prune"]]
+    "command",
+    [
+        ["ls"],
+        ["ls", "-v"],
+        ["ls", "--shallow"],
+        ["forest"],
+        ["check"],
+        ["prune"],
+        ["stats"],
+        ["stats", "--by", "model"],
+        ["stats", "--by", "directory"],
+    ],
 )
 def test_no_character_of_a_session_acts_in_a_list(command, hostile, world, run) -> None:
     (world / f"{ESCAPES['colour']}{ESCAPES['bidi']}.jsonl").write_bytes(b"garbage")

@@ -15,7 +15,7 @@ import pytest
 
 from branchline.views.text import width
 
-COLOUR = re.compile(r"\x1b\[(?:0|1|2|3[1-6])m")
+COLOUR = re.compile(r"\x1b\[[0-9;]{1,5}m")
 COLUMNS = 60
 
 
@@ -59,7 +59,16 @@ def terminal(monkeypatch):
 def test_rows_have_colours_and_fit(terminal, run, talk) -> None:
     run("append", talk, "a long prompt 日本語 " * 20)
 
-    for command in (["ls"], ["tree", talk], ["forest"], ["tree", talk, "--ids", "--all-times"]):
+    for command in (
+        ["ls"],
+        ["tree", talk],
+        ["forest"],
+        ["tree", talk, "--ids", "--all-times"],
+        ["stats"],
+        ["stats", "--by", "directory"],
+        ["diff", talk, "--side-by-side"],
+        ["config"],
+    ):
         printed = terminal(*command)
         assert COLOUR.search(printed)
         plain = COLOUR.sub("", printed)

@@ -19,6 +19,7 @@ from branchline import Session, SessionLibrary, errors, library
 from branchline.cli.app import cli
 from branchline.formats import formats
 from branchline.library import ForestRow, SessionRow
+from branchline.settings import Settings, names
 from branchline.tree import Kind
 from branchline.tree import severity as severity_of
 from branchline.views.cards import Card, CardKind
@@ -141,6 +142,15 @@ def test_findings_are_listed_with_their_severity():
     said = {kind: level for kinds, level in rows for kind in re.findall(r"`([^`]+)`", kinds)}
 
     assert said == {kind: severity_of(kind) for kind in get_args(Kind)}
+
+
+def test_every_setting_is_on_the_page_with_its_default():
+    rows = dict(re.findall(r"^\| `(\w+)` \| `?([\w-]+)`? \|", section("config"), re.MULTILINE))
+    defaults = {name: getattr(Settings(), name) for name in names()}
+
+    said = {name: "none" if value in (None, ()) else str(value).lower() for name, value in defaults.items()}
+
+    assert rows == said
 
 
 # -- Python -----------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ import pytest
 
 from branchline.formats import LabelState
 from branchline.tree import FILTERS, ROOT, Outline, Tree
-from branchline.views.outline import counter, draw, window
+from branchline.views.outline import counter, draw, draw_row, entry_role, outline_line, window
 from branchline.views.rows import RowTexts
+from branchline.views.spans import Span, line_text
 from branchline.views.text import safe, width
 from support import CORPUS, load, transcript
 
@@ -149,3 +150,30 @@ def test_a_deep_row_under_the_cursor_is_moved_left_until_it_can_be_read():
 )
 def test_the_row_under_the_cursor_stands_in_the_middle_of_the_list(total, cursor, rows):
     assert window(total, cursor, 10) == rows
+
+
+def test_a_row_as_spans_says_which_part_each_piece_plays():
+    tree = Tree()
+    tree.add("a", ROOT, type="message", role="user")
+    row = Outline(tree, 0)[0]
+    label = LabelState(text="start", time="2026-01-05T09:00:00Z")
+
+    line = outline_line(
+        row, "user: hi", role=entry_role(tree, 0), label=label, now=datetime(2026, 1, 5, 12, tzinfo=UTC)
+    )
+
+    assert line == (
+        Span("• ", "active"),
+        Span("[start] ", "label"),
+        Span("09:00 ", "time"),
+        Span("user: hi", "user"),
+    )
+    assert line_text(outline_line(row, "user: hi", label=label)) == draw_row(row, "user: hi", label=label)
+
+
+def test_the_role_of_an_entry_is_told_without_reading_it():
+    source = transcript(CORPUS / "bad" / "bad-line-in-the-middle.jsonl")
+
+    roles = [entry_role(source.tree, position) for position in range(len(source.tree))]
+
+    assert {"user", "assistant", "error"} <= set(roles)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.views.text import cut, one_line, safe, width
+from branchline.views.text import clusters, cut, one_line, pad, safe, width
 
 HOSTILE = "\x00\x07\x08\x0b\r\x1b\x7f\x85\x9b\x9d\u00ad\u061c\u200b\u200c\u200d\u200e\u202e\u2028\u2066\u2069\ufe0f\ufeff\U000e0041\ud83d\ude00"
 hostile_texts = st.text(
@@ -129,6 +129,11 @@ def test_one_line_is_one_line(text):
         ("❤️", 2),
         ("ｆ", 2),
         ("1️⃣", 2),
+        ("🇩🇪🇫🇷", 4),
+        ("👩‍❤️‍💋‍👨", 2),
+        ("\u1112\u1161\u11ab", 2),
+        ("நி", 2),
+        ("↔️", 2),
     ],
 )
 def test_a_character_is_as_wide_as_a_terminal_draws_it(text, columns):
@@ -149,6 +154,8 @@ def test_a_character_is_as_wide_as_a_terminal_draws_it(text, columns):
         ("👩‍💻👩‍💻", 3, "👩‍💻…"),
         ("👩‍💻👩‍💻", 4, "👩‍💻👩‍💻"),
         ("❤️❤️❤️", 4, "❤️…"),
+        ("🇩🇪🇫🇷", 3, "🇩🇪…"),
+        ("\u1112\u1161\u11ab\u1112\u1161\u11ab", 3, "\u1112\u1161\u11ab…"),
     ],
 )
 def test_a_cut_takes_no_character_apart(text, columns, shown):
@@ -173,3 +180,43 @@ def test_a_cut_fits_and_begins_like_the_text(text, columns):
 
     assert width(shown) <= max(0, columns)
     assert shown == line or line.startswith(shown.removesuffix("…"))
+
+
+WORDS = "a Z 0 é e\u0301 日 ｆ 한 \u1112\u1161\u11ab 👍 👍🏽 👩‍💻 👨‍👩‍👧 ❤️ ❤ 1️⃣ 🇩🇪 🏳️‍🌈 ↔️ ™ │ … ש\u05b8 ا ก็ か\u3099 ‹ ☰ ⌚"
+real_texts = st.lists(st.sampled_from(WORDS.split(" "))).map("".join)
+
+
+@settings(deadline=None)
+@given(real_texts)
+def test_width_and_clusters_are_those_of_wcwidth(text):
+    """The reference is a library that terminal programs use; we need only the standard library for it."""
+    wcwidth = pytest.importorskip("wcwidth")
+
+    assert width(text) == wcwidth.width(text)
+    assert [text[start:end] for start, end, _ in clusters(text)] == list(wcwidth.iter_graphemes(text))
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs", "Co", "Cn"])))
+def test_no_text_is_wider_than_we_say(text):
+    wcwidth = pytest.importorskip("wcwidth")
+    line = one_line(text)
+
+    assert width(line) >= wcwidth.width(line)
+
+
+@settings(deadline=None)
+@given(hostile_texts)
+def test_clusters_cover_a_line_without_gaps(text):
+    line = one_line(text)
+
+    found = list(clusters(line))
+
+    assert "".join(line[start:end] for start, end, _ in found) == line
+    assert sum(columns for _, _, columns in found) == width(line)
+
+
+def test_a_padded_text_is_as_wide_as_asked():
+    assert pad("日本", 6) == "日本  "
+    assert pad("日本", 6, right=True) == "  日本"
+    assert pad("日本", 3) == "日本"

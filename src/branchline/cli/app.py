@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from branchline._version import __version__
-from branchline.cli.options import SETTINGS, add_output_options
+from branchline.cli.options import SETTINGS, Page, add_output_options
 from branchline.cli.streams import open_streams, stop_writing
 
 __all__ = ["cli"]
@@ -32,6 +32,8 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "context": ("contexts", "Print the messages that a model would see."),
         "inspect": ("inspecting", "Say everything about the shape of a session."),
         "forest": ("listing", "Show which sessions were forked from which."),
+        "diff": ("comparing", "Compare two branches or two sessions."),
+        "stats": ("statistics", "Add up messages, tokens and cost."),
     },
     "Write": {
         "new": ("writing", "Begin a session."),
@@ -51,16 +53,34 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("exporting", "Write a session as JSONL or Markdown."),
         "import": ("importing", "Copy a session file into the library."),
     },
+    "Set up": {
+        "demo": ("demonstrating", "Make a library to try things on."),
+        "config": ("configuring", "Show or change the settings."),
+        "completion": ("configuring", "Let a shell complete commands, sessions and entries."),
+    },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
+
+
+_ENVIRONMENT = {
+    "BRANCHLINE_HOME": "where sessions and settings are kept",
+    "BRANCHLINE_CONFIG": "the file of settings",
+    "BRANCHLINE_THEME, …": "one setting, for this command alone (`branchline config` lists them)",
+    "NO_COLOR": "no colours",
+}
 
 
 class _PipeClosed(Exception):
     """Whoever read our output has gone."""
 
 
-class _Commands(click.Group):
+class _Commands(Page, click.Group):
     """Commands that are imported when they are asked for."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        with formatter.section("Environment"):
+            formatter.write_dl(list(_ENVIRONMENT.items()))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -191,11 +211,22 @@ def _system_words(problem: OSError) -> str:
 
     A SESSION is a file, an id, the beginning of one, or @last. An ENTRY is an id, the beginning of one,
     @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
+    epilog="""
+    branchline                         the sessions of this directory
+    branchline tree @last              all branches of the one that changed last
+    branchline --demo ls               the same on sessions that come with branchline
+    branchline show --help             everything about a command
+    """,
 )
+@click.option("--demo", is_flag=True, help="Work on the demo library instead of your own sessions.")
 @click.version_option(__version__, "-V", "--version", message="branchline %(version)s")
 @click.pass_context
-def cli(context: click.Context, json: bool, plain: bool, color: str) -> None:  # noqa: FBT001
+def cli(context: click.Context, demo: bool, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
     """List the sessions of this directory when no command is given."""
+    if demo:
+        from branchline.cli.demonstrating import enter_demo
+
+        enter_demo()
     if context.invoked_subcommand is None:
         from branchline.cli.home import show_home
         from branchline.cli.output import Output

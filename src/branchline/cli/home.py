@@ -20,7 +20,7 @@ No sessions yet. branchline keeps conversations with AI agents as trees.
 
 
 def show_home(out: Output) -> None:
-    """The sessions of this directory; where there are none, of all; where there are none, a welcome."""
+    """The sessions of this directory; where there are none, of all; else a welcome and the demo."""
     listing = list_here()
     elsewhere = not listing.seen
     if elsewhere:
@@ -28,4 +28,7 @@ def show_home(out: Output) -> None:
     if out.json or listing.seen:
         print_rows(out, listing, listing.rows[:_SHOWN], with_directory=elsewhere)
     else:
+        from branchline.cli.demonstrating import show_demo
+
         out.text(_WELCOME)
+        show_demo(out)

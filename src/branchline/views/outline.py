@@ -1,4 +1,7 @@
-"""An outline as lines of text: cursor, connectors, marks, labels, and the counter below."""
+"""An outline as lines: cursor, connectors, marks, labels, and the counter below.
+
+:func:`outline_line` gives a row as spans for a screen with colours, :func:`draw` the same rows as text.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from branchline.formats import LabelState
-from branchline.tree import Filter, Outline, OutlineRow
+from branchline.tree import Filter, Outline, OutlineRow, Tree
+from branchline.views.spans import Line, Role, Span, line_text
 from branchline.views.text import cut, one_line
 from branchline.views.times import label_time
 
-__all__ = ["EMPTY", "counter", "draw", "draw_row", "indentation", "window"]
+__all__ = ["EMPTY", "counter", "draw", "draw_row", "entry_role", "indentation", "outline_line", "window"]
 
 EMPTY = "  No entries found"
 _STEP = 3  # columns per level
@@ -58,14 +62,64 @@ def draw(
 def draw_row(
     row: OutlineRow, text: str, *, label: LabelState | None = None, now: datetime | None = None
 ) -> str:
-    """What follows the indentation: marks, label, text."""
-    line = "⊞ " if row.folded and not row.connector else ""
-    line += "• " if row.active else ""
+    """What follows the indentation, as text: marks, label, words."""
+    return line_text(outline_line(row, text, label=label, now=now))
+
+
+def outline_line(
+    row: OutlineRow,
+    text: str,
+    *,
+    role: Role = "plain",
+    label: LabelState | None = None,
+    now: datetime | None = None,
+) -> Line:
+    """What follows the indentation: marks, label, and the words of the entry in their role.
+
+    With ``now``, the label shows when it was set. :func:`entry_role` tells the role of an entry.
+    """
+    spans = []
+    if row.folded and not row.connector:
+        spans.append(Span("⊞ ", "dim"))
+    if row.active:
+        spans.append(Span("• ", "active"))
     if label is not None:
-        line += f"[{one_line(label.text)}] "
+        spans.append(Span(f"[{one_line(label.text)}] ", "label"))
         if now is not None and (time := label_time(label.time, now)):
-            line += f"{time} "
-    return line + one_line(text)
+            spans.append(Span(f"{time} ", "time"))
+    if words := one_line(text):
+        spans.append(Span(words, role))
+    return tuple(spans)
+
+
+_ROLES: Mapping[str | None, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "toolResult": "tool",
+    "bashExecution": "bash",
+    "system": "system",
+    "custom": "custom",
+}
+_TYPES: Mapping[str, Role] = {
+    "compaction": "summary",
+    "branch_summary": "summary",
+    "custom_message": "custom",
+    "label": "label",
+    "session_info": "title",
+    "model_change": "setting",
+    "thinking_level_change": "setting",
+    "context_edit": "setting",
+}
+
+
+def entry_role(tree: Tree, position: int) -> Role:
+    """The part that an entry plays on a screen, told without reading it; damage is an error."""
+    if position in tree.placeholders:
+        return "error"
+    kind = tree.types[position]
+    if kind == "message":
+        return _ROLES.get(tree.roles[position], "dim")
+    return _TYPES.get(kind, "dim")
 
 
 def indentation(row: OutlineRow, gutters: Iterable[int]) -> str:

@@ -12,10 +12,12 @@ non-joiner between two letters of a script that needs them (Persian, Hindi …) 
 from __future__ import annotations
 
 import re
-import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
+from unicodedata import category, east_asian_width
 
-__all__ = ["cut", "one_line", "safe", "width"]
+__all__ = ["Cluster", "clusters", "cut", "one_line", "pad", "safe", "width"]
 
 _JOINING = "\u0620-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18aa"
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"
@@ -36,6 +38,9 @@ _UNSEEN = re.compile(
     "|(?:(?<=[\ufe00-\ufe0f\t\n])|\\A)[\ufe0e\ufe0f]"
 )
 
+_NARROW = re.compile("[ -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25fc]*+")
+"""Lines in which every character has one column and none joins another: most of them."""
+
 MARKS_PER_CHARACTER = 30
 """How many combining marks on one character are kept when a text is cut; no script uses more."""
 
@@ -55,38 +60,71 @@ def one_line(text: str) -> str:
 
 
 def width(text: str) -> int:
-    """How many columns a terminal takes for a line that passed :func:`safe`."""
-    if text.isascii():
+    """How many columns a terminal takes for a line that passed :func:`safe`.
+
+    Where terminals disagree (conjuncts of Indian scripts, symbols that became wide lately) the answer is the
+    larger one, so that a line may end early and never runs over.
+    """
+    if _NARROW.fullmatch(text):
         return len(text)
-    columns = 0
-    before = ""
-    for character in text:
-        columns += _columns(before, character)
-        before = character
-    return columns
+    return sum(cluster.columns for cluster in clusters(text))
 
 
 def cut(text: str, columns: int, mark: str = "…") -> str:
-    """As much of a line as fits, with the mark where something is missing; no character is cut apart."""
-    if text.isascii() and len(text) <= columns:
+    """As much of a line as fits, with the mark where something is missing; no cluster is cut apart."""
+    if len(text) <= columns and _NARROW.fullmatch(text):
         return text
     if columns <= 0:
         return ""
     mark = mark if width(mark) <= columns else ""
     room = columns - width(mark)
-    used = marks = 0
-    end = 0  # where the text would be cut to make room for the mark
-    before = ""
-    for place, character in enumerate(text):
-        step = _columns(before, character)
-        marks = marks + 1 if step == 0 else 0
-        if step > 0 and character != "\ufe0f" and used <= room:
-            end = place
-        used += step
-        if used > columns or marks > MARKS_PER_CHARACTER:
+    used = end = 0  # end: where the text would be cut to make room for the mark
+    for cluster in clusters(text):
+        used += cluster.columns
+        if used > columns or cluster.end - cluster.start > MARKS_PER_CHARACTER + 1:
             return text[:end] + mark
-        before = character
+        if used <= room:
+            end = cluster.end
     return text
+
+
+def pad(text: str, columns: int, *, right: bool = False) -> str:
+    """A line filled with blanks up to a width; ``right`` puts it at the right end. Longer ones stay whole."""
+    blanks = " " * (columns - width(text))
+    return blanks + text if right else text + blanks
+
+
+class Cluster(NamedTuple):
+    """What a reader sees as one character: where it begins and ends in the text, and its columns."""
+
+    start: int
+    end: int
+    columns: int
+
+
+def clusters(text: str) -> Iterator[Cluster]:
+    """The clusters of a line that passed :func:`safe`, in order.
+
+    Marks, selectors, skin colours, joined emoji, flags and the parts of a Korean syllable belong to the
+    character before them. A heap of more marks than any script has ends a cluster: what was flooded can be
+    told by its length, and none of it is read twice.
+    """
+    start = columns = 0
+    before = ""
+    flag = False  # the cluster is one half of a flag so far
+    for place, character in enumerate(text):
+        own = _columns_of(character)
+        if before and place - start <= MARKS_PER_CHARACTER + 1:
+            grown = _grown(columns, before, character, own, flag=flag)
+            if grown is not None:
+                columns, before, flag = grown, character, False
+                continue
+        if before:
+            yield Cluster(start, place, columns)
+        start, columns, before = place, own, character
+        flag = character in _FLAG_LETTERS
+    if before:
+        yield Cluster(start, len(text), columns)
 
 
 def _seen(found: re.Match[str]) -> str:
@@ -97,21 +135,42 @@ def _seen(found: re.Match[str]) -> str:
     return "␡" if code == 0x7F else f"‹U+{code:04X}›"
 
 
-def _columns(before: str, character: str) -> int:
-    """The columns that a character adds to a line in which it follows another one."""
-    own = _own_columns(character)
-    if not before or character.isascii():
-        return own
+def _grown(columns: int, before: str, character: str, own: int, *, flag: bool) -> int | None:
+    """The columns of a cluster ending with ``before`` once this character joined it; None if it does not."""
+    if character.isascii():
+        return None
     if character == "\ufe0f":  # asks for the wide, coloured form of a symbol, a digit on a key
-        symbol = before in "0123456789#*" or unicodedata.category(before) == "So"
-        return 1 if symbol and _own_columns(before) == 1 else 0
-    if own == 2 and (before == "\u200d" or "\U0001f3fb" <= character <= "\U0001f3ff"):
-        return 0 if _own_columns(before) != 1 else own  # joined to, or the skin of, the emoji before
-    return own
+        return 2 if before in "0123456789#*ℹ" or category(before) in ("So", "Sm", "Po") else columns
+    if category(character) == "Mc":  # a vowel sign beside its letter
+        return columns + own
+    if own == 0:
+        return columns
+    if before == "\u200d":
+        joins = category(character) in ("So", "Sm")
+    elif "\U0001f3fb" <= character <= "\U0001f3ff":
+        joins = category(before) == "So" or before == "\ufe0f"
+    else:
+        joins = flag and character in _FLAG_LETTERS
+    return 2 if joins else None
+
+
+_FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
+_WIDE = re.compile(
+    "[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U0001d300-\U0001d356\U0001d360-\U0001d376\U0001f1e6-\U0001f1ff]"
+)
+"""Symbols that Unicode 16 made wide, which the tables of older Pythons do not know; and halves of flags."""
+_FORMAT_WITH_WIDTH = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]")
+"""Signs that are drawn around the number behind them."""
+_VOWELS_AND_FINALS = re.compile("[\u1161-\u11ff\ud7b0-\ud7ff]")
+"""Parts of a Korean syllable that stand in the square of its first consonant."""
 
 
 @lru_cache(maxsize=4096)
-def _own_columns(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf", "Cc"):
+def _columns_of(character: str) -> int:
+    """The columns that a character has alone: 0, 1 or 2."""
+    kind = category(character)
+    if kind in ("Mn", "Me", "Cf", "Cc"):
+        return 1 if _FORMAT_WITH_WIDTH.match(character) else 0
+    if _VOWELS_AND_FINALS.match(character):
         return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return 2 if east_asian_width(character) in "WF" or _WIDE.match(character) else 1

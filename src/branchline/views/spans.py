@@ -1,0 +1,140 @@
+"""Lines made of spans: what a row says, each piece of it with the part that it plays.
+
+A span names a role, never a colour: the command line, the full-screen browser and a page each have a theme
+that says what a role looks like. Texts are those of the session, not filtered; whoever shows a line passes
+it through :func:`cut_line` or :func:`shown_line`, after which nothing in it can act on a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, get_args
+
+from branchline.views.text import cut, safe, width
+
+__all__ = [
+    "ROLES",
+    "Line",
+    "Piece",
+    "Role",
+    "Span",
+    "cut_line",
+    "line_of",
+    "line_text",
+    "line_width",
+    "pad_line",
+    "shown_line",
+]
+
+Role = Literal[
+    "plain",
+    # what something is
+    "title",
+    "heading",
+    "id",
+    "time",
+    "number",
+    "path",
+    "program",
+    "model",
+    "label",
+    "cost",
+    "bar",
+    "dim",
+    # who speaks
+    "user",
+    "assistant",
+    "thinking",
+    "tool",
+    "bash",
+    "custom",
+    "system",
+    "summary",
+    "setting",
+    # what state it is in
+    "active",
+    "cursor",
+    "match",
+    "good",
+    "warning",
+    "error",
+    "added",
+    "removed",
+]
+ROLES: tuple[Role, ...] = get_args(Role)
+"""All roles. A theme has a look for each; ``plain`` is the terminal's own."""
+
+
+class Span(NamedTuple):
+    """A piece of a line and the part that it plays."""
+
+    text: str
+    role: Role = "plain"
+
+
+Line = tuple[Span, ...]
+"""One row of a screen. Its text has no line breaks once it is shown."""
+
+Piece = str | Span
+"""What lines are made of: plain words may come as they are."""
+
+
+def line_of(*pieces: Piece) -> Line:
+    """A line of pieces; empty ones are left out."""
+    return tuple(_spans(pieces))
+
+
+def _spans(pieces: Iterable[Piece]) -> Iterator[Span]:
+    for piece in pieces:
+        if isinstance(piece, Span):
+            if piece.text:
+                yield piece
+        elif piece:
+            yield Span(piece)
+
+
+def shown_line(line: Iterable[Piece]) -> Line:
+    """The line for a screen: what would act or hide is visible, newlines and tabs are blanks."""
+    return tuple(
+        [Span(safe(text).replace("\n", " ").replace("\t", " "), role) for text, role in _spans(line)]
+    )
+
+
+def cut_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
+    """As much of the line as fits, filtered; the mark stands where something is missing."""
+    whole = shown_line(line)
+    fitting = _taken(whole, columns)
+    if fitting == whole:
+        return whole
+    mark = cut(mark, columns, "")
+    short = _taken(whole, columns - width(mark))
+    return line_of(*short, Span(mark, short[-1].role if short else whole[0].role))
+
+
+def _taken(line: Line, columns: int) -> Line:
+    """The beginning of a line up to a width; the rest of a long text is not even looked at."""
+    taken: list[Span] = []
+    for text, role in line:
+        part = cut(text, columns, "")
+        if part:
+            taken.append(Span(part, role))
+        if len(part) < len(text):
+            break
+        columns -= width(part)
+    return tuple(taken)
+
+
+def pad_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
+    """The line cut or filled with blanks to exactly this width: a cell of a table."""
+    fitting = cut_line(line, columns, mark)
+    return line_of(*fitting, " " * (columns - line_width(fitting)))
+
+
+def line_text(line: Iterable[Piece]) -> str:
+    """The words of a line without roles."""
+    return "".join(span.text for span in _spans(line))
+
+
+def line_width(line: Iterable[Piece]) -> int:
+    """The columns of a line that was filtered."""
+    return sum(width(span.text) for span in _spans(line))
