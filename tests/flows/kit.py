@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from branchline import Session
 from branchline.compaction import Summary, SummaryRequest
 from branchline.flows import Implementation, PluginProblem, Step
 from session.kit import assistant, bytes_of, facts, new, user
+from support import CORPUS
 
 LONG = "x" * 400  # a hundred tokens
 
@@ -90,3 +93,17 @@ def steps_of(flow: Any, answers: Callable[[Step], Any]) -> list[Step]:
             step = flow.send(answers(step))
     except StopIteration:
         return found
+
+
+def foreign(program: str, directory: Path) -> Session:
+    """A copy of one of our own samples in the format of another program, to be appended to."""
+    for path in sorted((CORPUS / program).rglob("*.*json*")):
+        copy = directory / path.name
+        copy.write_bytes(path.read_bytes())
+        try:
+            session = Session.open(copy)
+        except Exception:
+            continue
+        if session.read_only is None and session.transcript.format.name == program and len(session):
+            return session
+    pytest.fail(f"there is no sample of {program} that can be appended to")

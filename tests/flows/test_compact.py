@@ -6,9 +6,16 @@ import pytest
 
 from branchline.compaction import Summary
 from branchline.entries import Compaction, Usage
-from branchline.errors import NoSummarizer, NothingToCompact, NotSaved, SessionMoved, SummaryFailed
+from branchline.errors import (
+    NoSummarizer,
+    NothingToCompact,
+    NotSaved,
+    NotSupported,
+    SessionMoved,
+    SummaryFailed,
+)
 from branchline.flows import Abort, Aborted, Cancel, CompactionAnswer, compact, run
-from flows.kit import LONG, PlainHooks, Recorder, Writer, branched, state
+from flows.kit import LONG, PlainHooks, Recorder, Writer, branched, foreign, state
 from session.kit import assistant, new, reopened, said, user, words
 
 
@@ -329,3 +336,17 @@ def test_the_hooks_that_operator_has_are_all_called(place):
     assert {"session_before_compact", "session_compact", "session_before_fork", "session_tree"} <= set(
         hooks.names
     )
+
+
+@pytest.mark.parametrize("program", ["zot", "piglet", "induscode"])
+def test_a_format_that_cannot_hold_it_says_so_before_anybody_is_asked(program, tmp_path):
+    session, hooks = foreign(program, tmp_path), Recorder()
+
+    with pytest.raises(NotSupported, match="Fork it into a native session"):
+        run(
+            compact(session, keep_recent_tokens=1),
+            hooks=hooks,
+            summarizer=lambda request: pytest.fail("asked"),
+        )
+
+    assert hooks.heard == []

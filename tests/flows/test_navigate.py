@@ -7,7 +7,7 @@ import pytest
 from branchline import Session
 from branchline.compaction import BRANCH_PREAMBLE, NOTHING_TO_SUMMARIZE, Summary
 from branchline.entries import BranchSummary, Image, Usage
-from branchline.errors import EntryNotFound, NoSummarizer, SessionMoved, SummaryFailed
+from branchline.errors import EntryNotFound, NoSummarizer, NotSupported, ReadOnly, SessionMoved, SummaryFailed
 from branchline.flows import (
     NO_SUMMARY,
     SUMMARY,
@@ -20,7 +20,7 @@ from branchline.flows import (
     navigate,
     run,
 )
-from flows.kit import PlainHooks, Recorder, Writer, branched, state
+from flows.kit import PlainHooks, Recorder, Writer, branched, foreign, state
 from session.kit import assistant, bytes_of, reopened, user, words
 
 # -- where it goes ----------------------------------------------------------------------------------------
@@ -518,3 +518,30 @@ def test_every_edge_in_one_session(place):
         session.branch(None)
 
     assert state(session) == before
+
+
+@pytest.mark.parametrize(("program", "label"), [("zot", None), ("induscode", "L")])
+def test_a_format_that_cannot_hold_it_says_so_before_anybody_is_asked(program, label, tmp_path):
+    session, hooks = foreign(program, tmp_path), Recorder()
+
+    with pytest.raises(NotSupported, match="Fork it into a native session"):
+        run(navigate(session, session.path()[0], label=label), hooks=hooks)
+
+    assert hooks.heard == []
+
+
+def test_a_session_that_may_only_be_read_says_so_before_anybody_is_asked(tmp_path):
+    file = tmp_path / "future.jsonl"
+    lines = [
+        '{"type":"session","version":9,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}',
+        '{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"x"}}',
+        '{"type":"message","id":"b","parentId":"a","timestamp":"","message":{"role":"assistant","content":"y"}}',
+    ]
+    file.write_text("\n".join(lines) + "\n")
+    session, hooks = Session.open(file), Recorder()
+    assert session.read_only is not None
+
+    with pytest.raises(ReadOnly):
+        run(navigate(session, "a"), hooks=hooks)
+
+    assert hooks.heard == []
