@@ -14,7 +14,7 @@ from branchline.errors import (
     SessionMoved,
     SummaryFailed,
 )
-from branchline.flows import Abort, Aborted, Cancel, CompactionAnswer, compact, run
+from branchline.flows import Abort, Aborted, Cancel, CompactionAnswer, branch_to_new_session, compact, run
 from flows.kit import LONG, PlainHooks, Recorder, Writer, branched, foreign, state
 from session.kit import assistant, new, reopened, said, user, words
 
@@ -260,25 +260,27 @@ def test_plugins_are_asked_before_a_compaction_and_told_after_it(place):
 
 
 @pytest.mark.parity("OMP-13")
-def test_a_plugin_may_bring_its_own_compaction_or_refuse_a_branch(place):
+def test_hooks_around_branch_and_compaction_refuse_bring_and_are_told(place):
     session, names = branched(place)
     own = CompactionAnswer(summary="mine", first_kept=names["second"], tokens_before=7, details={"k": 1})
-    told = []
+    told, branches = [], []
     hooks = PlainHooks(
         session_before_compact=lambda event, context: own,
         session_compact=lambda event, context: told.append(event),
-        session_before_branch=lambda event, context: Cancel("no"),
+        session_before_branch=lambda event, context: Cancel("no") if event.entry == names["first"] else None,
+        session_branch=lambda event, context: branches.append(event),
     )
-    from branchline.flows import branch_to_new_session
 
     done = run(compact(session, keep_recent_tokens=1), hooks=hooks)
-    refused = run(branch_to_new_session(session, names["second"]), hooks=hooks)
+    refused = run(branch_to_new_session(session, names["first"]), hooks=hooks)
+    made = run(branch_to_new_session(session, names["second"]), hooks=hooks)
 
     entry = session.entry(done.entry)
     assert (entry.summary, entry.first_kept, entry.tokens_before) == ("mine", names["second"], 7)
     assert (entry.details, entry.from_hook) == ({"k": 1}, True)
     assert told[0].from_hook
     assert refused.status == "cancelled"
+    assert [event.session for event in branches] == [made.session.id]
 
 
 def test_what_a_plugin_leaves_out_is_taken_from_the_preparation(place):

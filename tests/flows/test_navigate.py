@@ -437,6 +437,34 @@ def test_the_hook_before_can_see_that_the_person_wants_out(place):
 
 
 @pytest.mark.parity("OMP-05")
+def test_a_hook_that_knows_everything_cancels_once_then_brings_its_own_summary_and_is_aborted_at_last(place):
+    session, names = branched(place)
+    before, seen, abort = state(session), [], Abort()
+
+    def hook(event, context):
+        seen.append(event)
+        if len(seen) == 1:
+            return Cancel("first time")
+        if len(seen) == 3:
+            event.abort.set("third time")
+        return TreeAnswer(summary=OwnSummary(text=f"left {len(event.entries_to_summarize)}"))
+
+    hooks = PlainHooks(session_before_tree=hook)
+    first = run(navigate(session, names["old"], summarize=True), hooks=hooks)
+    assert (first.status, state(session)) == ("cancelled", before)
+    second = run(navigate(session, names["old"], summarize=True), hooks=hooks)
+    assert session.entry(second.summary_entry).summary == "left 1"
+    third = run(navigate(session, names["new"], summarize=True, abort=abort), hooks=hooks)
+
+    assert (third.status, third.reason, session.leaf) == ("aborted", "third time", second.summary_entry)
+    assert [(event.target, event.old_leaf, event.common_ancestor, event.wants_summary) for event in seen] == [
+        (names["old"], names["new"], names["second"], True),
+        (names["old"], names["new"], names["second"], True),
+        (names["new"], second.summary_entry, names["second"], True),
+    ]
+
+
+@pytest.mark.parity("OMP-05", part="several plugins")
 def test_one_no_decides_else_the_first_plugin_that_brings_something_is_heard(place):
     session, names = branched(place)
     first = TreeAnswer(summary=OwnSummary(text="first"))
