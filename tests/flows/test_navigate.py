@@ -573,3 +573,14 @@ def test_a_session_that_may_only_be_read_says_so_before_anybody_is_asked(tmp_pat
         run(navigate(session, "a"), hooks=hooks)
 
     assert hooks.heard == []
+
+
+def test_a_label_of_a_plugin_that_the_format_cannot_hold_is_refused_before_anything_moves(tmp_path):
+    session = foreign("induscode", tmp_path)
+    before = state(session)
+    hooks = PlainHooks(session_before_tree=lambda event, context: TreeAnswer(label="L"))
+
+    with pytest.raises(NotSupported, match="no labels"):
+        run(navigate(session, session.path()[0], summarize=True), hooks=hooks, summarizer=Writer())
+
+    assert state(session) == before

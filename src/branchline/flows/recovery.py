@@ -11,7 +11,7 @@ import msgspec
 
 from branchline.compaction import KEEP_RECENT_TOKENS
 from branchline.flows.abort import Abort
-from branchline.flows.compact import Compacted, compact
+from branchline.flows.compacting import Compacted, compact
 from branchline.flows.live import LiveSession, require_place
 from branchline.flows.steps import Attempted, Flow, act, attempt
 from branchline.tree import ROOT
