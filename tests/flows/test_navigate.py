@@ -191,7 +191,7 @@ def test_a_branch_without_words_is_summed_up_without_asking_anybody(place):
 
 def test_only_the_newest_part_of_a_long_branch_is_shown_to_a_small_model(place):
     session, names = branched(place)
-    session.append_message(user("w" * 4000))
+    session.append_message(user("w" * 40000))
     session.append_message(assistant("the end"))
     writer = Writer()
 
