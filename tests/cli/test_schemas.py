@@ -92,6 +92,7 @@ SCHEMAS = {
     ("config", "unset", "theme"): CONFIG,
     ("completion", "bash"): {"schema", "shell", "script"},
     ("demo",): {"schema", "sessions", "seen", "hidden", "unreadable"},
+    ("plugins",): {"schema", "plugins", "problems"},
     ("inspect", "talk"): {
         "schema",
         "format",

@@ -57,6 +57,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "demo": ("demonstrating", "Make a library to try things on."),
         "config": ("configuring", "Show or change the settings."),
         "completion": ("configuring", "Let a shell complete commands, sessions and entries."),
+        "plugins": ("extending", "List installed plugins, and problems with them."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
