@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from branchline.formats.base import Format, LabelState, Reader, Reading, Span
 from branchline.formats.detect import OTHERS, detect, formats
 from branchline.formats.feed import feed_from
-from branchline.formats.peek import peek_header
+from branchline.formats.installed import BrokenFormat, installed
+from branchline.formats.peek import Peek, peek, peek_header, unpacked
 from branchline.formats.pi import PI
 from branchline.formats.transcript import Transcript
 
@@ -28,8 +29,10 @@ __all__ = [
     "PI",
     "PIGLET",
     "ZOT",
+    "BrokenFormat",
     "Format",
     "LabelState",
+    "Peek",
     "Reader",
     "Reading",
     "Span",
@@ -37,7 +40,10 @@ __all__ = [
     "detect",
     "feed_from",
     "formats",
+    "installed",
+    "peek",
     "peek_header",
+    "unpacked",
 ]
 
 

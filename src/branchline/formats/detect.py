@@ -1,7 +1,8 @@
 """Which program wrote a file, told from its first bytes.
 
 Most files are pi's or our own and say so in their first line; then no other format is even loaded. All others
-are asked in turn, those that are easily told first.
+are asked in turn, those that are easily told first. Formats of other packages are asked, and even looked for,
+only when none of ours knows a file.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from importlib import import_module
 
 from branchline.errors import NotASession
 from branchline.formats.base import Format
+from branchline.formats.installed import installed, knows
 from branchline.formats.pi import PI
 
-__all__ = ["detect", "formats"]
+__all__ = ["built_in", "detect", "formats"]
 
 OTHERS = (
     ("induscode", "INDUSCODE"),
@@ -42,20 +44,33 @@ _A_CHILD_OF_PI = re.compile(
 
 
 @cache
-def formats() -> tuple[Format, ...]:
-    """Every format that is known, in the order in which they are asked."""
+def built_in() -> tuple[Format, ...]:
+    """The formats that come with branchline, in the order in which they are asked."""
     found: list[Format] = [
         getattr(import_module(f"branchline.formats.{module}"), name) for module, name in OTHERS
     ]
     return (*found, PI)
 
 
-def detect(head: bytes, path: str) -> Format:
-    """The format of a file that begins with these bytes. NotASession when no format knows it, and why."""
+def formats() -> tuple[Format, ...]:
+    """Every format that is known: those that come with branchline, then those of installed packages."""
+    return (*built_in(), *installed().formats)
+
+
+def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
+    """The format of a file that begins with these bytes. NotASession when no format knows it, and why.
+
+    ``expected`` is asked first: the format of the program in whose folder the file lies.
+    """
+    if expected is not None and expected.sniff(head, path):
+        return expected
     if _is_surely_native(head[:_LOOKED_AT], path):
         return PI
-    for format_ in formats():
+    for format_ in built_in():
         if format_.sniff(head, path):
+            return format_
+    for format_ in installed().formats:
+        if knows(format_, head, path):
             return format_
     if not head:
         raise NotASession(f"{path} is empty: there is no session in it")
@@ -64,7 +79,8 @@ def detect(head: bytes, path: str) -> Format:
             f"{path} is a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
         )
     tried = ", ".join(format_.name for format_ in formats())
-    raise NotASession(f"{path} is not a session of any known program (tried: {tried})")
+    broken = "".join(f"; the format {one.name!r} is broken: {one.reason}" for one in installed().broken)
+    raise NotASession(f"{path} is not a session of any known program (tried: {tried}{broken})")
 
 
 def _is_surely_native(head: bytes, path: str) -> bool:

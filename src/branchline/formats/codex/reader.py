@@ -479,6 +479,8 @@ class CodexReader(LinesReader):
             "agent_role",
         )
         about = {name: text(name) for name in names if text(name)}
+        if reading.source:
+            about["source"] = reading.source
         return Header(
             id=reading.thread,
             timestamp=text("timestamp"),

@@ -31,6 +31,7 @@ class PigletFormat(Format):
 
     name = "piglet"
     writable = True
+    layout = ("*.jsonl",)
     cannot = CANNOT
 
     # -- reading --------------------------------------------------------------------------------------
