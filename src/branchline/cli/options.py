@@ -9,7 +9,15 @@ from typing import Any
 
 import click
 
-__all__ = ["SETTINGS", "add_output_options", "command", "directory_option", "session_argument"]
+__all__ = [
+    "SETTINGS",
+    "add_output_options",
+    "agent_option",
+    "command",
+    "directory_option",
+    "names_of",
+    "session_argument",
+]
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -61,6 +69,22 @@ def session_argument(*, many: bool = False) -> Callable[[Any], Any]:
     if many:
         return click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
     return click.argument("session", metavar="SESSION")
+
+
+def agent_option(function: Any) -> Any:
+    """Which programs count, where the sessions of all are looked at."""
+    return click.option(
+        "--agent",
+        "agents",
+        metavar="NAMES",
+        multiple=True,
+        help="Only sessions of these programs, as pi,zot.",
+    )(function)
+
+
+def names_of(agents: tuple[str, ...]) -> list[str] | None:
+    """The names in what was given with ``--agent``; None when it was not."""
+    return [name for one in agents for name in one.split(",")] if agents else None
 
 
 def directory_option(function: Any) -> Any:

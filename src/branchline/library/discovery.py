@@ -19,7 +19,7 @@ from branchline.entries import Header
 from branchline.errors import SessionNotFound
 from branchline.formats import BrokenFormat, Format, peek
 from branchline.library.finding import by_id, by_title, only
-from branchline.library.forest import Forest, plant
+from branchline.library.forest import Forest, plant, real_path
 from branchline.library.kinship import Kinship
 from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
 from branchline.library.looking import Look, Progress
@@ -72,7 +72,7 @@ class Discovery:
             raise ValueError("either a working directory or all projects, not both")
         self.cwd = None if all_projects else places.resolve_cwd(cwd)
         self.subagents = subagents
-        self._cwds = () if self.cwd is None else tuple(dict.fromkeys((self.cwd, _real(self.cwd))))
+        self._cwds = () if self.cwd is None else tuple(dict.fromkeys((self.cwd, real_path(self.cwd))))
         known = places.known_places(
             None if self.cwd is None else self._cwds,
             agents=agents,
@@ -167,7 +167,7 @@ class Discovery:
         kinship = Kinship()
         files, hidden = self.scan()
         rows = Look(files, lambda file: self.deep_row(file, kinship), hidden).finish(progress)
-        return plant(kinship.parents_for(rows), resolve=_real)
+        return plant(kinship.parents_for(rows), resolve=real_path)
 
     # -- one file -------------------------------------------------------------------------------------
 
@@ -228,8 +228,8 @@ class Discovery:
         """Why a session is not one of those that were asked for; None when it is."""
         if not self.subagents and format_.subagent_of(file.path, header) is not None:
             return _SUBAGENT
-        if self.cwd is None:
-            return None
+        if self.cwd is None or (file.place.agent == places.OURS and not file.place.is_shared):
+            return None  # our own folders are never shared, and what was imported keeps its header
         if header is None or not header.cwd:
             return _NOWHERE if file.place.is_shared else None
         return None if os.path.normpath(header.cwd) in self._cwds else _ELSEWHERE
@@ -300,11 +300,3 @@ def _read_titles(place: places.Place) -> Mapping[str, str]:
             return place.format.titles(file.read(_LARGEST_TITLES))
     except OSError:
         return {}
-
-
-def _real(path: str) -> str:
-    """A path with its links followed; as it is where the system has no such path."""
-    try:
-        return os.path.realpath(path)
-    except (ValueError, OSError):
-        return os.path.normpath(path)

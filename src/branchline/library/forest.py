@@ -16,7 +16,7 @@ import msgspec
 from branchline.library.records import SessionRow, latest_first
 from branchline.tree import ROOT, Linker, Tree
 
-__all__ = ["Forest", "ForestRow", "plant"]
+__all__ = ["Forest", "ForestRow", "plant", "real_path"]
 
 
 _UNIQUE = 32  # characters of an id that nobody has made up
@@ -86,6 +86,14 @@ def plant(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = os.path
     for oddity in linker.oddities():
         notes[oddity.position] = _SELF if oddity.kind == "self-parent" else _RING
     return Forest(_rows(ordered, tree, notes))
+
+
+def real_path(path: str) -> str:
+    """A path with its links followed; as it is where the system can have no such path."""
+    try:
+        return os.path.realpath(path)
+    except (ValueError, OSError):
+        return os.path.normpath(path)
 
 
 def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Iterator[ForestRow]:

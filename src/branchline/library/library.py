@@ -18,7 +18,7 @@ from branchline.library import turns
 from branchline.library.describing import describe
 from branchline.library.discovery import Discovery
 from branchline.library.finding import choose
-from branchline.library.forest import Forest, plant
+from branchline.library.forest import Forest, plant, real_path
 from branchline.library.look import read_whole, shallow_row
 from branchline.library.looking import Look, Progress
 from branchline.library.records import (
@@ -167,7 +167,7 @@ class SessionLibrary:
 
     def forest(self) -> Forest:
         """The sessions linked to the sessions they were forked from, depth first."""
-        return plant(self.list(deep=True), resolve=os.path.realpath)
+        return plant(self.list(deep=True), resolve=real_path)
 
     def drafts(self) -> builtins.list[SessionRow]:
         """Sessions whose first reply never came, newest first."""

@@ -485,7 +485,8 @@ class CodexReader(LinesReader):
             id=reading.thread,
             timestamp=text("timestamp"),
             cwd=text("cwd"),
-            parent_session=reading.forked_from or reading.parent_thread or base,
+            # A prefix in another rollout tells exactly which one; a thread may have several.
+            parent_session=base or reading.forked_from or reading.parent_thread,
             metadata=about or None,
         )
 
