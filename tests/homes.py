@@ -133,8 +133,8 @@ def _operator(home: Home) -> None:
 
 
 def _induscode(home: Home) -> None:
-    sample = next((CORPUS / "induscode" / "sessions" / "--home-dev-ac-me--").glob("s_*.ndjson"))
-    for cwd, files in ((home.cwd, home.files), (ELSEWHERE, home.elsewhere)):
+    samples = sorted((CORPUS / "induscode" / "sessions" / "--home-dev-acme--").glob("s_*.ndjson"))
+    for sample, cwd, files in zip(samples, (home.cwd, ELSEWHERE), (home.files, home.elsewhere), strict=False):
         files["induscode"].append(place_sample(sample, folder(home, "induscode", cwd) / sample.name, cwd))
 
 

@@ -180,6 +180,8 @@ class Format:
     """Where sessions lie below a root: names with ``*`` for any text, ``**`` for any number of folders."""
     subagent_layout: Sequence[str] = ()
     """The same for sessions of helpers, where these lie apart from the sessions that people hold."""
+    header_lines: int = 1
+    """How many lines at the beginning of a file tell its header, where nothing is damaged."""
     names_cwd: bool = True
     """Whether files say which working directory they belong to; else only their folder tells."""
 
@@ -207,8 +209,10 @@ class Format:
         ``whole`` says that there is no more; otherwise the last line may be cut off.
         """
         header: Header | None = None
-        first, last = head.find(b"\n") + 1, head.rfind(b"\n") + 1
-        for end in dict.fromkeys((first, last)):  # mostly the first line tells everything
+        first, last = 0, head.rfind(b"\n") + 1
+        for _ in range(self.header_lines):
+            first = head.find(b"\n", first) + 1 or last
+        for end in dict.fromkeys((first, last)):
             reader = self.listing_reader(path)
             if end:
                 reader.feed(head, end)

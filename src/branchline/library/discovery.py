@@ -8,6 +8,7 @@ share a folder. Nothing is ever written, locked or cached, and one file costs at
 from __future__ import annotations
 
 import builtins
+import itertools
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -193,14 +194,16 @@ class Discovery:
             return self._problem(file, problem)
 
     def _deep_row(self, file: FoundFile, read: Read, kinship: Kinship | None) -> SessionRow | Hidden:
-        expected = _expected(file)
-        if self.cwd is not None:
+        known, expected = None, _expected(file)
+        ask_first = self.cwd is not None and not _is_only_ours(file)
+        if ask_first:
             format_, header = peek(read, file.path, expected=expected)
             if (reason := self._reason(file, format_, header)) is not None:
                 return Hidden(file.path, reason)
-        transcript = read_whole(read, file.stored, expected=expected)
+            known = format_ if format_ is expected else None
+        transcript = read_whole(read, file.stored, known=known, expected=expected)
         format_, header = transcript.format, transcript.reading.header
-        if self.cwd is None and (reason := self._reason(file, format_, header)) is not None:
+        if not ask_first and (reason := self._reason(file, format_, header)) is not None:
             return Hidden(file.path, reason)
         if kinship is not None:
             kinship.see(transcript)
@@ -228,8 +231,8 @@ class Discovery:
         """Why a session is not one of those that were asked for; None when it is."""
         if not self.subagents and format_.subagent_of(file.path, header) is not None:
             return _SUBAGENT
-        if self.cwd is None or (file.place.agent == places.OURS and not file.place.is_shared):
-            return None  # our own folders are never shared, and what was imported keeps its header
+        if self.cwd is None or _is_only_ours(file):
+            return None
         if header is None or not header.cwd:
             return _NOWHERE if file.place.is_shared else None
         return None if os.path.normpath(header.cwd) in self._cwds else _ELSEWHERE
@@ -271,12 +274,17 @@ class Discovery:
 
 def _some(look: Look[FoundFile]) -> list[SessionRow]:
     """The next few rows."""
-    return [row for row, _number in zip(look, range(_TOGETHER), strict=False)]
+    return list(itertools.islice(look, _TOGETHER))
 
 
 def _expected(file: FoundFile) -> Format | None:
     """The format that the place speaks for; a child of pi may keep its sessions in pi's folders."""
     return None if file.others or file.place.format.name == "pi" else file.place.format
+
+
+def _is_only_ours(file: FoundFile) -> bool:
+    """Whether the folder alone tells the project: ours are never shared; what is imported keeps its cwd."""
+    return file.place.agent == places.OURS and not file.place.is_shared
 
 
 def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, Hidden]) -> Iterator[FoundFile]:

@@ -74,8 +74,13 @@ def problem_row(stored: Stored, problem: Exception, *, draft: bool = False) -> S
     return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
 
 
-def read_whole(read: Read, stored: Stored, *, expected: Format | None = None) -> Transcript:
-    """The session in a log; ``expected`` is asked first for its format. NotASession when nothing is one."""
+def read_whole(
+    read: Read, stored: Stored, *, known: Format | None = None, expected: Format | None = None
+) -> Transcript:
+    """The session in a log. NotASession when nothing in it is one.
+
+    ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
+    """
     name = stored.path or stored.key
     wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
     start = read(0, wanted)
@@ -84,7 +89,7 @@ def read_whole(read: Read, stored: Stored, *, expected: Format | None = None) ->
         def read(offset: int, size: int) -> bytes:
             return start[offset : offset + size]
 
-    format_ = detect(start[:_HEAD], name, expected=expected)
+    format_ = detect(start[:_HEAD], name, expected=expected) if known is None else known
     read = unpacked(format_, start[:_HEAD], read)
     transcript = Transcript(format_, read, name, reader=format_.listing_reader(name))
     if transcript.reading.header is None and not len(transcript.tree):
