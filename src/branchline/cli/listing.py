@@ -85,6 +85,8 @@ def print_rows(
     verbose: bool = False,
 ) -> None:
     """Print some rows of a listing, and on stderr what else was seen."""
+    from branchline.library.records import ELSEWHERE
+
     if out.json:
         out.result("ls", _listing_fields(listing, shown))
         return
@@ -94,13 +96,16 @@ def print_rows(
     columns = _columns(listing.rows, with_directory=with_directory)
     for row in shown:
         out.row(*_row_pieces(row, columns))
-    hidden, unreadable = listing.hidden, listing.unreadable
+    unreadable = listing.unreadable
+    hidden = [item for item in listing.hidden if item.reason != ELSEWHERE]
     facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
+    if elsewhere := len(listing.hidden) - len(hidden):
+        facts.append(f"{elsewhere} of other directories")
     facts += [f"{len(hidden)} hidden"] if hidden else []
     facts += [f"{len(unreadable)} unreadable"] if unreadable else []
     remark(", ".join(facts) + ("; -v says why" if (hidden or unreadable) and not verbose else ""))
     if verbose:
-        for item in hidden:
+        for item in listing.hidden:
             remark(f"hidden: {item.name}: {item.reason}")
         for row in unreadable:
             remark(f"unreadable: {row.path or row.key}: {row.problem}")

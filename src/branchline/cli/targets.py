@@ -97,9 +97,14 @@ def discovery(
 
 def open_named(name: str, directory: str | None = None) -> Session:
     """Open the session that a person means. Reads it, changes nothing."""
+    from branchline.cli.output import remark
     from branchline.session import Session
 
-    return Session.open(file_named(name, directory))
+    session = Session.open(file_named(name, directory))
+    for note in session.transcript.reading.notes:
+        if note.kind == "newer-version":
+            remark(f"{session.file}: {note.message}; what this branchline does not know is left out")
+    return session
 
 
 def entry_named(session: Session, name: str) -> str:

@@ -24,14 +24,13 @@ from branchline.library.forest import Forest, plant, real_path
 from branchline.library.kinship import Kinship
 from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
 from branchline.library.looking import Look, Progress
-from branchline.library.records import Listing, SessionRow
+from branchline.library.records import ELSEWHERE, Listing, SessionRow
 from branchline.library.threads import in_thread
 from branchline.stores import Hidden, Read, Stored, snapshot_of, walk
 
 __all__ = ["Discovery", "FoundFile"]
 
 _Path = str | os.PathLike[str]
-_ELSEWHERE = "another working directory"
 _NOWHERE = "it does not say which working directory it belongs to"
 _SUBAGENT = "a sub-agent of another session"
 _TOGETHER = 32  # rows that are handed to an event loop at once
@@ -235,7 +234,7 @@ class Discovery:
             return None
         if header is None or not header.cwd:
             return _NOWHERE if file.place.is_shared else None
-        return None if os.path.normpath(header.cwd) in self._cwds else _ELSEWHERE
+        return None if os.path.normpath(header.cwd) in self._cwds else ELSEWHERE
 
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
         found = self._titles.get(place.root)

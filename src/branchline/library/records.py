@@ -9,7 +9,10 @@ import msgspec
 
 from branchline.stores import Hidden
 
-__all__ = ["BranchNode", "Description", "Listing", "PriorTurn", "Pruned", "SessionRow"]
+__all__ = ["ELSEWHERE", "BranchNode", "Description", "Listing", "PriorTurn", "Pruned", "SessionRow"]
+
+ELSEWHERE = "another working directory"
+"""The reason for which a session is hidden that belongs to another project."""
 
 
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):

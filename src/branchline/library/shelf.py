@@ -13,13 +13,12 @@ from branchline.entries import SIDE, Header
 from branchline.errors import Ambiguous, NotASession, SessionNotFound
 from branchline.formats import Transcript, peek
 from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
-from branchline.library.records import SessionRow
+from branchline.library.records import ELSEWHERE, SessionRow
 from branchline.stores import Hidden, Read, Store, Stored, check_key
 from branchline.tree import severity
 
 __all__ = ["Shelf"]
 
-_ELSEWHERE = "another working directory"
 _NOWHERE = "no header, so its working directory is not known"
 _SETTINGS = SIDE | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
@@ -123,7 +122,7 @@ class Shelf:
         """Why a session is not one of the asked working directory; None when it is."""
         if header is None or not header.cwd:
             return _NOWHERE
-        return None if places.resolve_cwd(header.cwd) == self.cwd else _ELSEWHERE
+        return None if places.resolve_cwd(header.cwd) == self.cwd else ELSEWHERE
 
     def _is_empty(self, transcript: Transcript) -> bool:
         reading = transcript.reading
