@@ -30,6 +30,8 @@ ROW = {
     "model",
     "findings",
     "problem",
+    "agent",
+    "subagent",
 }
 
 SCHEMAS = {
