@@ -2,7 +2,7 @@
 
 Our own layout gives every working directory a folder of its own, named for people and told apart by a hash,
 so that two different directories never share one. ``BRANCHLINE_HOME`` moves everything. Where other programs
-keep theirs is said by their formats; :func:`known_places` puts it all together and looks into no folder.
+keep theirs is said by their formats; :func:`known_places` puts it all together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from branchline.entries import jsontext
-from branchline.formats import PI, BrokenFormat, Format, formats, installed
+from branchline.formats import OTHERS, PI, BrokenFormat, Format, installed
 
 __all__ = [
     "OURS",
@@ -110,7 +110,8 @@ class KnownPlaces(NamedTuple):
 
 def agent_names() -> list[str]:
     """The programs whose sessions are known, ours first."""
-    return [OURS, *sorted(format_.name for format_ in formats())]
+    names = [PI.name, *(program.name for program in OTHERS), *(one.name for one in installed().formats)]
+    return [OURS, *sorted(names)]
 
 
 def known_places(
@@ -134,14 +135,25 @@ def known_places(
         places.append(Place(OURS, PI, root, own))
     environment = os.environ if environment is None else environment
     home = os.path.expanduser("~") if home is None else home
-    for format_ in formats():
-        if wanted is not None and format_.name not in wanted:
-            continue
+    for format_ in _formats(environment, home, wanted):
         try:
             places += _places_of(format_, named, environment, home)
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             broken.append(BrokenFormat(format_.name, f"{type(problem).__name__}: {problem}"))
     return KnownPlaces(places, broken)
+
+
+def _formats(environment: Mapping[str, str], home: str, wanted: set[str] | None) -> Iterator[Format]:
+    """The formats of programs that may have kept something. Loading all of them takes its time."""
+    if wanted is None or PI.name in wanted:
+        yield PI
+    for program in OTHERS:
+        if wanted is not None and program.name not in wanted:
+            continue
+        folders = (os.path.join(home, folder) for folder in program.folders)
+        if not home or any(map(environment.get, program.variables)) or any(map(os.path.isdir, folders)):
+            yield program.load()
+    yield from (one for one in installed().formats if wanted is None or one.name in wanted)
 
 
 def _places_of(

@@ -10,22 +10,59 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import import_module
+from typing import NamedTuple
 
 from branchline.errors import NotASession
 from branchline.formats.base import Format
 from branchline.formats.installed import installed, knows
 from branchline.formats.pi import PI
 
-__all__ = ["built_in", "detect", "formats"]
+__all__ = ["OTHERS", "Program", "built_in", "detect", "formats"]
+
+
+class Program(NamedTuple):
+    """A program whose format comes with branchline, as much as is known of it without loading the format."""
+
+    name: str
+    module: str
+    constant: str
+    folders: tuple[str, ...]
+    """Below home; where none of these is there, the program has kept nothing."""
+    variables: tuple[str, ...] = ()
+    """Those that say where else it keeps things."""
+
+    def load(self) -> Format:
+        found = getattr(import_module(f"branchline.formats.{self.module}"), self.constant)
+        assert isinstance(found, Format)
+        return found
+
 
 OTHERS = (
-    ("induscode", "INDUSCODE"),
-    ("operator", "OPERATOR"),
-    ("oh_my_pi", "OH_MY_PI"),
-    ("piglet", "PIGLET"),
-    ("zot", "ZOT"),
-    ("codex", "CODEX"),
-    ("claude_code", "CLAUDE_CODE"),
+    Program(
+        "induscode",
+        "induscode",
+        "INDUSCODE",
+        (".pindusagi",),
+        ("INDUSAGI_CODING_AGENT_DIR", "INDUSAGI_HOME"),
+    ),
+    Program("operator", "operator", "OPERATOR", (".operator",)),
+    Program(
+        "oh-my-pi",
+        "oh_my_pi",
+        "OH_MY_PI",
+        (".omp",),
+        ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME"),
+    ),
+    Program("piglet", "piglet", "PIGLET", (".config/piglet",), ("XDG_CONFIG_HOME",)),
+    Program(
+        "zot",
+        "zot",
+        "ZOT",
+        (".local/state/zot", "Library/Application Support/zot"),
+        ("ZOT_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"),
+    ),
+    Program("codex", "codex", "CODEX", (".codex",), ("CODEX_HOME",)),
+    Program("claude-code", "claude_code", "CLAUDE_CODE", (".claude",), ("CLAUDE_CONFIG_DIR",)),
 )
 
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
@@ -46,10 +83,7 @@ _A_CHILD_OF_PI = re.compile(
 @cache
 def built_in() -> tuple[Format, ...]:
     """The formats that come with branchline, in the order in which they are asked."""
-    found: list[Format] = [
-        getattr(import_module(f"branchline.formats.{module}"), name) for module, name in OTHERS
-    ]
-    return (*found, PI)
+    return (*[program.load() for program in OTHERS], PI)
 
 
 def formats() -> tuple[Format, ...]:

@@ -38,7 +38,7 @@ _CUT = re.compile(
     rb'\{\s*(?:"parentUuid"\s*:\s*(?:null|")|"type"\s*:\s*"(?:user|assistant|summary|file-history-snapshot|'
     rb'queue-operation|attachment|progress|ai-title|custom-title|last-prompt)"\s*,)'
 )
-_CWD = re.compile(rb'^[^\n]{0,1000}?"cwd":("[^"\\]{1,4000}")', re.MULTILINE)
+_CWD = re.compile(rb'^[^\n]{0,1000}?"cwd"\s*:\s*("[^"\\]{1,4000}")', re.MULTILINE)
 _PLACE = re.compile(r"[/\\]projects[/\\][^/\\]+[/\\](?:.*[/\\])?[^/\\]+\.jsonl$")
 
 
