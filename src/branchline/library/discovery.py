@@ -194,7 +194,8 @@ class Discovery:
 
     def _deep_row(self, file: FoundFile, read: Read, kinship: Kinship | None) -> SessionRow | Hidden:
         known, expected = None, _expected(file)
-        ask_first = self.cwd is not None and not _is_only_ours(file)
+        # Where all projects lie together most files are those of others, and their headers are enough.
+        ask_first = self.cwd is not None and file.place.is_shared
         if ask_first:
             format_, header = peek(read, file.path, expected=expected)
             if (reason := self._reason(file, format_, header)) is not None:
