@@ -271,3 +271,13 @@ def test_reading_commands_leave_every_folder_as_it_was(home, run) -> None:
         run(*command)
 
     assert state(home.path) == before
+
+
+def test_no_file_is_read_whole_to_find_an_id_in_another_directory(few, run, tmp_path, monkeypatch) -> None:
+    """Titles cost the reading of every file here; an id elsewhere must not."""
+    monkeypatch.setattr(
+        "branchline.library.discovery.read_whole", lambda *_arguments, **_options: pytest.fail("read whole")
+    )
+
+    elsewhere = few.elsewhere["zot"][0]
+    assert str(elsewhere) in run("show", elsewhere.stem[-8:], "--json").stdout

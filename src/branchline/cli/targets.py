@@ -67,11 +67,14 @@ def _found(name: str, *, ours: bool) -> SessionRow | None:
     """The session that answers to this name: of this working directory, else of any other."""
     from branchline.places import OURS
 
-    for everywhere in (False, True):
-        try:
-            return discovery([OURS] if ours else None, everywhere=everywhere, subagents=True).find(name)
-        except SessionNotFound:
-            continue
+    agents = [OURS] if ours else None
+    scopes = [discovery(agents, everywhere=everywhere, subagents=True) for everywhere in (False, True)]
+    for scope in scopes:
+        if (row := scope.find_by_id(name)) is not None:
+            return row
+    for scope in scopes:
+        if (row := scope.find_by_title(name)) is not None:
+            return row
     if not ours:
         return None
     other = _found(name, ours=False)

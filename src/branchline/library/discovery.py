@@ -33,6 +33,7 @@ __all__ = ["Discovery", "FoundFile"]
 _Path = str | os.PathLike[str]
 _NOWHERE = "it does not say which working directory it belongs to"
 _SUBAGENT = "a sub-agent of another session"
+_TELLING = 8  # characters of an id that every program puts into the names of its files
 _TOGETHER = 32  # rows that are handed to an event loop at once
 _LARGEST_TITLES = 1 << 26
 
@@ -138,26 +139,41 @@ class Discovery:
     def find(self, text: str) -> SessionRow:
         """The session that a person means: by key, by id or its unique beginning, or by title.
 
-        Looks at file names first, then at headers; titles are asked for only when no id is like that, and
-        among all projects only those that are ours or known without reading the files.
         SessionNotFound, or Ambiguous with the candidates and their programs.
+        """
+        found = self.find_by_id(text) or self.find_by_title(text)
+        if found is None:
+            where = "any project" if self.cwd is None else self.cwd
+            raise SessionNotFound(
+                f"there is no session {text!r} in {where}: neither an id nor a title is like that"
+            )
+        return found
+
+    def find_by_id(self, text: str) -> SessionRow | None:
+        """The session with this key or id, or the only one that begins so; None when there is none.
+
+        Looks at file names first and, only when none is like that, at all headers.
         """
         if not text.strip():
             raise ValueError("to find a session, give its id, the beginning of it, or its title")
         files, _hidden = self.scan()
-        named = [file for file in files if text[:8] in file.stored.key]
+        named = [file for file in files if text[:_TELLING] in file.stored.key]
         for some in (named, files):
             rows = [row for row in map(self.header_row, some) if isinstance(row, SessionRow)]
             if found := by_id(text, rows):
                 return only(text, found)
+        return None
+
+    def find_by_title(self, text: str) -> SessionRow | None:
+        """The session with this title, upper and lower case alike; None when there is none.
+
+        Reads the files; among all projects only our own, and of others what is known without reading them.
+        """
+        files, _hidden = self.scan()
         look = self.header_row if self.cwd is None else self.deep_row
-        titled = (self.deep_row(file) if file.place.agent == places.OURS else look(file) for file in files)
-        if found := by_title(text, (row for row in titled if isinstance(row, SessionRow))):
-            return only(text, found)
-        where = "any project" if self.cwd is None else self.cwd
-        raise SessionNotFound(
-            f"there is no session {text!r} in {where}: neither an id nor a title is like that"
-        )
+        rows = (self.deep_row(file) if file.place.agent == places.OURS else look(file) for file in files)
+        found = by_title(text, (row for row in rows if isinstance(row, SessionRow)))
+        return only(text, found) if found else None
 
     def forest(self, *, progress: Progress | None = None) -> Forest:
         """The sessions of all programs linked to those they were forked from or started by, depth first.
