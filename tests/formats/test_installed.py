@@ -15,6 +15,7 @@ from branchline.entries import message_text
 from branchline.errors import NotASession
 from branchline.formats import detect, formats, installed
 from branchline.library import Discovery
+from homes import PROGRAMS, build_home
 from support import ROOT
 
 PAGE = (ROOT / "docs" / "formats" / "writing-a-format.md").read_text(encoding="utf-8")
@@ -132,6 +133,36 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
     with pytest.raises(NotASession, match=r"tried: .*failing"):
         detect(b"nobody knows this", "x.jsonl")
     assert [one.reason for one in Discovery().broken] == ["KeyError: 'lost'"]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        ("layout = 5", "the format tiny cannot look here: TypeError"),
+        (
+            "def key_of(self, path): raise KeyError('oops')",
+            "the format tiny cannot look here: KeyError: 'oops'",
+        ),
+        ("def subagent_of(self, path, header): raise KeyError('oops')", "KeyError: 'oops'"),
+        ("def titles_file(self, root): raise KeyError('oops')", "KeyError: 'oops'"),
+        ("def reader(self, path=''): raise KeyError('oops')", "KeyError: 'oops'"),
+    ],
+)
+def test_a_mistake_in_a_format_costs_its_own_sessions_alone(install, tmp_path, mistake, told):
+    source = EXAMPLE.replace('    name = "tiny"\n', f'    name = "tiny"\n    {mistake}\n')
+    if "def reader" in mistake:
+        source = source.replace('    def reader(self, path=""):\n        return TinyReader()\n', "")
+    install("tiny_sessions", source, tiny="tiny_sessions:TINY")
+    home = build_home(tmp_path / "home", "/home/me/shop")
+    path = home.path / ".tiny" / "talk.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(CONTENT)
+
+    for deep in (False, True):
+        listing = Discovery("/home/me/shop", environment={}, home=home.path).list(deep)
+
+        assert {row.agent for row in listing} == set(PROGRAMS)
+        assert told in next(item.reason for item in listing.hidden if "/.tiny" in item.name)
 
 
 def test_packages_are_looked_through_only_when_no_format_here_knows_a_file():

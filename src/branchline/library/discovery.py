@@ -26,7 +26,7 @@ from branchline.library.look import deep_row, header_row, problem_row, read_whol
 from branchline.library.looking import Look, Progress
 from branchline.library.records import ELSEWHERE, Listing, SessionRow
 from branchline.library.threads import in_thread
-from branchline.stores import Hidden, Read, Stored, snapshot_of, walk
+from branchline.stores import Hidden, Read, Stored, Walked, snapshot_of, walk
 
 __all__ = ["Discovery", "FoundFile"]
 
@@ -96,9 +96,7 @@ class Discovery:
         found: dict[tuple[int, int], FoundFile] = {}
         hidden: dict[str, Hidden] = {}
         for place in self.places:
-            layout = [*place.format.layout, *(place.format.subagent_layout if self.subagents else ())]
-            for folder in place.folders:
-                walked = walk(place.root, layout, folder, place.format.key_of)
+            for walked in self._walked(place):
                 hidden.update({item.name: item for item in walked.hidden})
                 for stored, identity in walked.found:
                     before = found.get(identity)
@@ -109,6 +107,15 @@ class Discovery:
         files = builtins.list(_unpacked_first(found.values(), hidden))
         files.sort(key=lambda file: (-file.stored.modified, file.path))
         return files, builtins.list(hidden.values())
+
+    def _walked(self, place: places.Place) -> builtins.list[Walked]:
+        format_ = place.format
+        try:
+            layout = [*format_.layout, *(format_.subagent_layout if self.subagents else ())]
+            return [walk(place.root, layout, folder, format_.key_of) for folder in place.folders]
+        except Exception as problem:  # noqa: BLE001  formats come from many hands
+            reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
+            return [Walked([], [Hidden(place.root, reason)])]
 
     def look(self, deep: bool = True, *, limit: int | None = None) -> Look[FoundFile]:  # noqa: FBT001, FBT002
         """Rows as they are read, the file that changed last first; without ``deep`` only headers are read.
@@ -191,14 +198,9 @@ class Discovery:
         """What the directory and the header tell."""
         try:
             with snapshot_of(file.path) as read:
-                format_, header = peek(read, file.path, expected=_expected(file))
+                return self._header_row(file, read)
         except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
             return self._problem(file, problem)
-        if (reason := self._reason(file, format_, header)) is not None:
-            return Hidden(file.path, reason)
-        stored = file.stored
-        row = shallow_row(stored) if header is None else header_row(stored, header, format_.name)
-        return self._placed(file, row, format_, header)
 
     def deep_row(self, file: FoundFile, kinship: Kinship | None = None) -> SessionRow | Hidden:
         """What the whole file tells; ``kinship`` is shown it as well."""
@@ -207,6 +209,14 @@ class Discovery:
                 return self._deep_row(file, read, kinship)
         except Exception as problem:  # noqa: BLE001  as above
             return self._problem(file, problem)
+
+    def _header_row(self, file: FoundFile, read: Read) -> SessionRow | Hidden:
+        format_, header = peek(read, file.path, expected=_expected(file))
+        if (reason := self._reason(file, format_, header)) is not None:
+            return Hidden(file.path, reason)
+        stored = file.stored
+        row = shallow_row(stored) if header is None else header_row(stored, header, format_.name)
+        return self._placed(file, row, format_, header)
 
     def _deep_row(self, file: FoundFile, read: Read, kinship: Kinship | None) -> SessionRow | Hidden:
         known, expected = None, _expected(file)
