@@ -74,6 +74,18 @@ def test_a_shallow_list_names_the_program_too(few, run) -> None:
     assert lines[1].split() == ["golden-0", "1d", "13.9", "kB", "pi", "g004"]
 
 
+def test_where_all_sessions_are_of_other_directories_it_says_how_to_see_them(
+    few, run, tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+
+    told = run("ls").stderr
+
+    assert "0 listed" in told
+    assert "of other directories (`branchline ls --all` lists them)" in told
+
+
 def test_without_sessions_of_others_there_is_no_column(run, talk) -> None:
     assert "branchline" not in run("ls").stdout
 

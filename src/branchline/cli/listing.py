@@ -100,7 +100,8 @@ def print_rows(
     hidden = [item for item in listing.hidden if item.reason != ELSEWHERE]
     facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
     if elsewhere := len(listing.hidden) - len(hidden):
-        facts.append(f"{elsewhere} of other directories")
+        hint = "" if shown else " (`branchline ls --all` lists them)"
+        facts.append(f"{elsewhere} of other directories{hint}")
     facts += [f"{len(hidden)} hidden"] if hidden else []
     facts += [f"{len(unreadable)} unreadable"] if unreadable else []
     remark(", ".join(facts) + ("; -v says why" if (hidden or unreadable) and not verbose else ""))

@@ -37,6 +37,8 @@ class ForestRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     active_ms: int = 0
     """The latest activity in this session and those below it."""
     note: str | None = None
+    parent_path: str | None = None
+    """Its file; keys can be the same in two programs, paths cannot."""
 
 
 class Forest(Sequence[ForestRow]):
@@ -122,6 +124,7 @@ def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Itera
             last=left[parent] == 0,
             active_ms=latest[number],
             note=notes.get(number),
+            parent_path=None if parent == ROOT else ordered[parent].path,
         )
         waiting += [(child, depth + 1) for child in below]
 
