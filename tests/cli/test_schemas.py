@@ -30,6 +30,8 @@ ROW = {
     "model",
     "findings",
     "problem",
+    "agent",
+    "subagent",
 }
 
 CONFIG = {"schema", "file", "exists", "settings", "sources", "lines", "findings"}
@@ -186,7 +188,7 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
         },
         "context message": {"entry", "role", "message"},
         "row": ROW,
-        "forest": {"row", "depth", "parent", "children", "last", "active_ms", "note"},
+        "forest": {"row", "depth", "parent", "parent_path", "children", "last", "active_ms", "note"},
         "forest row": ROW,
         "node": {"id", "parent", "depth", "type", "role", "label", "active"},
         "context": {"model", "thinking_level", "messages"},

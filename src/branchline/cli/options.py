@@ -17,9 +17,11 @@ __all__ = [
     "SETTINGS",
     "Page",
     "add_output_options",
+    "agent_option",
     "command",
     "directory_option",
     "group",
+    "names_of",
     "session_argument",
 ]
 
@@ -193,6 +195,22 @@ def session_argument(*, many: bool = False) -> Callable[[Any], Any]:
     if many:
         return click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
     return click.argument("session", metavar="SESSION")
+
+
+def agent_option(function: Any) -> Any:
+    """Which programs count, where the sessions of all are looked at."""
+    return click.option(
+        "--agent",
+        "agents",
+        metavar="NAMES",
+        multiple=True,
+        help="Only sessions of these programs, as pi,zot.",
+    )(function)
+
+
+def names_of(agents: tuple[str, ...]) -> list[str] | None:
+    """The names in what was given with ``--agent``; None when it was not."""
+    return [name for one in agents for name in one.split(",")] if agents else None
 
 
 def directory_option(function: Any) -> Any:
