@@ -1,0 +1,212 @@
+"""What is to be converted, in which order, and what has to be known before the first entry is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from branchline.context import milliseconds
+from branchline.context.build import entry_messages
+from branchline.entries import (
+    Compaction,
+    ContextEdit,
+    Cost,
+    Message,
+    SystemMessage,
+    Usage,
+    UsageEntry,
+)
+from branchline.formats.base import Format
+from branchline.formats.conversion.fidelity import Ledger
+from branchline.formats.transcript import Transcript
+from branchline.tree import ROOT, Tree
+
+__all__ = ["Plan", "kept_messages", "make_plan"]
+
+
+class Plan(NamedTuple):
+    """The entries to write, parents before children.
+
+    ``linear`` says that each hangs from the one before it, whatever its parent is in the source.
+    ``edits`` and ``spent`` are there where the target has no entries for them.
+    """
+
+    order: Sequence[int]
+    leaf: int
+    linear: bool
+    edits: dict[int, ContextEdit]
+    spent: dict[int, Usage]
+    """What an answer spent, by the position of the answer; counted elsewhere in the source."""
+    folded: frozenset[int]
+    """The usage entries that ``spent`` is made of."""
+
+
+def make_plan(
+    source: Transcript, target: Format, leaf: int | None, ledger: Ledger, *, as_in_file: bool
+) -> Plan:
+    """What to write for a path, or (``leaf`` None) for the whole tree. Notes in the ledger what is not.
+
+    ``as_in_file`` keeps the order of the file also where an entry stands before its parent.
+    """
+    tree = source.tree
+    standing = tree.conversation(source.reading.leaf) if leaf is None else leaf
+    whole = leaf is None
+    if whole and "branch" in target.cannot:
+        whole = False
+        on_path = set(_with_side_records(tree, standing))
+        for position in range(len(tree)):
+            if position not in on_path:
+                why = f"not on the active path, and {target.cannot['branch']}"
+                ledger.lost(position, why if position not in tree.placeholders else _UNREADABLE)
+    order: Sequence[int] = _with_side_records(tree, standing)
+    if whole:
+        order = range(len(tree)) if as_in_file else _parents_first(tree)
+    if not whole and "compaction" in target.cannot:
+        order = _from_the_summary(source, list(order), ledger)
+    edits = _edits(source, order, standing) if "context_edit" in target.cannot else {}
+    spent: dict[int, Usage] = {}
+    folded: set[int] = set()
+    if "usage" in target.cannot:
+        _fold_usage(source, order, spent, folded)
+    return Plan(order, standing, not whole, edits, spent, frozenset(folded))
+
+
+_UNREADABLE = "its line cannot be read"
+
+
+def _with_side_records(tree: Tree, leaf: int) -> list[int]:
+    """A path, with the side records directly behind its end: a title or what an answer cost."""
+    chain = tree.chain(leaf)
+    last = leaf
+    while last != ROOT:
+        behind = [child for child in tree.child_positions(last) if tree.types[child] in ("usage", "custom")]
+        if len(behind) != 1 or len(tree.child_positions(last)) != 1:
+            break
+        last = behind[0]
+        chain.append(last)
+    return chain
+
+
+def _parents_first(tree: Tree) -> Sequence[int]:
+    """All positions in the order of the file; an entry that stands before its parent waits for it."""
+    if all(parent < position for position, parent in enumerate(tree.parents)):
+        return range(len(tree))
+    order: list[int] = []
+    done: set[int] = {ROOT}
+    waiting: dict[int, list[int]] = {}
+    for position, parent in enumerate(tree.parents):
+        if parent not in done:
+            waiting.setdefault(parent, []).append(position)
+            continue
+        ready = [position]
+        while ready:
+            here = ready.pop()
+            order.append(here)
+            done.add(here)
+            ready += reversed(waiting.pop(here, []))
+    return order
+
+
+def _from_the_summary(source: Transcript, order: list[int], ledger: Ledger) -> list[int]:
+    """A path from its last compaction on: the summary first, then what it keeps, then the rest."""
+    tree = source.tree
+    places = [number for number, position in enumerate(order) if tree.types[position] == "compaction"]
+    if not places:
+        return order
+    last = places[-1]
+    entry = source.entry(order[last])
+    if not isinstance(entry, Compaction):
+        return order
+    first = tree.positions.get(entry.first_kept or "", ROOT)
+    start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
+    for position in order[:start]:
+        ledger.lost(position, "a summary stands for it, and the program has no other compaction")
+    return [order[last], *order[start:last], *order[last + 1 :]]
+
+
+def _edits(source: Transcript, order: Sequence[int], leaf: int) -> dict[int, ContextEdit]:
+    """The edit in force of each edited entry; of several branches the active one decides."""
+    tree = source.tree
+    places = [position for position in order if tree.types[position] == "context_edit"]
+    if not places:
+        return {}
+    active = set(tree.chain(leaf))
+    places.sort(key=lambda position: (position in active, position))
+    found: dict[int, ContextEdit] = {}
+    for edit in map(source.entry, places):
+        if isinstance(edit, ContextEdit) and edit.target in tree.positions:
+            found[tree.positions[edit.target]] = edit
+    return found
+
+
+def _fold_usage(
+    source: Transcript, order: Sequence[int], spent: dict[int, Usage], folded: set[int]
+) -> None:
+    """Give what was spent to the answer just before it, or else to the one that follows."""
+    tree = source.tree
+    waiting: dict[int, list[int]] = {}  # by the entry of the conversation that they follow
+    for position in order:
+        if tree.types[position] == "usage":
+            above = tree.conversation(tree.parents[position])
+            if above != ROOT and tree.roles[above] == "assistant":
+                _spend(source, position, above, spent, folded)
+            else:
+                waiting.setdefault(above, []).append(position)
+        elif waiting and tree.roles[position] == "assistant":
+            for usage in waiting.pop(tree.conversation(tree.parents[position]), ()):
+                _spend(source, usage, position, spent, folded)
+
+
+def _spend(
+    source: Transcript, position: int, answer: int, spent: dict[int, Usage], folded: set[int]
+) -> None:
+    entry = source.entry(position)
+    if isinstance(entry, UsageEntry):
+        folded.add(position)
+        if entry.usage is not None:
+            spent[answer] = added(spent[answer], entry.usage) if answer in spent else entry.usage
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    """Two calls as one."""
+    names = ("input", "output", "cache_read", "cache_write")
+    costs = (*names, "total")
+    return Usage(
+        **{name: getattr(one, name) + getattr(other, name) for name in names},
+        total_tokens=one.context_tokens + other.context_tokens,
+        cost=Cost(**{name: getattr(one.cost, name) + getattr(other.cost, name) for name in costs}),
+    )
+
+
+def kept_messages(source: Transcript, position: int, entry: Compaction) -> tuple[Message, ...]:
+    """What a compaction leaves of the conversation before it, as messages."""
+    tree = source.tree
+    if entry.first_kept is None or entry.first_kept == entry.id:
+        return ()
+    first = tree.positions.get(entry.first_kept, ROOT)
+    chain: list[int] = []
+    above = tree.parents[position]
+    while above not in (ROOT, first):
+        chain.append(above)
+        above = tree.parents[above]
+    if above == ROOT:
+        return ()
+    chain.append(above)
+    found: list[Message] = []
+    for kept in source.entries(chain[::-1]):
+        found += map(_timed(kept.timestamp), entry_messages(kept))
+    return tuple(message for message in found if not isinstance(message, SystemMessage))
+
+
+def _timed(written: str):  # type: ignore[no-untyped-def]
+    """Messages say when they were said; one without a time has that of its entry."""
+    time = milliseconds(written)
+
+    def with_time(message: Message) -> Message:
+        if getattr(message, "timestamp", 0) is None:
+            return msgspec.structs.replace(message, timestamp=time)  # type: ignore[type-var]
+        return message
+
+    return with_time
