@@ -258,6 +258,10 @@ class Format:
         del path
         return None
 
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """What the header of a new session says about the one that it came from; None where it cannot."""
+        return file or session_id
+
     def refuse(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
         reason = self.cannot.get(what, f"the format has no place for it ({what})")

@@ -41,7 +41,7 @@ from branchline.entries.lenient import content_from
 from branchline.errors import BranchlineError, EntryNotFound, NotASession, ReadOnly
 from branchline.formats import PI, Transcript, detect, peek_header
 from branchline.formats.copying import path_lines, tree_lines
-from branchline.formats.native import native_path, native_tree
+from branchline.formats.conversion import native_lines
 from branchline.log import Durability, FileLog, MemoryLog
 from branchline.session.naming import check_session_id
 from branchline.session.pen import Pen
@@ -566,10 +566,10 @@ class Session(SessionView):
                 raise
 
     def _tree_lines(self) -> Iterable[bytes]:
-        return tree_lines(self.transcript) if self._is_native else native_tree(self.transcript)
+        return tree_lines(self.transcript) if self._is_native else native_lines(self.transcript, None)
 
     def _path_lines(self, leaf: int) -> Iterable[bytes]:
-        return path_lines(self.transcript, leaf) if self._is_native else native_path(self.transcript, leaf)
+        return path_lines(self.transcript, leaf) if self._is_native else native_lines(self.transcript, leaf)
 
     @property
     def _is_native(self) -> bool:

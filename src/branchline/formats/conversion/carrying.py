@@ -46,7 +46,7 @@ from branchline.formats.conversion.pieces import (
 from branchline.formats.conversion.planning import kept_messages, make_plan
 from branchline.formats.conversion.restoring import Restorer
 from branchline.formats.conversion.writer import REFUSALS, Writer
-from branchline.formats.pi import PI
+from branchline.formats.pi import PI, PiFormat
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
@@ -92,6 +92,8 @@ class Conversion:
         self.out = Writer(target, head, target.file_key(self.header) + target.suffix)
         self.written: dict[int, int] = {}
         """For each entry that is in the new file, its position there."""
+        self._image: dict[int, int] = {}
+        self._imaged = 0
         self._restorer = restorer
         self._misplaced = False
         self._held = b""  # lines that are given back and wait for their newline
@@ -113,16 +115,27 @@ class Conversion:
     def stands_well(self) -> bool:
         """Whether every entry of the conversation hangs in the new file where it hung in the source."""
         tree, made = self.source.tree, self.out.transcript.tree
-        for position, place in self.written.items():
-            if tree.types[position] in SIDE or made.types[place] in SIDE:
-                continue
+        for place, position in self._images().items():
             above = tree.conversation(tree.parents[position])
             while above != ROOT and above not in self.written:
                 above = tree.conversation(tree.parents[above])
-            wanted = self.written.get(above, ROOT)
-            if made.conversation(made.parents[place]) != made.conversation(wanted):
+            if self.image_of(made.parents[place]) != above:
                 return False
         return not self._misplaced
+
+    def image_of(self, place: int) -> int:
+        """The entry of the source's conversation for which this one or the nearest above it was written."""
+        parents, images = self.out.transcript.tree.parents, self._images()
+        while place != ROOT and place not in images:
+            place = parents[place]
+        return images.get(place, ROOT)
+
+    def _images(self) -> dict[int, int]:
+        if self._imaged != len(self.written):
+            types = self.source.tree.types
+            self._image = {p: position for position, p in self.written.items() if types[position] not in SIDE}
+            self._imaged = len(self.written)
+        return self._image
 
     # -- the way through ------------------------------------------------------------------------------
 
@@ -144,8 +157,9 @@ class Conversion:
             return
         if self._is_said_otherwise(entry, position):
             return
-        form = in_the_native_form(entry, self.source.format.name)
-        entry, how = form.entries[0], form.how
+        is_pi = isinstance(self.target, PiFormat)
+        entry = in_the_native_form(entry, self.source.format.name, for_pi=is_pi)
+        how = ""
         edit = self.plan.edits.get(position)
         if edit is not None and edit.replacement is None:
             self._pass(position)
@@ -168,7 +182,7 @@ class Conversion:
     def _is_said_otherwise(self, entry: Entry, position: int) -> bool:
         """Whether an entry is not written as one, because something else says the same."""
         match entry:
-            case Leaf() if self.keeper is None:
+            case Leaf() if self.keeper is None and self._restorer is None:
                 self._pass(position)
                 if self._bare or self.plan.linear:
                     self.ledger.carried(position)
@@ -222,8 +236,9 @@ class Conversion:
         return msgspec.structs.replace(entry, **changes)  # type: ignore[arg-type,type-var]
 
     def _own_id(self, position: int) -> str:
-        # A key with this sign stands for the second holder of an id; as an id of its own it would be one too.
-        return self.source.tree.keys[position].replace("#", ".")
+        key = self.source.tree.keys[position]
+        # With this sign a key means the second holder of an id, and some formats would look for the first.
+        return key if self.target is PI else key.replace("#", ".")
 
     def _named(self, key: str) -> str | None:
         """How the new file names an entry that another one speaks of."""

@@ -81,20 +81,21 @@ def finish(conversion: Conversion) -> None:
             common = _common(conversion, f"label {number}", standing)
             common["timestamp"] = state.time or common["timestamp"]
             _add(conversion, Label(**common, target=named, label=state.text))
-    if _stands_elsewhere(conversion, standing):
+    if _stands_elsewhere(conversion):
         _add(conversion, Leaf(**_common(conversion, "leaf", standing), target=standing))
 
 
-def _stands_elsewhere(conversion: Conversion, standing: str | None) -> bool:
+def _stands_elsewhere(conversion: Conversion) -> bool:
     """Whether somebody who opens the new file would not land where the source stands."""
-    out = conversion.out.transcript
-    tree = out.tree
-    place = ROOT if standing is None else tree.conversation(tree.position(standing))
-    here = ROOT if out.leaf is None else tree.position(out.leaf)
-    if here != place:
+    out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
+    while wanted != ROOT and wanted not in conversion.written:
+        wanted = tree.conversation(tree.parents[wanted])
+    here = ROOT if out.leaf is None else out.tree.position(out.leaf)
+    if conversion.image_of(here) != wanted:
         return True
     # Not every reader of pi's format knows leaf entries: the others go by the last line.
-    return isinstance(conversion.target, PiFormat) and tree.conversation(len(tree) - 1) != place
+    last = conversion.image_of(len(out.tree) - 1)
+    return isinstance(conversion.target, PiFormat) and last != wanted
 
 
 def _add(conversion: Conversion, entry: Entry) -> None:

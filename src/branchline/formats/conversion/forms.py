@@ -55,26 +55,32 @@ class Form(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-def in_the_native_form(entry: Entry, program: str) -> Form:
-    """The entry with a type that every format may know; ``how`` is empty when it has one already."""
+def in_the_native_form(entry: Entry, program: str, *, for_pi: bool = True) -> Entry:
+    """The entry with a type that nobody takes for something else.
+
+    Types that only one program knows get its name, so that no other one thinks that they are its own.
+    ``for_pi``: a summary that is a message and cuts nothing off must not become a compaction there.
+    """
     common = _common(entry)
     match entry:
-        case Unknown():
-            data = Custom(**common, custom_type=f"{program}/{entry.type}", data=entry.fields)
-            return Form("kept as data that only its own program understands", (data,))
+        case Unknown() if program != "pi":
+            return msgspec.structs.replace(entry, type=f"{program}/{entry.type}")
         case MessageEntry(message=BranchSummaryMessage() as message):
-            return Form("", (BranchSummary(**common, summary=message.summary, from_id=message.from_id),))
+            return BranchSummary(**common, summary=message.summary, from_id=message.from_id)
+        case MessageEntry(message=CompactionSummaryMessage() as message) if for_pi:
+            return CustomMessage(
+                **common, custom_type="compaction-summary", content=message.summary, display=True
+            )
         case MessageEntry(message=CustomContent() as message):
-            made = CustomMessage(
+            return CustomMessage(
                 **common,
                 custom_type=message.custom_type,
                 content=message.content,
                 display=message.display,
                 details=message.details,
             )
-            return Form("", (made,))
         case _:
-            return Form("", (entry,))
+            return entry
 
 
 def forms_of(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Form]:
@@ -95,6 +101,9 @@ def forms_of(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iterator[
         case Custom():
             renamed = msgspec.structs.replace(entry, custom_type=f"ext:{entry.custom_type or 'data'}")
             yield Form("under another name", (renamed,))
+        case Unknown():
+            data = Custom(**_common(entry), custom_type=entry.type, data=entry.fields)
+            yield Form("kept as data that the program does not read", (data,))
         case _:
             return
 
@@ -128,13 +137,6 @@ def _message_forms(entry: MessageEntry) -> Iterator[Form]:
         case UnknownMessage():
             yield from _spoken(entry, message, "as a message of the person")
             yield _as_data(entry)
-        case CompactionSummaryMessage():
-            custom = CustomMessage(
-                **_common(entry), custom_type="compaction-summary", content=message.summary, display=True
-            )
-            # It stands in the conversation without cutting anything, so it must not become a compaction.
-            yield Form("as a custom message", (custom,))
-            yield from _spoken(entry, message, "as a message of the person")
         case _:
             yield from _spoken(entry, message, "as a message of the person")
 

@@ -50,16 +50,16 @@ class Keeper:
             return marked(line, Origin(part=True))
         tree = self._source.tree
         above = tree.parents[position]
+        moved = entry.parent != (None if above == ROOT else tree.keys[above])
         together = self._in_line_of(position)
-        if not together or entry.parent != (None if above == ROOT else tree.keys[above]):
-            self._twin = None  # from here on the two files are not the same any more
+        if not together or (moved and not self._whole):
             return line
         raw = self._source.raw(position)
         after = self._after(together[-1]) if self._whole else b"\n"
-        if self._writes_the_same(together, raw, after):
+        if self._writes_the_same(together, raw, after) and not moved:
             return line
         self._parts.update(together[1:])
-        return marked(line, Origin(line=raw, after=after, parts=len(together)))
+        return marked(line, Origin(line=raw, after=after, parts=len(together), bound=moved))
 
     def _in_line_of(self, position: int) -> list[int]:
         """The entries that stand in the line of this one, itself first; none if not all are converted."""
@@ -100,5 +100,5 @@ class Keeper:
         return same
 
     def _as_read_again(self, position: int) -> Entry:
-        form = in_the_native_form(self._source.entry(position), self._source.format.name)
-        return decode_entry(encode_entry(form.entries[0]))
+        entry = in_the_native_form(self._source.entry(position), self._source.format.name)
+        return decode_entry(encode_entry(entry))

@@ -33,6 +33,8 @@ class Origin(NamedTuple):
     """How many entries stood in that line."""
     part: bool = False
     """Whether it is a later one of those."""
+    bound: bool = False
+    """Whether the line fits only between the bytes that stood around it: its parent cannot be read."""
     made: bool = False
     """Whether the conversion itself made the entry."""
 
@@ -64,6 +66,8 @@ def marked(line: bytes, origin: Origin) -> bytes:
             fields["after"] = _text(origin.after)
         if origin.parts > 1:
             fields["parts"] = origin.parts
+        if origin.bound:
+            fields["bound"] = True
     fields["hash"] = _digest(body)
     return body + _MARK + jsontext.dumps(fields) + b"}}\n"
 
@@ -86,6 +90,7 @@ def origin_of(line: bytes) -> Origin | None:
         after=b"\n" if after is None else after,
         parts=parts if isinstance(parts, int) and parts > 0 else 1,
         part=fields.get("part") is True,
+        bound=fields.get("bound") is True,
         made=fields.get("made") is True,
     )
 

@@ -40,9 +40,9 @@ class Restorer:
             return None
         if origin.made:
             return Given((position,), b"", made=True) if self._exact else None
-        if origin.line is None or (
-            not self._exact and source.tree.types[position] in _ABOUT_THE_SESSION
-        ):
+        if origin.line is None:
+            return None
+        if not self._exact and (origin.bound or source.tree.types[position] in _ABOUT_THE_SESSION):
             return None
         positions = tuple(range(position, position + origin.parts))
         if positions[-1] >= len(source.tree) or not all(map(self._is_part, positions[1:])):
