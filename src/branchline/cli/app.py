@@ -50,6 +50,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "repair": ("repairing", "Write a mended copy of a damaged session."),
         "export": ("exporting", "Write a session as JSONL or Markdown."),
         "import": ("importing", "Copy a session file into the library."),
+        "convert": ("converting", "Carry a conversation into another program."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}

@@ -13,7 +13,7 @@ from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
+from branchline.entries import AssistantMessage, Entry, Header
 from branchline.errors import NotSupported
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
@@ -206,6 +206,11 @@ class Format:
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""
         raise NotImplementedError
+
+    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+        """One answer of two entries that follow each other, where the program writes answers in pieces."""
+        del before, after
+        return None
 
     # -- writing --------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import msgspec
 
 from branchline.entries import (
     SIDE,
+    AssistantMessage,
     Compaction,
     ContextEdit,
     Damaged,
@@ -17,6 +18,7 @@ from branchline.entries import (
     Leaf,
     Message,
     MessageEntry,
+    ModelChange,
     ToolResult,
     UsageEntry,
 )
@@ -45,7 +47,7 @@ from branchline.formats.conversion.pieces import (
 )
 from branchline.formats.conversion.planning import kept_messages, make_plan
 from branchline.formats.conversion.restoring import Restorer
-from branchline.formats.conversion.writer import REFUSALS, Writer
+from branchline.formats.conversion.writer import REFUSALS, Writer, names_models
 from branchline.formats.pi import PI, PiFormat
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
@@ -99,6 +101,11 @@ class Conversion:
         self._held = b""  # lines that are given back and wait for their newline
         self._holding: list[int] = []
         self._bare = bare
+        self._continued = frozenset(self.plan.pieces.values())
+        self._answers: dict[int, AssistantMessage] = {}  # pieces that wait for the next one
+        self._models_apart = target is not PI and not names_models(target, self.header)
+        self._models: dict[int, tuple[str, str] | None] = {}
+        self._under: dict[int, str] = {}  # entries that hang from one that the conversation added
         self._keys: dict[int, str | None] = {ROOT: None}
         self._previous = ROOT
         self._run: list[tuple[int, Entry]] = []
@@ -160,6 +167,11 @@ class Conversion:
         is_pi = isinstance(self.target, PiFormat)
         entry = in_the_native_form(entry, self.source.format.name, for_pi=is_pi)
         how = ""
+        if not self._bare and (position in self.plan.pieces or position in self._continued):
+            whole = self._with_pieces(position, entry)
+            if whole is None:
+                return
+            entry = whole
         edit = self.plan.edits.get(position)
         if edit is not None and edit.replacement is None:
             self._pass(position)
@@ -169,6 +181,7 @@ class Conversion:
             entry, how = with_edit(entry, edit), _EDITED
         if position in self.plan.spent and isinstance(entry, MessageEntry):
             entry = with_usage(entry, self.plan.spent[position])
+        self._say_model(position, entry)
         if how or not self._may_join(position, entry):
             self._flush()
             self._write_alone(position, self._placed(position, entry), how)
@@ -178,6 +191,50 @@ class Conversion:
         self._run.append((position, self._placed(position, entry)))
         if len(self._run) >= _RUN and not isinstance(message_of(entry), ToolResult):
             self._flush()
+
+    def _with_pieces(self, position: int, entry: Entry) -> Entry | None:
+        """The answer with the pieces before it; None when the next piece will bring it along."""
+        message = message_of(entry)
+        above = self.plan.pieces.get(position)
+        if above is not None and (before := self._answers.pop(above, None)) is not None:
+            assert isinstance(message, AssistantMessage)
+            message = self.source.format.joined(before, message) or message
+        assert isinstance(message, AssistantMessage)
+        if position in self._continued:
+            self._answers[position] = message
+            self._pass(position)
+            self.ledger.approximated(position, "joined with what follows to one answer")
+            return None
+        return msgspec.structs.replace(entry, message=message)
+
+    def _say_model(self, position: int, entry: Entry) -> None:
+        """Where answers do not name their model, an entry before them does, if none on the path says it."""
+        if not self._models_apart:
+            return
+        self._models[position] = self._models.get(self._above(position))
+        message = message_of(entry)
+        if isinstance(entry, ModelChange):
+            self._models[position] = (entry.provider, entry.model_id)
+        if not isinstance(message, AssistantMessage) or not message.model:
+            return
+        model = (message.provider or "", message.model)
+        if model == self._models[position]:
+            return
+        self._flush()
+        change = ModelChange(
+            id=f"{self._own_id(position)}.model",
+            parent=self._parent_key(position),
+            timestamp=entry.timestamp,
+            provider=model[0],
+            model_id=model[1],
+        )
+        try:
+            made = self.out.write([change])
+        except REFUSALS:
+            return
+        self._models[position] = model
+        if made:
+            self._under[position] = self.out.transcript.tree.keys[made[-1]]
 
     def _is_said_otherwise(self, entry: Entry, position: int) -> bool:
         """Whether an entry is not written as one, because something else says the same."""
@@ -214,6 +271,8 @@ class Conversion:
 
     def _parent_key(self, position: int) -> str | None:
         above = self._above(position)
+        if position in self._under:
+            return self._under[position]
         if self._run and (self.plan.linear or above == self._run[-1][0]):
             return self._run[-1][1].id
         if above not in self._keys and self.target is PI:
@@ -233,7 +292,7 @@ class Conversion:
                 changes["target"] = self._named(target)
             case _:
                 pass
-        return msgspec.structs.replace(entry, **changes)  # type: ignore[arg-type,type-var]
+        return msgspec.structs.replace(entry, **changes)
 
     def _own_id(self, position: int) -> str:
         key = self.source.tree.keys[position]
@@ -252,7 +311,7 @@ class Conversion:
         tree = self.source.tree
         start = tree.positions.get(first, ROOT)
         above, nearest = tree.parents[position], ROOT
-        while above != ROOT and start != ROOT:
+        while ROOT not in (above, start):
             nearest = above if above in self.written else nearest
             if above == start:
                 return self._own_id(position) if nearest == ROOT else self._keys[nearest] or first
@@ -405,9 +464,12 @@ class Conversion:
             found = out.entry(place)
             if found.type != entry.type:
                 return () if isinstance(entry, Compaction) else ("its kind of entry",)
-            return not_kept(entry, found, spent)
+            missing = not_kept(entry, found, spent)
         except RecursionError:
             return ("what is nested too deeply to be compared",)
+        if self._models_apart:  # what an answer does not say of its model, the entry before it does
+            missing = tuple(name for name in missing if name not in ("the model", "the provider"))
+        return missing
 
     # -- giving back ----------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ _WORDS = {
 def not_kept(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str, ...]:
     """The names, for people, of what ``found`` does not say; ``spent`` is usage that stands beside it."""
     one, other = _said(wanted), _said(found)
-    if spent is not None and isinstance(one, dict) and not other.get("usage"):
+    if spent is not None and not other.get("usage"):
         other["usage"] = _plain(msgspec.to_builtins(spent))
     names: set[str] = set()
     for name, value in one.items():

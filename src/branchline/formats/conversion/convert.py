@@ -70,12 +70,12 @@ def branch_ends(source: Transcript) -> list[int]:
     tree = source.tree
     ends = {tree.conversation(tip): None for tip in tree.tip_positions()}
     ends.pop(ROOT, None)
-    inner = {tree.conversation(tree.parents[end]) for end in ends}
-    above = set()
-    for start in inner:
-        while start != ROOT and start not in above:
-            above.add(start)
-            start = tree.conversation(tree.parents[start])
+    above: set[int] = set()
+    for end in ends:
+        here = tree.conversation(tree.parents[end])
+        while here != ROOT and here not in above:
+            above.add(here)
+            here = tree.conversation(tree.parents[here])
     return [end for end in ends if end not in above]
 
 

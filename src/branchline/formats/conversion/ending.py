@@ -1,4 +1,4 @@
-"""What a session says as a whole: how its header begins, and where it stands, what it is called at the end."""
+"""What a session says as a whole: in its header, and at the end where it stands and what it is called."""
 
 from __future__ import annotations
 

@@ -240,7 +240,9 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
         tail = kept()
     held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tail)
     yield Form("it holds the kept messages itself", (held,))
-    said = [message for message in model_messages(tail) if not isinstance(message, SystemMessage)]
+    said: list[Message] = [
+        message for message in model_messages(tail) if not isinstance(message, SystemMessage)
+    ]
     for simplify in (_known_only, _without_pictures, _words_only):
         said = [_simplified(message, simplify) for message in said]
         held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(said))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from branchline.entries import Entry, Header, decode_entry, encode_entry
 from branchline.formats.conversion.forms import in_the_native_form
 from branchline.formats.conversion.origins import HeadOrigin, Origin, marked, with_head_origin
@@ -25,7 +27,7 @@ class Keeper:
         self._whole = whole
         self._carried = set(carried)
         self._parts: set[int] = set()
-        self._following = dict(zip(carried, carried[1:], strict=False))
+        self._following = dict(pairwise(carried))
         reading = source.reading
         end = reading.span(carried[0]).offset if carried else None
         self._head = source.bytes_between(0, end)

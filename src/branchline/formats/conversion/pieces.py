@@ -145,4 +145,3 @@ def with_usage(entry: MessageEntry, spent: Usage) -> MessageEntry:
         return entry
     usage = spent if message.usage is None else added(message.usage, spent)
     return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, usage=usage))
-

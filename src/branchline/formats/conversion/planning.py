@@ -10,11 +10,15 @@ import msgspec
 from branchline.context import milliseconds
 from branchline.context.build import entry_messages
 from branchline.entries import (
+    SIDE,
+    AssistantMessage,
     Compaction,
     ContextEdit,
     Cost,
     Message,
+    MessageEntry,
     SystemMessage,
+    UnknownMessage,
     Usage,
     UsageEntry,
 )
@@ -41,6 +45,8 @@ class Plan(NamedTuple):
     """What an answer spent, by the position of the answer; counted elsewhere in the source."""
     folded: frozenset[int]
     """The usage entries that ``spent`` is made of."""
+    pieces: dict[int, int]
+    """Answers that are written in pieces: for each piece but the first, the one that it continues."""
 
 
 def make_plan(
@@ -70,7 +76,7 @@ def make_plan(
     folded: set[int] = set()
     if "usage" in target.cannot:
         _fold_usage(source, order, spent, folded)
-    return Plan(order, standing, not whole, edits, spent, frozenset(folded))
+    return Plan(order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order))
 
 
 _UNREADABLE = "its line cannot be read"
@@ -141,9 +147,7 @@ def _edits(source: Transcript, order: Sequence[int], leaf: int) -> dict[int, Con
     return found
 
 
-def _fold_usage(
-    source: Transcript, order: Sequence[int], spent: dict[int, Usage], folded: set[int]
-) -> None:
+def _fold_usage(source: Transcript, order: Sequence[int], spent: dict[int, Usage], folded: set[int]) -> None:
     """Give what was spent to the answer just before it, or else to the one that follows."""
     tree = source.tree
     waiting: dict[int, list[int]] = {}  # by the entry of the conversation that they follow
@@ -159,14 +163,40 @@ def _fold_usage(
                 _spend(source, usage, position, spent, folded)
 
 
-def _spend(
-    source: Transcript, position: int, answer: int, spent: dict[int, Usage], folded: set[int]
-) -> None:
+def _spend(source: Transcript, position: int, answer: int, spent: dict[int, Usage], folded: set[int]) -> None:
     entry = source.entry(position)
     if isinstance(entry, UsageEntry):
         folded.add(position)
         if entry.usage is not None:
             spent[answer] = added(spent[answer], entry.usage) if answer in spent else entry.usage
+
+
+def _pieces(source: Transcript, order: Sequence[int]) -> dict[int, int]:
+    """Which answers go on from which, in a format that writes one answer as several entries."""
+    if type(source.format).joined is Format.joined:
+        return {}
+    tree = source.tree
+    children: dict[int, list[int]] = {}
+    for position in order:
+        if tree.types[position] not in SIDE and position not in tree.placeholders:
+            children.setdefault(tree.conversation(tree.parents[position]), []).append(position)
+    found: dict[int, int] = {}
+    for above, below in children.items():
+        if above == ROOT or tree.roles[above] != "assistant" or len(below) > 1:
+            continue
+        if tree.roles[below[0]] == "assistant" and _belong_together(source, above, below[0]):
+            found[below[0]] = above
+    return found
+
+
+def _belong_together(source: Transcript, one: int, other: int) -> bool:
+    first, second = source.entry(one), source.entry(other)
+    if not isinstance(first, MessageEntry) or not isinstance(second, MessageEntry):
+        return False
+    before, after = first.message, second.message
+    if not isinstance(before, AssistantMessage) or not isinstance(after, AssistantMessage):
+        return False
+    return source.format.joined(before, after) is not None
 
 
 def added(one: Usage, other: Usage) -> Usage:
@@ -196,17 +226,12 @@ def kept_messages(source: Transcript, position: int, entry: Compaction) -> tuple
     chain.append(above)
     found: list[Message] = []
     for kept in source.entries(chain[::-1]):
-        found += map(_timed(kept.timestamp), entry_messages(kept))
+        found += [_timed(message, kept.timestamp) for message in entry_messages(kept)]
     return tuple(message for message in found if not isinstance(message, SystemMessage))
 
 
-def _timed(written: str):  # type: ignore[no-untyped-def]
-    """Messages say when they were said; one without a time has that of its entry."""
-    time = milliseconds(written)
-
-    def with_time(message: Message) -> Message:
-        if getattr(message, "timestamp", 0) is None:
-            return msgspec.structs.replace(message, timestamp=time)  # type: ignore[type-var]
+def _timed(message: Message, written: str) -> Message:
+    """A message that says when it was said: where it does not, its entry does."""
+    if isinstance(message, UnknownMessage) or message.timestamp is not None:
         return message
-
-    return with_time
+    return msgspec.structs.replace(message, timestamp=milliseconds(written))

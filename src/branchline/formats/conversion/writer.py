@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from branchline.entries import Entry
+from branchline.entries import AssistantMessage, Entry, Header, MessageEntry, Text
 from branchline.errors import NotSupported
 from branchline.formats.base import Format
 from branchline.formats.transcript import Transcript
 
-__all__ = ["REFUSALS", "Writer"]
+__all__ = ["REFUSALS", "Writer", "names_models"]
 
 REFUSALS = (NotSupported, ValueError, OverflowError, LookupError)
 """How a format says no: with its own word, or because a value is beyond what it can write."""
@@ -42,3 +42,16 @@ class Writer:
 
     def _read(self, offset: int, size: int) -> bytes:
         return bytes(memoryview(self._data)[offset : offset + size])
+
+
+def names_models(target: Format, header: Header) -> bool:
+    """Whether an answer in this format says which model gave it. Tried out, as only the format knows."""
+    trial = Writer(target, target.encode_header(header), "trial" + target.suffix)
+    answer = AssistantMessage(content=(Text(text="?"),), provider="a", model="b", timestamp=1)
+    entry = MessageEntry(id="trial", timestamp="2020-01-01T00:00:00.000Z", message=answer)
+    try:
+        made = trial.write([entry])
+    except REFUSALS:
+        return True
+    found = trial.transcript.entry(made[-1])
+    return not isinstance(found, MessageEntry) or getattr(found.message, "model", None) == "b"

@@ -109,6 +109,7 @@ class InduscodeFormat(Format):
     def parent_link(self, session_id: str, file: str | None) -> str | None:
         """Nothing: a file of this program has no header."""
         del session_id, file
+        return None
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         return [os.path.join(_profile(environment, home), "sessions")]
