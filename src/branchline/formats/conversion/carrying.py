@@ -20,6 +20,7 @@ from branchline.entries import (
     MessageEntry,
     ModelChange,
     ToolResult,
+    Unknown,
     UsageEntry,
 )
 from branchline.formats.base import Format
@@ -106,7 +107,8 @@ class Conversion:
         self._models_apart = target is not PI and not names_models(target, self.header)
         self._models: dict[int, tuple[str, str] | None] = {}
         self._under: dict[int, str] = {}  # entries that hang from one that the conversation added
-        self._keys: dict[int, str | None] = {ROOT: None}
+        begun = self.out.transcript.leaf  # where the header is an entry itself, all others follow it
+        self._keys: dict[int, str | None] = {ROOT: begun}
         self._previous = ROOT
         self._run: list[tuple[int, Entry]] = []
         self._go()
@@ -177,8 +179,8 @@ class Conversion:
             self._pass(position)
             self.ledger.approximated(position, "left out, as a later edit asks")
             return
-        if edit is not None:
-            entry, how = with_edit(entry, edit), _EDITED
+        if edit is not None and (changed := with_edit(entry, edit)) != entry:
+            entry, how = changed, _EDITED
         if position in self.plan.spent and isinstance(entry, MessageEntry):
             entry = with_usage(entry, self.plan.spent[position])
         self._say_model(position, entry)
@@ -353,15 +355,15 @@ class Conversion:
             self._write_alone(positions[0], first, "")
             return
         missing = unanswered(self._asked_before(positions[0]), entries)
-        for how, forms in result_forms(entries):
+        for form in result_forms(entries):
             for more, rest in (("", ()), ("with a result for every call", missing)):
                 if more and not rest:
                     continue
                 try:
-                    made = self.out.write(chained([*forms, *rest]))
+                    made = self.out.write(chained([*form.entries, *rest, *form.pictures]))
                 except REFUSALS:
                     continue
-                self._settle(positions, forms, made, ", ".join(filter(None, (how, more))))
+                self._settle(positions, form.entries, made, ", ".join(filter(None, (form.how, more))))
                 return
         for position, entry in zip(positions, entries, strict=True):
             placed = msgspec.structs.replace(entry, parent=self._parent_key(position))
@@ -450,6 +452,8 @@ class Conversion:
             words = [how] if how else []
             if missing:
                 words.append("without " + ", ".join(missing))
+            if self.target is PI and isinstance(entry, Unknown):
+                words.append("kept, but only its own program reads it")
             if words:
                 self.ledger.approximated(position, "; ".join(words))
             else:

@@ -22,10 +22,19 @@ _WORDS = {
     "cost": "the cost",
     "customType": "the name of the extension",
     "data": "the data",
+    "deferred": "what was deferred",
     "details": "the details",
     "diagnostics": "the diagnostics",
     "display": "whether it is shown",
     "fromHook": "who wrote it",
+    "kind": "what it was for",
+    "name": "a part of the title",
+    "nestedCalls": "nested calls",
+    "note": "the note",
+    "providerThinkingLevel": "the thinking level",
+    "responseModel": "the model that answered",
+    "summary": "the summary for the model",
+    "thinkingLevel": "the thinking level",
     "isError": "the error flag",
     "mimeType": "the type of the picture",
     "model": "the model",
@@ -59,6 +68,8 @@ def not_kept(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str, ...]:
             names |= _blocks_not_kept(value, here)
         elif name == "usage":
             names |= _usage_not_kept(value, here)
+        elif name == "retainedTail":
+            names |= _tail_not_kept(value, here)
         elif not _same(value, here):
             names.add(_WORDS.get(name, name))
     return tuple(sorted(names))
@@ -93,6 +104,16 @@ def _blocks_not_kept(wanted: list[Any], found: Any) -> set[str]:
         for name, value in one.items()
         if not _same(value, other.get(name))
     }
+
+
+def _tail_not_kept(wanted: list[Any], found: Any) -> set[str]:
+    if not isinstance(found, list) or len(wanted) != len(found):
+        return {"some of the kept messages"}
+    same = all(
+        _blocks(one.get("content")) == _blocks(other.get("content"))
+        for one, other in zip(wanted, found, strict=True)
+    )
+    return set() if same else {"details of the kept messages"}
 
 
 def _usage_not_kept(wanted: Any, found: Any) -> set[str]:

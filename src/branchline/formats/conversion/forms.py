@@ -6,7 +6,7 @@ forms are offered in order, and the first one that is accepted is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -252,20 +252,30 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
         tokens_before=entry.tokens_before,
         timestamp=milliseconds(entry.timestamp),
     )
-    words = MessageEntry(**_common(entry), message=summary)
-    yield Form("as a message that holds the summary", (words,))
+    words: list[Message] = [summary] if entry.summary or not tail else []
+    followed = _chain(entry, [*words, *said] if entry.retained_tail is not None else [summary])
+    yield Form("as a message that holds the summary", followed)
     yield from _spoken(entry, summary, "as a message of the person")
 
 
 def _followed(entry: Compaction, tail: list[Message]) -> tuple[Entry, ...]:
     """A compaction that keeps nothing, and behind it what it kept."""
-    entries: list[Entry] = [msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)]
-    for number, message in enumerate(tail, 1):
-        made = MessageEntry(
-            id=f"{entry.id}.{number}", parent=entries[-1].id, timestamp=entry.timestamp, message=message
+    nothing = msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)
+    behind = _chain(entry, tail, start=1)
+    return (nothing, *behind)
+
+
+def _chain(entry: Entry, messages: Sequence[Message], start: int = 0) -> tuple[Entry, ...]:
+    """Messages as entries below each other, the first in the place of an entry."""
+    return tuple(
+        MessageEntry(
+            id=f"{entry.id}.{number}" if number else entry.id,
+            parent=entry.parent,
+            timestamp=entry.timestamp,
+            message=message,
         )
-        entries.append(made)
-    return tuple(entries)
+        for number, message in enumerate(messages, start)
+    )
 
 
 def _simplified(message: Message, change: Callable[[Block], Block]) -> Message:

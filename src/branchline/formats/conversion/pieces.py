@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from branchline.context import milliseconds
 from branchline.context.build import edited
 from branchline.context.closing import NO_RESULT
 from branchline.entries import (
@@ -14,17 +16,20 @@ from branchline.entries import (
     CustomContent,
     CustomMessage,
     Entry,
+    Image,
     Message,
     MessageEntry,
     Text,
     ToolCall,
     ToolResult,
     Usage,
+    UserMessage,
 )
-from branchline.formats.conversion.forms import forms_of
+from branchline.formats.conversion.forms import as_words, forms_of
 from branchline.formats.conversion.planning import added
 
 __all__ = [
+    "Results",
     "chained",
     "message_of",
     "one_by_one",
@@ -65,12 +70,48 @@ def chained(entries: Sequence[Entry]) -> list[Entry]:
     return found
 
 
-def result_forms(results: Sequence[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    """Results of tools as they are, then all of them in simpler forms."""
-    yield "", list(results)
+class Results(NamedTuple):
+    """Results of tools in one form, and what has to follow them."""
+
+    how: str
+    entries: list[Entry]
+    pictures: tuple[Entry, ...] = ()
+
+
+def result_forms(results: Sequence[Entry]) -> Iterator[Results]:
+    """Results as they are, then with their pictures behind them, then all of them in simpler forms."""
+    yield Results("", list(results))
+    if pictures := _pictures(results):
+        told = [_told(entry) for entry in results]
+        yield Results("their pictures follow in a message of the person", told, (pictures,))
     simpler = [list(forms_of(entry, tuple)) for entry in results]
     for forms in zip(*simpler, strict=False):
-        yield forms[0].how, [form.entries[0] for form in forms]
+        yield Results(forms[0].how, [form.entries[0] for form in forms])
+
+
+def _pictures(results: Sequence[Entry]) -> Entry | None:
+    """A message of the person with all pictures of these results."""
+    found = [
+        block
+        for message in map(message_of, results)
+        if isinstance(message, ToolResult) and not isinstance(message.content, str)
+        for block in message.content
+        if isinstance(block, Image)
+    ]
+    last = results[-1]
+    words = Text(text="The pictures that the tools gave:")
+    said = UserMessage(content=(words, *found), timestamp=milliseconds(last.timestamp))
+    return MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=said) if found else None
+
+
+def _told(entry: Entry) -> Entry:
+    """A result with a note in place of each picture."""
+    message = message_of(entry)
+    if not isinstance(message, ToolResult) or isinstance(message.content, str):
+        return entry
+    note = Text(text="[a picture, which follows]")
+    content = tuple(note if isinstance(block, Image) else block for block in message.content)
+    return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, content=content))
 
 
 def unanswered(asking: Message | None, results: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -103,6 +144,8 @@ def one_by_one(entry: Entry) -> Iterator[Entry]:
     for form in forms_of(entry, tuple):
         if len(form.entries) == 1:
             yield form.entries[0]
+    if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
+        yield as_words(entry)
 
 
 def places_of(

@@ -142,8 +142,10 @@ def _edits(source: Transcript, order: Sequence[int], leaf: int) -> dict[int, Con
     places.sort(key=lambda position: (position in active, position))
     found: dict[int, ContextEdit] = {}
     for edit in map(source.entry, places):
-        if isinstance(edit, ContextEdit) and edit.target in tree.positions:
-            found[tree.positions[edit.target]] = edit
+        target = tree.positions.get(edit.target, ROOT) if isinstance(edit, ContextEdit) else ROOT
+        if target != ROOT and tree.types[target] != "compaction":  # without it all before it would come back
+            assert isinstance(edit, ContextEdit)
+            found[target] = edit
     return found
 
 
