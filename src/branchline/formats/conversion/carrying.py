@@ -9,6 +9,7 @@ import msgspec
 from branchline.entries import (
     SIDE,
     AssistantMessage,
+    BranchSummary,
     Compaction,
     ContextEdit,
     Damaged,
@@ -22,6 +23,7 @@ from branchline.entries import (
     ToolResult,
     Unknown,
     UsageEntry,
+    encode_entry,
 )
 from branchline.formats.base import Format
 from branchline.formats.conversion.comparing import not_kept
@@ -35,6 +37,7 @@ from branchline.formats.conversion.forms import (
     without_half_characters,
 )
 from branchline.formats.conversion.keeping import Keeper
+from branchline.formats.conversion.origins import Origin, marked
 from branchline.formats.conversion.pieces import (
     chained,
     message_of,
@@ -101,7 +104,10 @@ class Conversion:
         self._misplaced = False
         self._held = b""  # lines that are given back and wait for their newline
         self._holding: list[int] = []
+        self._given: set[int] = set()  # what is in the new file as its old line
+        self._bound: set[int] = set()  # and among it what hangs there from something else than here
         self._bare = bare
+        self._edited: set[int] = set()
         self._continued = frozenset(self.plan.pieces.values())
         self._answers: dict[int, AssistantMessage] = {}  # pieces that wait for the next one
         self._models_apart = target is not PI and not names_models(target, self.header)
@@ -125,6 +131,8 @@ class Conversion:
         """Whether every entry of the conversation hangs in the new file where it hung in the source."""
         tree, made = self.source.tree, self.out.transcript.tree
         for place, position in self._images().items():
+            if position in self._bound:
+                continue
             above = tree.conversation(tree.parents[position])
             while above != ROOT and above not in self.written:
                 above = tree.conversation(tree.parents[above])
@@ -168,7 +176,6 @@ class Conversion:
             return
         is_pi = isinstance(self.target, PiFormat)
         entry = in_the_native_form(entry, self.source.format.name, for_pi=is_pi)
-        how = ""
         if not self._bare and (position in self.plan.pieces or position in self._continued):
             whole = self._with_pieces(position, entry)
             if whole is None:
@@ -180,13 +187,14 @@ class Conversion:
             self.ledger.approximated(position, "left out, as a later edit asks")
             return
         if edit is not None and (changed := with_edit(entry, edit)) != entry:
-            entry, how = changed, _EDITED
+            entry = changed
+            self._edited.add(position)
         if position in self.plan.spent and isinstance(entry, MessageEntry):
             entry = with_usage(entry, self.plan.spent[position])
         self._say_model(position, entry)
-        if how or not self._may_join(position, entry):
+        if not self._may_join(position, entry):
             self._flush()
-            self._write_alone(position, self._placed(position, entry), how)
+            self._write_alone(position, self._placed(position, entry), "")
             return
         if self._run and not self.plan.linear and self.source.tree.parents[position] != self._run[-1][0]:
             self._flush()
@@ -325,6 +333,12 @@ class Conversion:
         self._flush()
         self._keys[position] = self._keys.get(self._above(position))
         self._previous = position
+        self._begin_anew(position)
+
+    def _begin_anew(self, position: int) -> None:
+        """Let what follows hang from nothing, where a model sees nothing of what was before."""
+        if position in self.plan.fresh and not self.plan.linear and self.target is not self.source.format:
+            self._keys[position] = self._keys[ROOT]
 
     def _drop(self, position: int, why: str) -> None:
         self._pass(position)
@@ -388,13 +402,36 @@ class Conversion:
             except REFUSALS as reason:
                 refusal = refusal or str(reason)
                 continue
-            self._settle([position], form.entries[:1], made, ", ".join(filter(None, (how, form.how))))
+            made, more = self._with_words(entry, made)
+            words = ", ".join(filter(None, (how, form.how, more)))
+            self._settle([position], form.entries[:1], made, words)
             return
         self._drop(position, self._reason(refusal))
 
+    def _with_words(self, entry: Entry, made: range) -> tuple[range, str]:
+        """Behind the summary of a branch its words, where the program would not show them to a model."""
+        if not isinstance(entry, BranchSummary) or not entry.summary or self.target is PI or not made:
+            return made, ""
+        found = self.out.transcript.entry(made[0])
+        if (isinstance(found, BranchSummary) and found.summary) or isinstance(found, MessageEntry):
+            return made, ""
+        below = msgspec.structs.replace(
+            entry, id=f"{entry.id}.words", parent=self.out.transcript.tree.keys[made[0]]
+        )
+        for form in forms_of(below, tuple):
+            try:
+                return range(
+                    made.start, self.out.write(form.entries).stop
+                ), "with its words in a message behind it"
+            except REFUSALS:
+                continue
+        return made, ""
+
     def _write_form(self, position: int, form: Form) -> range:
         if self.keeper is not None:
-            return self.out.add(self.keeper.line(position, form.entries[0]))
+            lines = [self.keeper.line(position, form.entries[0])]
+            lines += [marked(encode_entry(entry), Origin(made=True)) for entry in chained(form.entries)[1:]]
+            return self.out.add(b"".join(lines))
         made = self.out.write(form.entries[:1])
         last = made.stop
         for entry in form.entries[1:]:
@@ -412,11 +449,20 @@ class Conversion:
 
         def kept() -> tuple[Message, ...]:
             stored = source.entry(position)
-            return kept_messages(source, position, stored) if isinstance(stored, Compaction) else ()
+            if not isinstance(stored, Compaction):
+                return ()
+            return kept_messages(source, position, stored, self.plan.edits)
 
-        offered = [Form("", (entry,))]
-        yield offered[0]
-        for form in forms_of(entry, kept):
+        offered: list[Form] = []
+        simpler = forms_of(entry, kept)
+        if self.target is PI and not self._bare and _holds_messages(entry):
+            # The format has a place for them, but pi itself does not read it.
+            offered.append(next(simpler))
+            yield offered[0]
+        else:
+            offered.append(Form("", (entry,)))
+            yield offered[0]
+        for form in simpler:
             offered.append(form)
             yield form
         for form in offered:
@@ -444,12 +490,14 @@ class Conversion:
             else:
                 last = made.stop - 1 if position == positions[-1] else place
                 self.written[position] = place
-                self._keys[position] = tree.keys[last]
+                self._keys[position] = tree.keys[last] if self._hangs_well(entry, place) else entry.parent
+                self._begin_anew(position)
                 if self.target is not PI:
                     missing = self._not_kept(entry, place, range(start, place))
                 start = place + 1
             self._previous = position
-            words = [how] if how else []
+            words = [_EDITED] if position in self._edited else []
+            words += [how] if how else []
             if missing:
                 words.append("without " + ", ".join(missing))
             if self.target is PI and isinstance(entry, Unknown):
@@ -458,6 +506,14 @@ class Conversion:
                 self.ledger.approximated(position, "; ".join(words))
             else:
                 self.ledger.carried(position)
+
+    def _hangs_well(self, entry: Entry, place: int) -> bool:
+        """Whether a side record is where it should be; some formats hang them from wherever they stand."""
+        tree = self.out.transcript.tree
+        if tree.types[place] not in SIDE:
+            return True
+        above = ROOT if entry.parent is None else tree.positions.get(entry.parent, place)
+        return tree.conversation(place) == tree.conversation(above)
 
     def _not_kept(self, entry: Entry, place: int, before: range) -> tuple[str, ...]:
         """What the new file does not say of an entry; what it spent may stand in front of it."""
@@ -469,6 +525,8 @@ class Conversion:
             if found.type != entry.type:
                 return () if isinstance(entry, Compaction) else ("its kind of entry",)
             missing = not_kept(entry, found, spent)
+            if isinstance(entry, BranchSummary):  # which has its words beside it
+                missing = tuple(name for name in missing if name != "the summary for the model")
         except RecursionError:
             return ("what is nested too deeply to be compared",)
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
@@ -485,11 +543,20 @@ class Conversion:
         given = self._restorer.given(position)
         if given is None:
             return False
-        self._flush()
         if given.made:
+            above = self.source.tree.parents[position]
+            if self.source.tree.types[position] == "message" and above not in self._given:
+                return False  # what it belongs to was changed and is written anew
+            self._flush()
+            self._release()
             self._pass(position)
+            self._given.add(position)
             self.ledger.carried(position)
             return True
+        self._flush()
+        self._given.update(given.positions)
+        if given.bound:
+            self._bound.add(position)
         for one in given.positions:
             self.ledger.carried(one)
             self.ledger.restored += 1
@@ -515,3 +582,7 @@ class Conversion:
         for position, place in zip(positions, places, strict=True):
             self.written[position] = place
             self._keys[position] = tree.keys[place]
+
+
+def _holds_messages(entry: Entry) -> bool:
+    return isinstance(entry, Compaction) and bool(entry.retained_tail)

@@ -58,7 +58,7 @@ class Keeper:
             return line
         raw = self._source.raw(position)
         after = self._after(together[-1]) if self._whole else b"\n"
-        if self._writes_the_same(together, raw, after) and not moved:
+        if self._writes_the_same(decode_entry(line), together, raw, after) and not moved:
             return line
         self._parts.update(together[1:])
         return marked(line, Origin(line=raw, after=after, parts=len(together), bound=moved))
@@ -82,7 +82,7 @@ class Keeper:
         end = None if following is None else reading.span(following).offset
         return self._source.bytes_between(span.offset + span.size, end)
 
-    def _writes_the_same(self, positions: list[int], raw: bytes, after: bytes) -> bool:
+    def _writes_the_same(self, first: Entry, positions: list[int], raw: bytes, after: bytes) -> bool:
         """Whether the program's format would write these very bytes for the native entries."""
         twin = self._twin
         if twin is None:
@@ -93,7 +93,7 @@ class Keeper:
             return False
         same = False
         if after == b"\n" and not any("#" in self._source.tree.keys[position] for position in positions):
-            entries = [self._as_read_again(position) for position in positions]
+            entries = [first, *map(self._as_read_again, positions[1:])]
             try:
                 same = self._source.format.encode(entries, twin.transcript.reading) == lines
             except REFUSALS:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from branchline.context import milliseconds
-from branchline.context.build import entry_messages
+from branchline.context.build import edited, entry_messages
 from branchline.entries import (
     SIDE,
     AssistantMessage,
@@ -47,6 +47,8 @@ class Plan(NamedTuple):
     """The usage entries that ``spent`` is made of."""
     pieces: dict[int, int]
     """Answers that are written in pieces: for each piece but the first, the one that it continues."""
+    fresh: frozenset[int]
+    """Entries behind which the context begins anew."""
 
 
 def make_plan(
@@ -69,6 +71,11 @@ def make_plan(
     order: Sequence[int] = _with_side_records(tree, standing)
     if whole:
         order = range(len(tree)) if as_in_file else _parents_first(tree)
+    fresh = _fresh_starts(source, order)
+    if not whole and "branch" in target.cannot and (starts := [p for p in order if p in fresh]):
+        for position in order[: order.index(starts[-1])]:
+            ledger.lost(position, "the conversation began anew after it, which the program cannot say")
+        order = order[order.index(starts[-1]) :]
     if not whole and "compaction" in target.cannot:
         order = _from_the_summary(source, list(order), ledger)
     edits = _edits(source, order, standing) if "context_edit" in target.cannot else {}
@@ -76,7 +83,7 @@ def make_plan(
     folded: set[int] = set()
     if "usage" in target.cannot:
         _fold_usage(source, order, spent, folded)
-    return Plan(order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order))
+    return Plan(order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh)
 
 
 _UNREADABLE = "its line cannot be read"
@@ -115,6 +122,18 @@ def _parents_first(tree: Tree) -> Sequence[int]:
     return order
 
 
+def _fresh_starts(source: Transcript, order: Sequence[int]) -> frozenset[int]:
+    """The entries behind which a model sees nothing of what was before, and no compaction says why."""
+    tree, boundaries = source.tree, source.context_rules.boundaries
+    if not boundaries:
+        return frozenset()
+    marks = {position for position in order if tree.types[position] in boundaries}
+    for position in order:
+        if tree.types[position] == "compaction":
+            marks.discard(tree.conversation(tree.parents[position]))
+    return frozenset(marks)
+
+
 def _from_the_summary(source: Transcript, order: list[int], ledger: Ledger) -> list[int]:
     """A path from its last compaction on: the summary first, then what it keeps, then the rest."""
     tree = source.tree
@@ -129,7 +148,10 @@ def _from_the_summary(source: Transcript, order: list[int], ledger: Ledger) -> l
     start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
     for position in order[:start]:
         ledger.lost(position, "a summary stands for it, and the program has no other compaction")
-    return [order[last], *order[start:last], *order[last + 1 :]]
+    for place in places[:-1]:
+        ledger.lost(order[place], "a newer summary stands for it")
+    kept = [position for position in order[start:last] if tree.types[position] != "compaction"]
+    return [order[last], *kept, *order[last + 1 :]]
 
 
 def _edits(source: Transcript, order: Sequence[int], leaf: int) -> dict[int, ContextEdit]:
@@ -143,8 +165,10 @@ def _edits(source: Transcript, order: Sequence[int], leaf: int) -> dict[int, Con
     found: dict[int, ContextEdit] = {}
     for edit in map(source.entry, places):
         target = tree.positions.get(edit.target, ROOT) if isinstance(edit, ContextEdit) else ROOT
-        if target != ROOT and tree.types[target] != "compaction":  # without it all before it would come back
-            assert isinstance(edit, ContextEdit)
+        if target == ROOT or tree.types[target] == "compaction":
+            continue  # without a compaction all that is before it would come back
+        assert isinstance(edit, ContextEdit)
+        if target not in active or tree.positions[edit.id] in active:
             found[target] = edit
     return found
 
@@ -212,8 +236,10 @@ def added(one: Usage, other: Usage) -> Usage:
     )
 
 
-def kept_messages(source: Transcript, position: int, entry: Compaction) -> tuple[Message, ...]:
-    """What a compaction leaves of the conversation before it, as messages."""
+def kept_messages(
+    source: Transcript, position: int, entry: Compaction, edits: Mapping[int, ContextEdit]
+) -> tuple[Message, ...]:
+    """What a compaction leaves of the conversation before it, as messages with these edits."""
     tree = source.tree
     if entry.first_kept is None or entry.first_kept == entry.id:
         return ()
@@ -227,8 +253,10 @@ def kept_messages(source: Transcript, position: int, entry: Compaction) -> tuple
         return ()
     chain.append(above)
     found: list[Message] = []
-    for kept in source.entries(chain[::-1]):
-        found += [_timed(message, kept.timestamp) for message in entry_messages(kept)]
+    chain.reverse()
+    for place, kept in zip(chain, source.entries(chain), strict=True):
+        said = edited(entry_messages(kept), edits.get(place))
+        found += [_timed(message, kept.timestamp) for message in said]
     return tuple(message for message in found if not isinstance(message, SystemMessage))
 
 

@@ -22,6 +22,8 @@ class Given(NamedTuple):
     data: bytes
     made: bool = False
     """An entry that was never in the program's file; there are no bytes."""
+    bound: bool = False
+    """Whether the first entry hangs from another one than in the native session."""
 
 
 class Restorer:
@@ -39,7 +41,8 @@ class Restorer:
         if origin is None:
             return None
         if origin.made:
-            return Given((position,), b"", made=True) if self._exact else None
+            belongs = source.tree.types[position] == "message"  # to a compaction, whose line has it already
+            return Given((position,), b"", made=True) if self._exact or belongs else None
         if origin.line is None:
             return None
         if not self._exact and (origin.bound or source.tree.types[position] in _ABOUT_THE_SESSION):
@@ -47,7 +50,8 @@ class Restorer:
         positions = tuple(range(position, position + origin.parts))
         if positions[-1] >= len(source.tree) or not all(map(self._is_part, positions[1:])):
             return None
-        return Given(positions, origin.line + (origin.after if self._exact else b"\n"))
+        after = origin.after if self._exact else b"\n"
+        return Given(positions, origin.line + after, bound=origin.bound)
 
     def _is_part(self, position: int) -> bool:
         origin = origin_of(self._source.raw(position))
