@@ -24,19 +24,18 @@ from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
 if TYPE_CHECKING:
-    from branchline.formats.conversion.carrying import Conversion
+    from branchline.formats.conversion.placing import Placing
 
 __all__ = ["finish", "named_header"]
 
 
-def named_header(header: Header, conversion: Conversion) -> Header:
+def named_header(header: Header, source: Transcript, order: Sequence[int]) -> Header:
     """The header with what some formats say there: the model, and how much came from the parent."""
-    metadata = {**_first_model(conversion.source, conversion.plan.order), **(header.metadata or {})}
+    metadata = {**_first_model(source, order), **(header.metadata or {})}
     if header.parent_session is not None:
-        tree = conversion.source.tree
+        tree = source.tree
         count = sum(
-            tree.types[position] == "message" and tree.roles[position] != "system"
-            for position in conversion.plan.order
+            tree.types[position] == "message" and tree.roles[position] != "system" for position in order
         )
         metadata.setdefault("fork_point", count)
     return Header(
@@ -64,7 +63,7 @@ def _first_model(source: Transcript, order: Sequence[int]) -> dict[str, Any]:
     return {}
 
 
-def finish(conversion: Conversion) -> None:
+def finish(conversion: Placing) -> None:
     """Give the new file title, labels and leaf of the source, where what was written does not yet say so."""
     out, reading = conversion.out.transcript, conversion.source.reading
     standing = conversion.key_of(conversion.plan.leaf)
@@ -85,7 +84,7 @@ def finish(conversion: Conversion) -> None:
         _add(conversion, Leaf(**_common(conversion, "leaf", standing), target=standing))
 
 
-def _stands_elsewhere(conversion: Conversion) -> bool:
+def _stands_elsewhere(conversion: Placing) -> bool:
     """Whether somebody who opens the new file would not land where the source stands."""
     out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
     while wanted != ROOT and wanted not in conversion.written:
@@ -98,7 +97,7 @@ def _stands_elsewhere(conversion: Conversion) -> bool:
     return isinstance(conversion.target, PiFormat) and last != wanted
 
 
-def _add(conversion: Conversion, entry: Entry) -> None:
+def _add(conversion: Placing, entry: Entry) -> None:
     """Write an entry that the source has not; a format without a place for it does without."""
     if conversion.keeper is not None:
         conversion.out.add(marked(encode_entry(entry), Origin(made=True)))
@@ -109,7 +108,7 @@ def _add(conversion: Conversion, entry: Entry) -> None:
         return
 
 
-def _common(conversion: Conversion, what: str, parent: str | None) -> dict[str, Any]:
+def _common(conversion: Placing, what: str, parent: str | None) -> dict[str, Any]:
     name = f"{conversion.header.id} {what}".encode("utf-8", "surrogatepass")
     return {
         "id": hashlib.sha256(name).hexdigest()[:16],
