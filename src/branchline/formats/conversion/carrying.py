@@ -60,7 +60,7 @@ class Conversion(Writing):
         self._holding: list[int] = []
         self._given: set[int] = set()  # what is in the new file as its old line
         self._go()
-        if restorer is not None and restorer.head is not None and self.out.transcript.reading.header:
+        if self.exact and self.out.transcript.reading.header is not None:
             self.header = self.out.transcript.reading.header
         if not bare and not self.out.tail:
             finish(self)

@@ -32,6 +32,8 @@ __all__ = ["finish", "named_header"]
 def named_header(header: Header, source: Transcript, order: Sequence[int]) -> Header:
     """The header with what some formats say there: the model, and how much came from the parent."""
     metadata = {**_first_model(source, order), **(header.metadata or {})}
+    if source.reading.title:
+        metadata.setdefault("title", source.reading.title)
     if header.parent_session is not None:
         tree = source.tree
         count = sum(
@@ -67,10 +69,13 @@ def finish(conversion: Placing) -> None:
     """Give the new file title, labels and leaf of the source, where what was written does not yet say so."""
     out, reading = conversion.out.transcript, conversion.source.reading
     standing = conversion.key_of(conversion.plan.leaf)
+    labels = reading.labels
     title = reading.title
+    if conversion.exact:  # then every title and label is an entry of its own already
+        title, labels = None, {}
     if title and _words(out.reading.title) != _words(title):
         _add(conversion, SessionInfo(**_common(conversion, "title", standing), name=title))
-    for number, (key, state) in enumerate(reading.labels.items()):
+    for number, (key, state) in enumerate(labels.items()):
         position = conversion.source.tree.positions.get(key, ROOT)
         if position not in conversion.written:
             continue

@@ -53,6 +53,8 @@ class Placing:
             header = self.keeper.header(header)
         self.header = header if target is PI else named_header(header, source, self.plan.order)
         head = target.encode_header(self.header)
+        self.exact = restorer is not None and restorer.head is not None
+        """Whether a file is given back as it was."""
         if restorer is not None and restorer.head is not None:
             head = restorer.head
         self.out = Writer(target, head, target.file_key(self.header) + target.suffix)

@@ -87,18 +87,16 @@ def make_plan(
 
 
 _UNREADABLE = "its line cannot be read"
+_BEHIND = SIDE - {"leaf"}
 
 
 def _with_side_records(tree: Tree, leaf: int) -> list[int]:
     """A path, with the side records directly behind its end: a title or what an answer cost."""
     chain = tree.chain(leaf)
-    last = leaf
-    while last != ROOT:
-        behind = [child for child in tree.child_positions(last) if tree.types[child] in ("usage", "custom")]
-        if len(behind) != 1 or len(tree.child_positions(last)) != 1:
-            break
-        last = behind[0]
-        chain.append(last)
+    below = tree.root_positions() if leaf == ROOT else tree.child_positions(leaf)
+    while len(below) == 1 and tree.types[below[0]] in _BEHIND:
+        chain += below
+        below = tree.child_positions(below[0])
     return chain
 
 
