@@ -11,7 +11,7 @@ from branchline.formats.conversion import convert
 from formats.conversion_kit import EXPECTED, HEADER, TARGETS, read, rich_sessions, written
 
 FOREIGN = [name for name in TARGETS if name != "pi"]
-few = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", FOREIGN)

@@ -15,7 +15,9 @@ from branchline.entries import Header
 from branchline.errors import NotSupported
 from branchline.formats.base import Format
 from branchline.formats.conversion.carrying import UNREADABLE, Conversion
+from branchline.formats.conversion.ending import finish
 from branchline.formats.conversion.fidelity import Fidelity, Ledger
+from branchline.formats.conversion.placing import Placing
 from branchline.formats.conversion.restoring import restorer_for
 from branchline.formats.pi import PI
 from branchline.formats.transcript import Transcript
@@ -93,6 +95,14 @@ def _copied(
     if exact and leaf is None:
         data, header = source.bytes_between(0, None), source.reading.header or header
     else:
-        data = target.copy(source, header) if leaf is None else target.fork(source, leaf, header)
+        data = target.copy(source, header) if leaf is None else _forked(source, target, header, leaf)
     fidelity = ledger.close(target.name, target.name, len(source.findings))
     return Converted(data=data, header=header, fidelity=fidelity)
+
+
+def _forked(source: Transcript, target: Format, header: Header, leaf: int) -> bytes:
+    """A path in the program's own form, with the labels and the title that are not on it."""
+    made = Placing(source, target, header, leaf, None)
+    made.adopt(target.fork(source, leaf, header))
+    finish(made)
+    return made.out.content()

@@ -79,7 +79,8 @@ class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
 
     def as_fields(self) -> dict[str, Any]:
         """The account as plain values, for programs."""
-        return {**msgspec.to_builtins(self), "counts": self.counted()}
+        fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return {**fields, "counts": self.counted()}
 
 
 class Ledger:

@@ -70,6 +70,15 @@ class Placing:
         self._previous = ROOT
         self._run: list[tuple[int, Entry]] = []
 
+    def adopt(self, data: bytes) -> None:
+        """Take a finished file with the same ids as the new one."""
+        self.out = Writer(self.target, data, self.target.file_key(self.header) + self.target.suffix)
+        made = self.out.transcript.tree
+        for position, key in enumerate(self.source.tree.keys):
+            if key in made.positions and position not in self.source.tree.placeholders:
+                self.written[position] = made.positions[key]
+                self._keys[position] = key
+
     def key_of(self, position: int) -> str | None:
         """The id in the new file under which what follows an entry hangs; None before the first one."""
         return self._keys.get(position)

@@ -199,7 +199,9 @@ class Writing(Placing):
             whole = [without_half_characters(one) for one in form.entries]
             if any(one is not None for one in whole):
                 entries = tuple(new or old for new, old in zip(whole, form.entries, strict=True))
-                yield Form(", ".join(filter(None, (form.how, "without half characters"))), entries)
+                yield Form(
+                    ", ".join(filter(None, (form.how, "with a sign in place of half characters"))), entries
+                )
 
     def _reason(self, refusal: str) -> str:
         """What a format said, without the way out that does not lead out of here."""
