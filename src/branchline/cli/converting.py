@@ -221,6 +221,8 @@ def _tell(fidelity: Fidelity) -> None:
     for title, changes in (("in another way", fidelity.approximated), ("not kept", fidelity.lost)):
         for change in changes:
             remark(f"{title}: {_line(change)}")
+    if any(change.why.startswith("not on the active path") for change in fidelity.lost):
+        remark("`--branches` writes a file for each branch")
     if fidelity.damage:
         remark(f"{count(fidelity.damage, 'finding')} in the source; `branchline check` tells them")
 
