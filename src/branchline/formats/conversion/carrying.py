@@ -20,7 +20,7 @@ from branchline.entries import (
 from branchline.formats.base import Format
 from branchline.formats.conversion.ending import finish
 from branchline.formats.conversion.forms import in_the_native_form
-from branchline.formats.conversion.pieces import message_of, with_edit, with_usage
+from branchline.formats.conversion.pieces import message_of, with_edit, with_model, with_usage
 from branchline.formats.conversion.restoring import Restorer
 from branchline.formats.conversion.writer import REFUSALS
 from branchline.formats.conversion.writing import Writing
@@ -84,6 +84,9 @@ class Conversion(Writing):
     def _take(self, position: int, entry: Entry) -> None:
         """Write one entry, or put it to those that are written together."""
         self._release()
+        self._models[position] = self._models.get(self._above(position))
+        if isinstance(entry, ModelChange):
+            self._models[position] = (entry.provider, entry.model_id)
         if isinstance(entry, Damaged):
             self._drop(position, UNREADABLE)
             return
@@ -104,6 +107,8 @@ class Conversion(Writing):
         if edit is not None and (changed := with_edit(entry, edit)) != entry:
             entry = changed
             self._edited.add(position)
+        if not self.bare and (model := self._models[position]) is not None:
+            entry = with_model(entry, *model)
         if position in self.plan.spent and isinstance(entry, MessageEntry):
             entry = with_usage(entry, self.plan.spent[position])
         self._say_model(position, entry)
@@ -134,13 +139,8 @@ class Conversion(Writing):
 
     def _say_model(self, position: int, entry: Entry) -> None:
         """Where answers do not name their model, an entry before them does, if none on the path says it."""
-        if not self._models_apart:
-            return
-        self._models[position] = self._models.get(self._above(position))
         message = message_of(entry)
-        if isinstance(entry, ModelChange):
-            self._models[position] = (entry.provider, entry.model_id)
-        if not isinstance(message, AssistantMessage) or not message.model:
+        if not self._models_apart or not isinstance(message, AssistantMessage) or not message.model:
             return
         model = (message.provider or "", message.model)
         if model == self._models[position]:

@@ -38,6 +38,7 @@ __all__ = [
     "together",
     "unanswered",
     "with_edit",
+    "with_model",
     "with_usage",
 ]
 
@@ -179,6 +180,15 @@ def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
             return msgspec.structs.replace(entry, content=message.content)
         case _:
             return entry
+
+
+def with_model(entry: Entry, provider: str, model: str) -> Entry:
+    """An answer that names the model that was chosen before it, if it names none."""
+    message = message_of(entry)
+    if not isinstance(message, AssistantMessage) or message.model or message.provider:
+        return entry
+    named = msgspec.structs.replace(message, provider=provider, model=model)
+    return msgspec.structs.replace(entry, message=named)
 
 
 def with_usage(entry: MessageEntry, spent: Usage) -> MessageEntry:
