@@ -136,7 +136,7 @@ def carry(out: Output, live: Session, order: Order) -> None:
 def _format_named(name: str) -> Format:
     from branchline.formats import PI, formats
 
-    if name == "native":
+    if name in ("native", "branchline"):
         return PI
     for format_ in formats():
         if format_.name == name:

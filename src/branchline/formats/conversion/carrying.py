@@ -6,6 +6,7 @@ import msgspec
 
 from branchline.entries import (
     AssistantMessage,
+    Compaction,
     ContextEdit,
     Damaged,
     Entry,
@@ -15,6 +16,7 @@ from branchline.entries import (
     MessageEntry,
     ModelChange,
     ToolResult,
+    Unknown,
     UsageEntry,
 )
 from branchline.formats.base import Format
@@ -24,7 +26,7 @@ from branchline.formats.conversion.pieces import message_of, with_edit, with_mod
 from branchline.formats.conversion.restoring import Restorer
 from branchline.formats.conversion.writer import REFUSALS
 from branchline.formats.conversion.writing import Writing
-from branchline.formats.pi import PiFormat
+from branchline.formats.pi import PI, PiFormat
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
@@ -92,6 +94,10 @@ class Conversion(Writing):
             return
         if self._is_said_otherwise(entry, position):
             return
+        if isinstance(entry, Unknown) and self.source.format is not PI:
+            self._foreign.add(position)
+        if self.bare and position in self.plan.fresh:
+            entry = _nothing_before(entry)
         is_pi = isinstance(self.target, PiFormat)
         entry = in_the_native_form(entry, self.source.format.name, for_pi=is_pi)
         if not self.bare and (position in self.plan.pieces or position in self._continued):
@@ -238,3 +244,15 @@ class Conversion(Writing):
         for position, place in zip(positions, places, strict=True):
             self.written[position] = place
             self._keys[position] = tree.keys[place]
+
+
+def _nothing_before(entry: Entry) -> Entry:
+    """What lets the context begin anew, where the path shall stay one."""
+    return Compaction(
+        id=entry.id,
+        parent=entry.parent,
+        timestamp=entry.timestamp,
+        summary="",
+        first_kept=entry.id,
+        retained_tail=(),
+    )

@@ -46,6 +46,8 @@ __all__ = ["Form", "as_words", "forms_of", "in_the_native_form", "without_half_c
 
 _LONGEST = 2000  # characters of an unknown block that are worth reading as text
 _COMMON = ("id", "parent", "timestamp")
+_LINKS = frozenset({"type", "id", "parentId", "parent_id", "timestamp"})
+_SPOKEN = frozenset({"message", "custom_message"})
 
 
 class Form(NamedTuple):
@@ -58,18 +60,22 @@ class Form(NamedTuple):
 def in_the_native_form(entry: Entry, program: str, *, for_pi: bool = True) -> Entry:
     """The entry with a type that nobody takes for something else.
 
-    Types that only one program knows get its name, so that no other one thinks that they are its own.
-    ``for_pi``: a summary that is a message and cuts nothing off must not become a compaction there.
+    What only one program knows becomes data under its name: as it is it would make the new file look like one
+    of that program. ``for_pi``: a summary that is a message and cuts nothing off must not become a compaction
+    there.
     """
     common = _common(entry)
     match entry:
-        case Unknown() if program != "pi":
-            return msgspec.structs.replace(entry, type=f"{program}/{entry.type}")
+        case Unknown() if program != "pi" and entry.type not in _SPOKEN:
+            data = {name: value for name, value in entry.fields.items() if name not in _LINKS}
+            return Custom(**common, custom_type=f"{program}:{entry.type}", data=data)
         case MessageEntry(message=BranchSummaryMessage() as message):
             return BranchSummary(**common, summary=message.summary, from_id=message.from_id)
         case MessageEntry(message=CompactionSummaryMessage() as message) if for_pi:
+            (said,) = model_messages([message])
+            assert isinstance(said, UserMessage)
             return CustomMessage(
-                **common, custom_type="compaction-summary", content=message.summary, display=True
+                **common, custom_type="compaction-summary", content=said.content, display=True
             )
         case MessageEntry(message=CustomContent() as message):
             return CustomMessage(

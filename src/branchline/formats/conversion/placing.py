@@ -166,7 +166,7 @@ class Placing:
 
     def _begin_anew(self, position: int) -> None:
         """Let what follows hang from nothing, where a model sees nothing of what was before."""
-        if position in self.plan.fresh and not self.plan.linear and self.target is not self.source.format:
+        if position in self.plan.fresh and not self.bare:
             self._keys[position] = self._keys[ROOT]
 
     def _hangs_well(self, entry: Entry, place: int) -> bool:

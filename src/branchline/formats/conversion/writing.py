@@ -15,7 +15,6 @@ from branchline.entries import (
     Message,
     MessageEntry,
     ToolResult,
-    Unknown,
     UsageEntry,
     encode_entry,
 )
@@ -61,6 +60,7 @@ class Writing(Placing):
     ) -> None:
         super().__init__(source, target, header, leaf, restorer, bare=bare)
         self._edited: set[int] = set()
+        self._foreign: set[int] = set()  # what only the source's program understands
         self._models_apart = target is not PI and not names_models(target, self.header)
 
     def _pass(self, position: int) -> None:
@@ -232,8 +232,8 @@ class Writing(Placing):
             words += [how] if how else []
             if missing:
                 words.append("without " + ", ".join(missing))
-            if self.target is PI and isinstance(entry, Unknown):
-                words.append("kept, but only its own program reads it")
+            if position in self._foreign:
+                words.append("kept as data that only its own program reads")
             if words:
                 self.ledger.approximated(position, "; ".join(words))
             else:
