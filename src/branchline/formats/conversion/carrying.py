@@ -8,6 +8,7 @@ from branchline.entries import (
     AssistantMessage,
     Compaction,
     ContextEdit,
+    Custom,
     Damaged,
     Entry,
     Header,
@@ -96,7 +97,7 @@ class Conversion(Writing):
             return
         if isinstance(entry, Unknown) and self.source.format is not PI:
             self._foreign.add(position)
-        if self.bare and position in self.plan.fresh:
+        if self.bare and position in self.plan.fresh and not isinstance(entry, Custom):
             entry = _nothing_before(entry)
         is_pi = isinstance(self.target, PiFormat)
         entry = in_the_native_form(entry, self.source.format.name, for_pi=is_pi)
