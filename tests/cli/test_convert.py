@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
+import string
 from pathlib import Path
 
 import pytest
@@ -169,3 +171,23 @@ def test_a_program_that_cannot_be_written_is_refused(run, talk):
 
 def test_fork_wants_to_know_what_the_file_is_for(run, talk):
     assert "say which with --to FORMAT" in run("fork", talk, "-o", "x", code=2).stderr
+
+
+def test_secrets_in_lines_that_were_kept_do_not_leave_with_an_export(run, world):
+    secret = (
+        "sk-ant-api03-" + "".join(random.Random(3).choices(string.ascii_letters + string.digits, k=93)) + "AA"
+    )
+    source = world / "s.jsonl"
+    operator = next(
+        path for path in sorted((CORPUS / "operator").rglob("*.jsonl")) if "damaged" not in str(path)
+    )
+    first, *rest = operator.read_bytes().split(b"\n")
+    line = next(line for line in rest if b'"role":"user"' in line)
+    words = line.split(b'"content":"')[1].split(b'"')[0]
+    source.write_bytes(b"\n".join([first, *rest]).replace(words, b"my key is " + secret.encode()))
+    native = made_by(run("convert", source, "--to", "native"))
+    assert native.read_bytes().count(secret.encode()) > 1
+
+    run("export", native, "-o", world / "out.jsonl")
+
+    assert secret.encode() not in (world / "out.jsonl").read_bytes()
