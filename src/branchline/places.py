@@ -9,9 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-__all__ = ["data_directory", "resolve_cwd", "scope_name", "session_directory", "sessions_root"]
+__all__ = [
+    "data_directory",
+    "directory_in",
+    "resolve_cwd",
+    "scope_name",
+    "session_directory",
+    "sessions_root",
+]
 
 
 def data_directory(environment: Mapping[str, str] | None = None) -> str:
@@ -47,3 +54,8 @@ def session_directory(
 ) -> str:
     """Where the sessions of a working directory lie."""
     return os.path.join(sessions_root(environment), scope_name(resolve_cwd(cwd)))
+
+
+def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:
+    """Where a program with this layout keeps the sessions of a working directory of this person."""
+    return layout(cwd, os.environ, os.path.expanduser("~"))

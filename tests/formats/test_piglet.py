@@ -259,7 +259,7 @@ def test_a_branch_moves_the_leaf_and_its_summary_is_for_people():
 
     assert isinstance(summary, BranchSummary)
     assert summary.from_id == "c4bda307"
-    assert summary.details["summary"] == "tried steps one and two; mysql locks made it fail"
+    assert summary.summary == "tried steps one and two; mysql locks made it fail"
     assert letters(said(found, tree.positions["6ddf81c1"])) == "uaua"
     assert move == Leaf(id="8b32b5b0", parent="9084ca08", timestamp=move.timestamp, target="9084ca08")
     assert isinstance(reset, Leaf)

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from branchline.formats.base import Format, LabelState, Reader, Reading, Span
-from branchline.formats.detect import OTHERS, detect, formats
+from branchline.formats.detect import OTHERS, detect, format_named, formats
 from branchline.formats.feed import feed_from
-from branchline.formats.peek import peek_header
+from branchline.formats.peek import Peeked, peek, peek_header
 from branchline.formats.pi import PI
 from branchline.formats.transcript import Transcript
 
@@ -30,13 +30,16 @@ __all__ = [
     "ZOT",
     "Format",
     "LabelState",
+    "Peeked",
     "Reader",
     "Reading",
     "Span",
     "Transcript",
     "detect",
     "feed_from",
+    "format_named",
     "formats",
+    "peek",
     "peek_header",
 ]
 

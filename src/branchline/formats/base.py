@@ -13,8 +13,9 @@ from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
+from branchline.entries import CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
+from branchline.formats.suffixes import JSONL
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Reading:
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
+        self.leaf_in_doubt = False  # the program itself would land elsewhere unless it is told where
         self.consumed = 0
         self.overwritten = 0  # bytes at the start that the program itself changes in place
         self.lines = 0
@@ -115,6 +117,11 @@ class Reading:
                 last.ends.append(offset - last.offset + size)
                 return
         self.blocks.append(Block(position, offset, line, array("q", (size,))))
+
+    @property
+    def model(self) -> str | None:
+        """The model that the file names for the whole session, whatever its path says; None where none is."""
+        return None
 
     @property
     def inherited(self) -> int:
@@ -172,9 +179,15 @@ class Format:
     """
 
     name: str
-    suffix: str = ".jsonl"
+    suffix: str = JSONL
     writable: bool = False
     cannot: Mapping[str, str] = {}
+    compactions_hold_messages: bool = False
+    """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
+    compacts_by_fork: bool = False
+    """Whether the only compaction is a new session that begins with the summary."""
+    copies_folder: bool = False
+    """Whether the folder that belongs to a session file is copied with the whole session."""
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -185,6 +198,15 @@ class Format:
     def reader(self, path: str = "") -> Reader:
         """A fresh reader; the path helps where a file does not say everything itself."""
         raise NotImplementedError
+
+    def peek(self, head: bytes, path: str = "") -> Header | None:
+        """The header of a file that begins with these bytes; None when it does not stand among them."""
+        reader = self.reader(path)
+        end = head.rfind(b"\n") + 1
+        if end:
+            reader.feed(head, end)
+        reader.finish(b"")
+        return reader.reading.header
 
     def listing_reader(self, path: str = "") -> Reader:
         """A reader for lists of sessions, which may leave out what only a tree screen asks for."""
@@ -232,12 +254,33 @@ class Format:
         del transcript, header
         raise NotSupported(f"sessions of {self.name} are read here, not written")
 
+    def fork_compacted(
+        self,
+        transcript: Transcript,
+        leaf: int,
+        header: Header,
+        *,
+        summary: CompactionSummaryMessage,
+        first_kept: int = ROOT,
+    ) -> bytes:
+        """A fork in which a summary stands for everything before an entry (-1: for all of it).
+
+        Asked for only of formats that have no other compaction.
+        """
+        del transcript, leaf, header, summary, first_kept
+        raise self.refuse("compaction")
+
     def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
         """The file as its current version would hold it; asked for only if the reading says it is older."""
         del transcript
         raise NotSupported(f"{self.name} has no older versions")
 
     # -- places ---------------------------------------------------------------------------------------
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        """The id of a new session as the program makes them, from one that nobody has and the time."""
+        del timestamp
+        return fresh
 
     def file_key(self, header: Header) -> str:
         """The name of a new session's file, without the suffix."""

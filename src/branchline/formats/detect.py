@@ -14,7 +14,7 @@ from branchline.errors import NotASession
 from branchline.formats.base import Format
 from branchline.formats.pi import PI
 
-__all__ = ["detect", "formats"]
+__all__ = ["detect", "format_named", "formats"]
 
 OTHERS = (
     ("induscode", "INDUSCODE"),
@@ -48,6 +48,17 @@ def formats() -> tuple[Format, ...]:
         getattr(import_module(f"branchline.formats.{module}"), name) for module, name in OTHERS
     ]
     return (*found, PI)
+
+
+def format_named(name: str) -> Format:
+    """The format of this name. ValueError, with the names there are, when it is none."""
+    if name == PI.name:
+        return PI
+    for format_ in formats():
+        if format_.name == name:
+            return format_
+    names = ", ".join(sorted(format_.name for format_ in formats()))
+    raise ValueError(f"there is no format {name!r}; known are {names}")
 
 
 def detect(head: bytes, path: str) -> Format:

@@ -11,13 +11,16 @@ from typing import Any
 
 import msgspec
 
+from branchline.context import model_messages
 from branchline.entries import (
     BranchSummary,
     BranchSummaryMessage,
+    Compaction,
     CompactionSummaryMessage,
     CustomMessage,
     Entry,
     MessageEntry,
+    UserMessage,
     encode_entry,
 )
 from branchline.formats.transcript import Transcript
@@ -30,10 +33,12 @@ _LEFT_OUT = frozenset({"label", "leaf", "damaged"})  # labels are set again in t
 
 def native_path(transcript: Transcript, leaf: int) -> Iterator[bytes]:
     """One path, root to leaf, in a straight chain."""
+    tree, end = transcript.tree, transcript.reading.leaf
     before: str | None = None
-    for position in transcript.tree.chain(leaf):
-        if transcript.tree.types[position] not in _LEFT_OUT:
-            entry = msgspec.structs.replace(_native(transcript.entry(position)), parent=before)
+    # A title that was given last hangs below the leaf; whoever forks there means to keep it.
+    for position in tree.chain(end if tree.conversation(end) == leaf else leaf):
+        if tree.types[position] not in _LEFT_OUT:
+            entry = msgspec.structs.replace(_native(transcript, position), parent=before)
             before = entry.id
             yield encode_entry(entry)
 
@@ -48,20 +53,30 @@ def native_tree(transcript: Transcript) -> Iterator[bytes]:
         while above != ROOT and tree.types[above] in _LEFT_OUT - {"label"}:
             above = tree.parents[above]
         parent = None if above == ROOT else tree.keys[above]
-        yield encode_entry(msgspec.structs.replace(_native(transcript.entry(position)), parent=parent))
+        yield encode_entry(msgspec.structs.replace(_native(transcript, position), parent=parent))
 
 
-def _native(entry: Entry) -> Entry:
-    """The entry as the native format has it: summaries are entries of their own there, not messages."""
+def _native(transcript: Transcript, position: int) -> Entry:
+    """The entry as the native format has it: summaries are entries of their own there, not messages.
+
+    Where the rules of the other program let an entry cut the context, or keep it from the model, the native
+    one has the same effect.
+    """
+    entry, rules = transcript.entry(position), transcript.context_rules
+    common: dict[str, Any] = {"id": entry.id, "parent": entry.parent, "timestamp": entry.timestamp}
+    if entry.type in rules.boundaries:
+        return Compaction(**common, summary="", first_kept=entry.id, retained_tail=())
+    if isinstance(entry, BranchSummary) and entry.type in rules.silent:
+        told = {"summary": entry.summary, "details": entry.details}
+        return msgspec.structs.replace(entry, summary="", details=told)
     if not isinstance(entry, MessageEntry):
         return entry
     message = entry.message
-    common: dict[str, Any] = {"id": entry.id, "parent": entry.parent, "timestamp": entry.timestamp}
     if isinstance(message, BranchSummaryMessage):
         return BranchSummary(**common, summary=message.summary, from_id=message.from_id)
     if isinstance(message, CompactionSummaryMessage):
         # It stands in the conversation without cutting anything, so it must not become a compaction.
-        return CustomMessage(
-            **common, custom_type="compaction-summary", content=message.summary, display=True
-        )
+        said = model_messages([message])[0]
+        assert isinstance(said, UserMessage)
+        return CustomMessage(**common, custom_type="compaction-summary", content=said.content, display=True)
     return entry

@@ -410,6 +410,18 @@ class PiFormat(Format):
         del path
         return PiReader()
 
+    def peek(self, head: bytes, path: str = "") -> Header | None:
+        """The first object in these lines, unless it is no header; a slot for the title may precede it."""
+        del path
+        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:-1]:
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                continue  # blank or damaged
+            if isinstance(fields, dict) and fields.get("type") != "title":
+                return codec.header_from_fields(fields)
+        return None
+
     def listing_reader(self, path: str = "") -> PiReader:
         del path
         return PiReader(shape_only=True)
