@@ -20,14 +20,15 @@ READ_ONLY = ("claude-code", "codex")
 
 
 def samples(*programs: str) -> list[Path]:
-    """The session files of these programs, damaged ones included."""
-    return sorted(
-        path
+    """The session files of these programs, damaged ones included; each once, wherever it lies."""
+    found = {
+        path.relative_to(root): path
+        for root in (SHARED, CORPUS)
         for program in programs
-        for root in (CORPUS / program, SHARED / program)
-        for path in root.rglob("*")
+        for path in (root / program).rglob("*")
         if path.suffix in (".jsonl", ".ndjson") and path.stat().st_size and path.name != "session_index.jsonl"
-    )
+    }
+    return sorted(found.values())
 
 
 def named(path: Path) -> str:

@@ -10,10 +10,18 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
-from branchline.entries import SIDE, BranchSummary, Compaction, CompactionSummaryMessage, MessageEntry
-from branchline.errors import NotSupported
+from branchline.entries import (
+    SIDE,
+    BranchSummary,
+    Compaction,
+    CompactionSummaryMessage,
+    MessageEntry,
+    Unknown,
+)
+from branchline.errors import LockTimeout, NotSupported
 from branchline.formats import format_named
 from branchline.stores import FilesStore, MemoryStore
+from log.test_other_locks import held
 from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, opened, samples, told
 from session.kit import CWD, assistant, clock, reopened, user, words
 from support import CORPUS
@@ -28,6 +36,12 @@ NAMES = {
     "zot": r"20270115-\d{6}-[0-9a-f]{8}\.jsonl",
     "piglet": UUID4 + r"\.jsonl",
 }
+
+
+def is_ours(entry) -> bool:
+    """Whether an entry is one of a conversation for us; what only the other program knows becomes data."""
+    boundary = entry.type == "reset_boundary"
+    return entry.type not in LEFT_OUT and (boundary or not isinstance(entry, Unknown))
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +68,8 @@ def test_a_fork_into_a_native_session_keeps_the_words_and_touches_nothing(path, 
     fork = session.fork(cwd=tmp_path, to="branchline")
 
     assert fork.format == "pi"
-    assert fork.path() == [key for key in session.path() if session.entry(key).type not in LEFT_OUT]
+    assert fork.is_draft or Session.open(fork.file).format == "pi"
+    assert fork.path() == [entry.id for entry in session.entries(session.path()) if is_ours(entry)]
     assert fork.parent_session == session.file
     assert (fork.title or "").startswith(session.title or "") or not len(fork)
     assert told(fork) == told(session) or session.format in ("oh-my-pi", *READ_ONLY)
@@ -611,3 +626,35 @@ def test_a_session_of_a_format_is_the_same_when_it_is_read_from_memory(tmp_path)
         session = begun(program, tmp_path / program)
 
         assert words(reopened(session)) == words(session)
+
+
+# -- locks -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parity("PIG-01")
+def test_piglets_own_lock_is_held_while_we_append_and_waited_for(tmp_path):
+    session = begun("piglet", tmp_path)
+    lock = Path(session.file + ".lock")
+    assert lock.read_bytes() == b""
+    session.close()
+    store = FilesStore(tmp_path, lock_timeout=0.2)
+    ours = Session.from_store(store, session.key, clock=clock(seed=70))
+    before = Path(session.file).read_bytes()
+
+    with held(lock), pytest.raises(LockTimeout, match="the lock is held by"):
+        ours.append_message("now?")
+
+    assert Path(session.file).read_bytes() == before
+    ours.append_message("now")
+    assert words(ours)[-1] == "now"
+    assert lock.exists()
+
+
+def test_a_draft_of_piglet_needs_no_lock_and_its_session_does(tmp_path):
+    session = Session.create(CWD, format="piglet", directory=tmp_path, clock=clock())
+    session.append_message("hello")
+    assert not list(tmp_path.rglob("*.jsonl.lock"))
+
+    session.append_message(assistant("hi"))
+
+    assert list(tmp_path.rglob("*.jsonl.lock")) == [Path(session.file + ".lock")]

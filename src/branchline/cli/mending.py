@@ -65,6 +65,7 @@ class Mended(NamedTuple):
     entries: int
     header_made: bool
     upgraded: bool
+    """Entries that had no ids have them now."""
     parted: bool
     """Entries that stood in one line have a line each."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from branchline.cli.changes import described, position_fields, to_change
+from branchline.cli.changes import described, position_fields, to_change, wrong_call
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output
 from branchline.cli.targets import entry_named, open_named
@@ -61,6 +61,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
     branchline fork @last
     branchline fork 01a1ddf5 3f2a --before      everything up to, but not with, that entry
     branchline fork ~/.pi/agent/sessions/x/y.jsonl --tree --cwd .
+    branchline fork ~/.config/piglet/sessions/x.jsonl --to branchline
     """,
 )
 @session_argument()
@@ -72,6 +73,11 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
     type=click.Path(exists=True, file_okay=False),
     help="The working directory of the new session (default: as the old one).",
 )
+@click.option(
+    "--to",
+    metavar="PROGRAM",
+    help="Make it a session of branchline or of pi (default: of the program that it comes from).",
+)
 @directory_option
 def fork_command(
     out: Output,
@@ -80,17 +86,25 @@ def fork_command(
     before: bool,  # noqa: FBT001
     whole: bool,  # noqa: FBT001
     cwd: str | None,
+    to: str | None,
     directory: str | None,
 ) -> None:
-    """Copy the path to ENTRY (default: the leaf) into a new session. The old one does not change."""
+    """Copy the path to ENTRY (default: the leaf) into a new session. The old one does not change.
+
+    The new session is one of the same program, beside the old one; of Claude Code and Codex, whose sessions
+    are only read here, it is one of ours.
+    """
     with open_named(session, directory) as live:
         target = None if entry is None else entry_named(live, entry)
-        made = _kept(
-            live.fork(
-                target, position="before" if before else "at", scope="tree" if whole else "path", cwd=cwd
-            ),
-            live,
-        )
+        with wrong_call():
+            fork = live.fork(
+                target,
+                position="before" if before else "at",
+                scope="tree" if whole else "path",
+                cwd=cwd,
+                to=to,
+            )
+        made = _kept(fork, live)
         with made:
             if out.json:
                 fields = {"parent": live.id, "parent_file": live.file, "entries": len(made), "cwd": made.cwd}
@@ -108,10 +122,12 @@ def _kept(made: Session, parent: Session) -> Session:
 
     if not made.is_draft:
         return made
-    store, key, cwd = made.store, made.key, made.cwd
+    store, key, cwd, format_ = made.store, made.key, made.cwd, made.format
     assert store is not None
     with made:
         if len(made):
             store.publish(key).close()
             return Session.from_store(store, key)
-    return Session.create(cwd, store=store, parent_session=parent.file or parent.id, persist="at_once")
+    return Session.create(
+        cwd or None, store=store, format=format_, parent_session=parent.file or parent.id, persist="at_once"
+    )

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from branchline.errors import Ambiguous, EntryNotFound, SessionNotFound
+from branchline.formats.suffixes import has_suffix
 
 if TYPE_CHECKING:
     from branchline.library import SessionLibrary, SessionRow
@@ -40,7 +41,7 @@ def existing(directory: str) -> str:
 
 def file_named(name: str, directory: str | None = None) -> str:
     """The file of the session that a person means."""
-    if "/" in name or "\\" in name or name.endswith(".jsonl"):
+    if "/" in name or "\\" in name or has_suffix(name):
         return os.path.abspath(os.path.expanduser(name))
     if not name.strip():
         raise SessionNotFound("which session? Give a file, an id, the beginning of one, or @last")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
-__all__ = ["Block", "Format", "LabelState", "Reader", "Reading", "Span"]
+__all__ = ["Block", "Format", "LabelState", "LinkNames", "Reader", "Reading", "Span"]
 
 _PI_RULES = ContextRules()
 
@@ -46,6 +46,15 @@ class Block(NamedTuple):
     """The number of that line."""
     ends: array[int]
     """For each entry where its line ends, counted from ``offset``."""
+
+
+class LinkNames(NamedTuple):
+    """What the fields of a line are called in which an entry names others; "" where there is none such."""
+
+    parent: str = "parentId"
+    target: str = "targetId"
+    """Of a move: where to."""
+    first_kept: str = "firstKeptEntryId"
 
 
 class LabelState(NamedTuple):
@@ -182,6 +191,8 @@ class Format:
     suffix: str = JSONL
     writable: bool = False
     cannot: Mapping[str, str] = {}
+    links: LinkNames | None = LinkNames()
+    """How lines name other lines; None where they follow each other and name none."""
     compactions_hold_messages: bool = False
     """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
     compacts_by_fork: bool = False

@@ -17,9 +17,11 @@ from branchline.entries import (
     BranchSummaryMessage,
     Compaction,
     CompactionSummaryMessage,
+    Custom,
     CustomMessage,
     Entry,
     MessageEntry,
+    Unknown,
     UserMessage,
     encode_entry,
 )
@@ -28,6 +30,8 @@ from branchline.tree import ROOT
 
 __all__ = ["native_path", "native_tree"]
 
+_SPOKEN = frozenset({"message", "custom_message"})
+_LINKS = frozenset({"type", "id", "parentId", "parent_id", "timestamp"})
 _LEFT_OUT = frozenset({"label", "leaf", "damaged"})  # labels are set again in the copy
 
 
@@ -69,6 +73,10 @@ def _native(transcript: Transcript, position: int) -> Entry:
     if isinstance(entry, BranchSummary) and entry.type in rules.silent:
         told = {"summary": entry.summary, "details": entry.details}
         return msgspec.structs.replace(entry, summary="", details=told)
+    if isinstance(entry, Unknown) and entry.type not in _SPOKEN:
+        # Under its own name it would make the copy look like a session of the other program.
+        data = {name: value for name, value in entry.fields.items() if name not in _LINKS}
+        return Custom(**common, custom_type=f"{transcript.format.name}:{entry.type}", data=data)
     if not isinstance(entry, MessageEntry):
         return entry
     message = entry.message

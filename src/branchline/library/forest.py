@@ -13,6 +13,7 @@ from typing import overload
 
 import msgspec
 
+from branchline.formats.suffixes import without_suffix
 from branchline.library.records import SessionRow, latest_first
 from branchline.tree import ROOT, Linker, Tree
 
@@ -175,11 +176,11 @@ class _Parents:
         if (found := self._ids.get(name)) is not None or (found := self._paths.get(name)) is not None:
             return found
         if "/" not in name and "\\" not in name:
-            return self._keys.get(name.removesuffix(".jsonl"))
+            return self._keys.get(without_suffix(name))
         if (found := self._paths.get(self._resolve(name))) is not None:
             return found
         # The folder may have moved since; a file name with an id in it still tells which one is meant.
-        found = self._keys.get(name.replace("\\", "/").rpartition("/")[2].removesuffix(".jsonl"))
+        found = self._keys.get(without_suffix(name.replace("\\", "/").rpartition("/")[2]))
         return (
             found
             if found is not None and self._rows[found].key.endswith("_" + self._rows[found].id)

@@ -14,7 +14,7 @@ from branchline.errors import Ambiguous, SessionNotFound
 from branchline.formats import Transcript, peek_header
 from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
 from branchline.library.records import SessionRow
-from branchline.stores import Hidden, Store, Stored, check_key
+from branchline.stores import Hidden, Read, Store, Stored, check_key
 from branchline.tree import severity
 
 __all__ = ["Shelf"]
@@ -38,7 +38,7 @@ class Shelf:
         """What the whole file tells."""
         try:
             with self.store.snapshot(stored.key) as read:
-                if self.cwd is not None and (reason := self._elsewhere(peek_header(read))) is not None:
+                if self.cwd is not None and (reason := self._elsewhere(_header(read, stored))) is not None:
                     return Hidden(_name(stored), reason)
                 return deep_row(stored, read_whole(read, stored), draft=draft)
         except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
@@ -48,7 +48,7 @@ class Shelf:
         """What the beginning of the file tells; what the directory tells where there is no header."""
         try:
             with self.store.snapshot(stored.key) as read:
-                header = peek_header(read)
+                header = _header(read, stored)
         except Exception as problem:  # noqa: BLE001  as above
             return problem_row(stored, problem)
         if self.cwd is not None and (reason := self._elsewhere(header)) is not None:
@@ -131,6 +131,10 @@ class Shelf:
             and _SETTINGS.issuperset(transcript.tree.types)
             and all(severity(finding.kind) == "note" for finding in reading.findings)
         )
+
+
+def _header(read: Read, stored: Stored) -> Header | None:
+    return peek_header(read, stored.path or stored.key)
 
 
 def _name(stored: Stored) -> str:

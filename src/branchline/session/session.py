@@ -635,7 +635,7 @@ class Session(SessionView):
         if makers:
             made._write(makers, side=True)  # noqa: SLF001
         if plan.stand is not None:
-            made._move_to(plan.stand)  # noqa: SLF001
+            made.branch(plan.stand)
         elif plan.reset and len(made):
             made.reset()
         if plan.title and len(made):

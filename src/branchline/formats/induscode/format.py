@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from branchline.context import milliseconds
 from branchline.entries import Damaged, Entry, Header, jsontext, splice
-from branchline.formats.base import Format, Reading
+from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.induscode.reader import FAMILY, InduscodeReader, InduscodeReading
 from branchline.formats.induscode.records import to_entry
 from branchline.formats.induscode.writing import Lines
@@ -31,6 +31,7 @@ class InduscodeFormat(Format):
     name = "induscode"
     suffix = NDJSON
     writable = True
+    links = LinkNames("prev", "", "")
     compactions_hold_messages = True
     cannot = {  # noqa: RUF012
         "label": "there are no labels",

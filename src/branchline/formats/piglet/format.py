@@ -9,7 +9,7 @@ from typing import Any
 
 from branchline.context import ContextRules
 from branchline.entries import Entry, Header, jsontext
-from branchline.formats.base import Format, Reading
+from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.golang import time_of
 from branchline.formats.piglet.files import copied_lines, forked_lines
 from branchline.formats.piglet.reader import PigletReader
@@ -34,6 +34,7 @@ class PigletFormat(Format):
 
     name = "piglet"
     writable = True
+    links = LinkNames("parentId", "", "")
     cannot = CANNOT
     compactions_hold_messages = True
 

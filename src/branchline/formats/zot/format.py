@@ -55,6 +55,7 @@ class ZotFormat(Format):
 
     name = "zot"
     writable = True
+    links = None
     cannot = CANNOT
     compacts_by_fork = True
 
