@@ -7,9 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from branchline import Session
+from branchline.cli.mending import require_same
+from branchline.cli.mending_others import mend_other
 from branchline.formats import Transcript, format_named
+from cli.test_check_and_repair import DAMAGE, damaged
 from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, samples, told
 from support import CORPUS
 
@@ -328,3 +333,39 @@ def test_the_mended_file_of_induscode_keeps_its_ending(run, world):
         "s_mwhiju6j_fy49o976.repaired.ndjson",
         "s_mwhiju6j_fy49o976.unreadable.txt",
     ]
+
+
+SHORT = sorted(
+    (path for path in samples(*WRITABLE) if CORPUS in path.parents and path.stat().st_size < 30_000),
+    key=lambda path: path.name,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(path=st.sampled_from(SHORT), damage=DAMAGE)
+def test_whatever_was_done_to_a_file_of_another_program_its_mended_copy_reads_the_same(path, damage):
+    data = damaged(path.read_bytes(), damage)
+    format_ = format_named(next(part for part in path.parts if part in WRITABLE))
+    old = Transcript(format_, lambda offset, size: data[offset : offset + size], str(path))
+    if old.reading.header is None and not len(old.tree):
+        return
+
+    mended = mend_other(old, key=path.stem, spare_id="spare", now="2027-01-01T00:00:00.000Z")
+
+    new = Transcript(format_, lambda offset, size: mended.data[offset : offset + size], str(path))
+    if format_.name == "operator" and any(finding.kind == "duplicate-id" for finding in old.findings):
+        # Several results share a line, and the id of a line that stands twice would name all of them anew.
+        assume(old.tree.keys[: len(new.tree)] == new.tree.keys)
+    require_same(old, new)
+    lost = {
+        "unreadable",
+        "glued",
+        "orphan",
+        "guessed-link",
+        "self-parent",
+        "cycle",
+        "duplicate-id",
+        "no-header",
+    }
+    assert not {finding.kind for finding in new.findings} & lost
+    assert all(piece.data in data for piece in mended.asides)

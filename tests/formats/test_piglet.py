@@ -316,6 +316,12 @@ def test_an_answer_without_words_is_quiet_unless_it_failed():
 # -- labels and display -----------------------------------------------------------------------------------
 
 
+def test_a_label_for_an_entry_that_is_not_there_is_reported():
+    found = read(META + user("a", None, "one") + line("label", "b", "a", {"targetId": "gone", "label": "x"}))
+
+    assert [finding.kind for finding in found.findings] == ["label-target"]
+
+
 @pytest.mark.parity("PIG-05")
 def test_the_last_label_counts_an_empty_one_clears_and_none_moves_the_leaf():
     branched, cleared = read(sample("302f642e")), read(sample("6ed55c77"))

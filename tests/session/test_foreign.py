@@ -244,6 +244,11 @@ def test_a_fork_for_pi_lies_where_pi_looks_for_it(tmp_path, home):
     assert Path(fork.file).parent == home / ".pi/agent/sessions/--home-u-proj--"
 
 
+def test_a_store_whose_files_end_otherwise_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"induscode end in \.ndjson"):
+        begun("induscode", tmp_path).fork(store=FilesStore(tmp_path))
+
+
 def test_a_fork_of_a_session_in_memory_stays_there(tmp_path):
     session = Session.in_memory(CWD, format="zot", clock=clock())
     session.append_messages([user("hello"), assistant("hi")])
@@ -305,6 +310,7 @@ def test_a_draft_of_another_program_is_not_listed_and_survives_its_process(progr
 @pytest.mark.parametrize("program", WRITABLE)
 def test_a_session_can_be_made_at_once(program, tmp_path):
     session = Session.create(CWD, format=program, directory=tmp_path, persist="at_once", clock=clock())
+    assert Session.open(session.file).format == program
     session.append_message("hello")
 
     assert words(Session.open(session.file)) == ["hello"]

@@ -11,13 +11,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from branchline.cli.mending import Aside, Change, Mended
-from branchline.entries import Compaction, Header, Leaf, jsontext, splice
+from branchline.entries import Header, Leaf, jsontext, skeleton, splice
+from branchline.errors import NotSupported
 from branchline.formats import Transcript
+from branchline.formats.lines import LinesReader, pieces
 from branchline.tree import ROOT
 
 __all__ = ["mend_other"]
 
 _BOM = b"\xef\xbb\xbf"
+_PI_MARK = b'{"type":"'
+_SLOT = b'{"type":"title"'
 
 
 class _Piece(NamedTuple):
@@ -37,24 +41,23 @@ def mend_other(transcript: Transcript, *, key: str, spare_id: str, now: str) -> 
     changes: list[Change] = []
     asides: list[Aside] = []
     made = b"" if reading.header_line else format_.encode_header(_header(transcript, key, spare_id))
-    if made:
-        lines.append(made)
     numbered = False
     for piece in _pieces(transcript):
         if piece.position == ROOT:
-            if _is_object(piece.data):
-                lines.append(piece.data.strip() + b"\n")
-            else:
-                reason = reasons.get(piece.offset, "not an entry")
-                asides.append(Aside(piece.line, piece.offset, piece.data, reason))
+            for part in _parts(transcript, piece):
+                if _is_object(part.data):
+                    lines.append(part.data.strip() + b"\n")
+                else:
+                    reason = reasons.get(part.offset, "not an entry")
+                    asides.append(Aside(part.line, part.offset, part.data, reason))
             continue
         fields = _guessed(transcript, piece.position, piece.data)
         line = splice.set_fields(piece.data, fields) if fields else piece.data
         if fields:
-            numbered = numbered or "id" not in jsontext.loads(piece.data)
+            numbered = numbered or "id" not in _fields(piece.data)
             changes.append(Change(tree.keys[piece.position], piece.line, fields))
         lines.append(line.rstrip(b"\r") + b"\n")
-    data = b"".join(lines)
+    data = b"".join(_with_header(lines, made))
     return Mended(
         data=data + _move(transcript, data, now),
         asides=asides,
@@ -89,12 +92,34 @@ def _pieces(transcript: Transcript) -> Iterator[_Piece]:
         start = offset + size
 
 
+def _parts(transcript: Transcript, piece: _Piece) -> Iterator[_Piece]:
+    """The objects that stand in one line without any entry among them, and what lies between them."""
+    if _is_object(piece.data):
+        yield piece
+        return
+    reader = transcript.format.reader(transcript.name)
+    found = (
+        pieces(piece.data, reader.markers, reader.is_record)
+        if isinstance(reader, LinesReader)
+        else pieces(piece.data, (_PI_MARK,), _is_object)
+    )
+    for part in found:
+        yield piece._replace(offset=piece.offset + part.start, data=part.data)
+
+
+def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:
+    """The lines with a header that was made anew; the slot of oh-my-pi for a title stays before it."""
+    if made and lines and lines[0].startswith(_SLOT) and made.startswith(_SLOT):
+        return [lines[0], made.split(b"\n", 1)[1], *lines[1:]]
+    return [made, *lines]
+
+
 def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, Any]:
     """The links that the line does not say as the tree has them."""
     names, tree = transcript.format.links, transcript.tree
     if names is None:
         return {}
-    said = jsontext.loads(line)
+    said = _fields(line)
     first = position
     while first and _offset(transcript, first - 1) == _offset(transcript, position):
         first -= 1  # several entries of one line: the line hangs where the first of them does
@@ -104,25 +129,24 @@ def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, An
         fields["id"] = tree.keys[position]
     if (said.get(names.parent) or None) != parent:
         fields[names.parent] = parent
-    match transcript.entry(position):
-        case Compaction(first_kept=str() as target) if names.first_kept:
-            if (
-                isinstance(said.get(names.first_kept), str)
-                and (found := _moved(transcript, target)) != target
-            ):
-                fields[names.first_kept] = found
-        case Leaf(target=str() as target) if names.target and isinstance(said.get(names.target), str):
-            if (found := _moved(transcript, target)) != said[names.target]:
-                fields[names.target] = found
-        case _:
-            pass
+    pointers = {"leaf": names.target, "compaction": names.first_kept, "label": names.label}
+    name = pointers.get(tree.types[position], "")
+    if name and isinstance(target := said.get(name), str):
+        found = _meant(transcript, target, position)
+        if found not in (None, target):
+            fields[name] = found
     return fields
 
 
-def _moved(transcript: Transcript, target: str) -> str | None:
-    """What a pointer at this entry must say: the entry, or the nearest readable one above it."""
-    position = transcript.tree.positions.get(target)
-    return target if position is None else _key(transcript, _above(transcript, position))
+def _meant(transcript: Transcript, name: str, position: int) -> str | None:
+    """What a pointer at this id must say: the nearest entry above that has it, or a readable one above."""
+    tree, key, count, best = transcript.tree, name, 1, ROOT
+    while (holder := tree.positions.get(key)) is not None:
+        if holder < position or best == ROOT:
+            best = holder
+        count += 1
+        key = f"{name}#{count}"
+    return None if best == ROOT else _key(transcript, _above(transcript, best))
 
 
 def _move(transcript: Transcript, data: bytes, now: str) -> bytes:
@@ -133,7 +157,10 @@ def _move(transcript: Transcript, data: bytes, now: str) -> bytes:
     if new.leaf == leaf or transcript.format.links is None:
         return b""
     move = Leaf(id="0" * 15 + "1", parent=leaf, timestamp=now, target=leaf)
-    return transcript.format.encode([move], new.reading)
+    try:
+        return transcript.format.encode([move], new.reading)
+    except NotSupported:
+        return b""  # then the new file reads differently, and is not written
 
 
 def _header(transcript: Transcript, key: str, spare_id: str) -> Header:
@@ -145,6 +172,15 @@ def _header(transcript: Transcript, key: str, spare_id: str) -> Header:
         return Header(version=3, id=known.id, timestamp=known.timestamp or start, cwd=known.cwd)
     named = key.rpartition("_")[2]
     return Header(version=3, id=named or spare_id, timestamp=start)
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    """What an entry says, also one that is nested too deeply to be read whole."""
+    try:
+        fields: dict[str, Any] = jsontext.loads(line)
+    except ValueError:
+        fields = skeleton.careful(line)
+    return fields
 
 
 def _is_object(data: bytes) -> bool:

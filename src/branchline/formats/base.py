@@ -55,6 +55,8 @@ class LinkNames(NamedTuple):
     target: str = "targetId"
     """Of a move: where to."""
     first_kept: str = "firstKeptEntryId"
+    label: str = ""
+    """Of a label: what it names, where the nearest entry above with that id is meant and not any."""
 
 
 class LabelState(NamedTuple):

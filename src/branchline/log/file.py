@@ -87,9 +87,11 @@ class FileLog:
         """Make a new file that holds these lines, durable with all the directories it needed.
 
         Raises `FileExistsError` when something lies at the path; then and after any other failure
-        nothing of ours remains there. A new file is synced whatever the durability of later appends.
+        nothing of ours remains there. A new file is synced whatever the durability of later appends. It
+        may be empty, where a format begins with its first entry.
         """
-        require_lines(data)
+        if data:
+            require_lines(data)
         path = os.path.abspath(os.fspath(path))
         with _new_file(path, data, system):
             log = cls(

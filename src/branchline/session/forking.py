@@ -1,19 +1,19 @@
 """A session made of another one: which format, which lines, which place, and what must still be said there.
 
 A fork of a session stays in its format, written as its own program would write one; a session that is only
-read here becomes one of ours. Nothing in this module writes.
+read here becomes one of ours. A copy is planned, changed in memory, and written at last, in one piece.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from branchline import places
 from branchline.clock import Clock, iso
 from branchline.context import milliseconds
-from branchline.entries import CompactionSummaryMessage, Header
+from branchline.entries import CompactionSummaryMessage, Header, Label
 from branchline.errors import NotSupported
 from branchline.formats import PI, Format, LabelState
 from branchline.formats.native import native_path, native_tree
@@ -22,8 +22,12 @@ from branchline.session import homes
 from branchline.session.naming import check_session_id
 from branchline.session.pen import Pen
 from branchline.session.view import SessionView
-from branchline.stores import Store, check_key
+from branchline.stores import FilesStore, Store, check_key
+from branchline.stores.folders import copy_folder
 from branchline.tree import ROOT
+
+if TYPE_CHECKING:
+    from branchline.session.session import Session
 
 __all__ = [
     "ForkAt",
@@ -31,6 +35,7 @@ __all__ = [
     "Place",
     "Plan",
     "begin",
+    "carry_out",
     "copied_name",
     "fork_position",
     "plan",
@@ -39,6 +44,8 @@ __all__ = [
 
 ForkAt = Literal["at", "before"]
 ForkScope = Literal["path", "tree"]
+
+S = TypeVar("S", bound="Session")
 
 _DAY = 86_400_000
 
@@ -76,6 +83,11 @@ def begin(
     durability: Durability = "fsync",
 ) -> Pen:
     """A session that does not exist yet, with its header or all these lines; a draft until it is shown."""
+    if isinstance(store, FilesStore) and store.suffix != format_.suffix:
+        raise ValueError(
+            f"files of {format_.name} end in {format_.suffix}, those of this store in {store.suffix}: "
+            f"FilesStore(…, suffix={format_.suffix!r})"
+        )
     return Pen(
         format_,
         start=format_.encode_header(header) if lines is None else lines,
@@ -142,6 +154,41 @@ def plan_compacted(
     lines = format_.fork_compacted(source.transcript, leaf, header, summary=summary, first_kept=first_kept)
     pen = begin(format_, header, store, lines=lines, durability=durability)
     return Plan(pen=pen, cwd=header.cwd, stand=None, labels=[])
+
+
+def carry_out(plan: Plan, made: S, *, then: Callable[[], object] | None = None) -> S:
+    """Write a copy in one piece, and show it in listings if there is a reply in it; or leave nothing.
+
+    ``made`` is the session of the plan; ``then`` is done in it before anything is written.
+    """
+    if plan.labels:
+        made._write([_label(key, state) for key, state in plan.labels], side=True)  # noqa: SLF001
+    if plan.stand is not None:
+        made.branch(plan.stand)
+    elif plan.reset and len(made):
+        made.reset()
+    if plan.title and len(made):
+        made.set_title(plan.title)
+    if then is not None:
+        then()
+    if not len(made):
+        plan.pen.held = False  # nobody has said anything: the first entry makes the file
+        return made
+    plan.pen.begin()
+    if "assistant" in made.index.roles:
+        try:
+            plan.pen.publish()
+        except BaseException:
+            plan.pen.discard()
+            raise
+    if plan.folder is not None and made.file is not None:
+        copy_folder(plan.folder, made.file)
+    return made
+
+
+def _label(key: str, state: LabelState) -> Callable[[dict[str, Any]], Label]:
+    """A label as it was set elsewhere, at the time when it was."""
+    return lambda common: Label(**{**common, "timestamp": state.time}, target=key, label=state.text)
 
 
 def _target(source: SessionView, place: Place, clock: Clock) -> tuple[Format, Header, Store]:

@@ -38,8 +38,8 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.entries.lenient import content_from
-from branchline.errors import BranchlineError, EntryNotFound, NotASession, ReadOnly
-from branchline.formats import Transcript, detect, peek
+from branchline.errors import EntryNotFound, NotASession, ReadOnly
+from branchline.formats import Transcript, detect
 from branchline.log import Durability, FileLog, MemoryLog
 from branchline.session import forking, homes
 from branchline.session.forking import ForkAt, ForkScope, Place
@@ -48,7 +48,6 @@ from branchline.session.pen import Pen
 from branchline.session.view import SessionView
 from branchline.session.wording import kept_messages, role_of, stored_message, system_snapshot
 from branchline.stores import FilesStore, MemoryStore, Store
-from branchline.stores.folders import copy_folder
 from branchline.tree import ROOT
 
 __all__ = ["ForkAt", "ForkScope", "Persist", "Session"]
@@ -91,12 +90,7 @@ class Session(SessionView):
         """
         cwd = places.resolve_cwd(cwd)
         format_ = homes.program(format)
-        if store is None:
-            store = (
-                homes.store_of(format, cwd)
-                if directory is None
-                else FilesStore(directory, suffix=format_.suffix)
-            )
+        store = homes.store_in(directory, format, cwd) if store is None else store
         fresh = clock.session_id() if id is None else check_session_id(id)
         timestamp = iso(clock.now())
         header = Header(
@@ -109,8 +103,7 @@ class Session(SessionView):
         pen = forking.begin(format_, header, store, durability=durability)
         if persist == "at_once":
             pen.draft = False
-            if pen.transcript.reading.consumed:  # where there is no header, the first entry makes the file
-                pen.begin()
+            pen.begin()
         return cls(pen, clock=clock, cwd=cwd)
 
     @classmethod
@@ -175,25 +168,11 @@ class Session(SessionView):
         the sessions of many projects only those of ``cwd`` count.
         """
         cwd = places.resolve_cwd(cwd)
-        wanted = homes.program(format)
-        if directory is None:
-            store = homes.store_of(format, cwd)
-            mixed = format not in (None, homes.NATIVE) and homes.is_shared(wanted, cwd)
-        else:
-            store, mixed = FilesStore(directory, suffix=wanted.suffix), True
-        for stored in store.scan().found:
-            try:
-                with store.snapshot(stored.key) as read:
-                    found = peek(read, stored.path or stored.key)
-            except (OSError, BranchlineError):
-                continue  # gone or unreadable by now: it is not the one to continue
-            if found is None or found.header is None or (format is not None and found.format is not wanted):
-                continue
-            told = found.header.cwd  # nothing where the program does not record it: then its folder tells
-            if not mixed or not told or places.resolve_cwd(told) == cwd:
-                session = cls.from_store(store, stored.key, durability=durability, clock=clock)
-                session._cwd = None if told else cwd  # noqa: SLF001
-                return session
+        store = homes.store_in(directory, format, cwd)
+        for found in homes.newest_first(store, cwd, format, mixed=directory is not None):
+            session = cls.from_store(store, found.key, durability=durability, clock=clock)
+            session._cwd = found.cwd  # noqa: SLF001
+            return session
         return cls.create(cwd, store=store, format=format, durability=durability, clock=clock)
 
     @classmethod
@@ -233,22 +212,10 @@ class Session(SessionView):
         with cls.open(source) as origin:
             resolved = places.resolve_cwd(cwd)
             wanted = forking.copied_name(origin.transcript.format, to)
-            store = (
-                homes.store_of(wanted, resolved)
-                if directory is None
-                else FilesStore(directory, suffix=homes.program(wanted).suffix)
-            )
-            return origin._fork(  # noqa: SLF001
-                forking.plan(
-                    origin,
-                    forking.fork_position(origin, None, "at"),
-                    scope="tree",
-                    place=Place(cwd=resolved, store=store, id=id, to=to),
-                    clock=clock,
-                    durability=durability,
-                ),
-                clock,
-            )
+            place = Place(resolved, homes.store_in(directory, wanted, resolved), id, to)
+            leaf = forking.fork_position(origin, None, "at")
+            plan = forking.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
+            return forking.carry_out(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
 
     # -- appending ------------------------------------------------------------------------------------
 
@@ -443,7 +410,7 @@ class Session(SessionView):
             clock=self._clock,
             durability=self._pen.durability,
         )
-        return self._fork(plan, self._clock)
+        return forking.carry_out(plan, self._beside(plan))
 
     def fork_compacted(
         self,
@@ -466,15 +433,14 @@ class Session(SessionView):
         options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
         if not self._pen.format.compacts_by_fork:
             plan = forking.plan(self, leaf, scope="path", place=place, **options)
-            return self._fork(
-                plan,
-                self._clock,
-                then=lambda made: made.append_compaction(summary, first_kept, tokens_before),
+            made = self._beside(plan)
+            return forking.carry_out(
+                plan, made, then=lambda: made.append_compaction(summary, first_kept, tokens_before)
             )
-        said = CompactionSummaryMessage(
-            summary=summary, tokens_before=tokens_before, timestamp=self._clock.now()
-        )
-        return self._fork(forking.plan_compacted(self, leaf, kept, said, place=place, **options), self._clock)
+        now = self._clock.now()
+        said = CompactionSummaryMessage(summary=summary, tokens_before=tokens_before, timestamp=now)
+        plan = forking.plan_compacted(self, leaf, kept, said, place=place, **options)
+        return forking.carry_out(plan, self._beside(plan))
 
     def fork_first(self, keep: int = 0) -> Session:
         """A new session, linked to this one, with the first ``keep`` messages of the path; 0 keeps all."""
@@ -621,44 +587,9 @@ class Session(SessionView):
                 raise
         self._leaf = target
 
-    def _fork(
-        self, plan: forking.Plan, clock: Clock, *, then: Callable[[Self], object] | None = None
-    ) -> Self:
-        """Write a copy in one piece, and show it in listings if there is a reply in it; or leave nothing."""
-        made = type(self)(plan.pen, clock=clock, cwd=plan.cwd)
-        makers = [
-            lambda common, key=key, state=state: Label(
-                **{**common, "timestamp": state.time}, target=key, label=state.text
-            )
-            for key, state in plan.labels
-        ]
-        if makers:
-            made._write(makers, side=True)  # noqa: SLF001
-        if plan.stand is not None:
-            made.branch(plan.stand)
-        elif plan.reset and len(made):
-            made.reset()
-        if plan.title and len(made):
-            made.set_title(plan.title)
-        if then is not None:
-            then(made)
-        made._write_copy()  # noqa: SLF001
-        if plan.folder is not None and made.file is not None:
-            copy_folder(plan.folder, made.file)
-        return made
-
-    def _write_copy(self) -> None:
-        pen = self._pen
-        if not len(self):
-            pen.held = False  # nobody has said anything: the first entry makes the file
-            return
-        pen.begin()
-        if "assistant" in self.index.roles:
-            try:
-                pen.publish()
-            except BaseException:
-                pen.discard()
-                raise
+    def _beside(self, plan: forking.Plan) -> Self:
+        """The session of a copy that is not written yet."""
+        return type(self)(plan.pen, clock=self._clock, cwd=plan.cwd)
 
 
 def _require_session(transcript: Transcript) -> None:

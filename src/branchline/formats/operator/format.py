@@ -33,7 +33,7 @@ class OperatorFormat(Format):
 
     name = "operator"
     writable = True
-    links = LinkNames("parent_id", "target_id", "first_kept_entry_id")
+    links = LinkNames("parent_id", "target_id", "first_kept_entry_id", "target_id")
     cannot = {  # noqa: RUF012
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "what was said cannot be changed for the model afterwards",
