@@ -7,12 +7,13 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from branchline import Session
 from branchline.cli.mending import require_same
 from branchline.cli.mending_others import mend_other
+from branchline.errors import NotSaved
 from branchline.formats import Transcript, format_named
 from cli.test_check_and_repair import DAMAGE, damaged
 from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, samples, told
@@ -353,10 +354,12 @@ def test_whatever_was_done_to_a_file_of_another_program_its_mended_copy_reads_th
     mended = mend_other(old, key=path.stem, spare_id="spare", now="2027-01-01T00:00:00.000Z")
 
     new = Transcript(format_, lambda offset, size: mended.data[offset : offset + size], str(path))
-    if format_.name == "operator" and any(finding.kind == "duplicate-id" for finding in old.findings):
-        # Several results share a line, and the id of a line that stands twice would name all of them anew.
-        assume(old.tree.keys[: len(new.tree)] == new.tree.keys)
-    require_same(old, new)
+    try:
+        require_same(old, new)
+    except NotSaved:
+        # Lines that stand twice may be more than a mended file can say; then it is not written.
+        assert any(finding.kind == "duplicate-id" for finding in old.findings)
+        return
     lost = {
         "unreadable",
         "glued",

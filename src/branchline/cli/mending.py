@@ -114,8 +114,9 @@ def require_same(old: Transcript, new: Transcript) -> None:
     missing = set(_readable(old)) - set(new.tree.keys)
     if missing:
         raise NotSaved(f"the mended file would lack {len(missing)} entries; it was not written")
-    labels = {key: state for key, state in old.reading.labels.items() if key in old.tree}
     readable = _readable(old)
+    there = set(readable)  # what a label names that cannot be read is not in the new file
+    labels = {key: state for key, state in old.reading.labels.items() if key in there}
     same = (
         readable == new.tree.keys[: len(readable)]  # a move to where the old one stands may follow
         and _parents(old) == _parents(new)[: len(readable)]

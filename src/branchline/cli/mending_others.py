@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from branchline.cli.mending import Aside, Change, Mended
+from branchline.context.selection import holder_above
 from branchline.entries import Header, Leaf, jsontext, skeleton, splice
 from branchline.errors import NotSupported
 from branchline.formats import Transcript
@@ -31,6 +32,8 @@ class _Piece(NamedTuple):
     line: int
     offset: int
     data: bytes
+    alone: bool = True
+    """Whether nothing else stands in its line."""
 
 
 def mend_other(transcript: Transcript, *, key: str, spare_id: str, now: str) -> Mended:
@@ -45,7 +48,7 @@ def mend_other(transcript: Transcript, *, key: str, spare_id: str, now: str) -> 
     for piece in _pieces(transcript):
         if piece.position == ROOT:
             for part in _parts(transcript, piece):
-                if _is_object(part.data):
+                if part.alone:
                     lines.append(part.data.strip() + b"\n")
                 else:
                     reason = reasons.get(part.offset, "not an entry")
@@ -83,7 +86,9 @@ def _pieces(transcript: Transcript) -> Iterator[_Piece]:
         place = start
         for part in content[start:offset].split(b"\n"):
             if part.removeprefix(_BOM).strip():
-                yield _Piece(ROOT, line, place, part.removeprefix(_BOM))
+                begins = place == 0 or content[place - 1 : place] == b"\n"
+                ends = place + len(part) in (len(content), offset - 1) or place + len(part) < offset
+                yield _Piece(ROOT, line, place, part.removeprefix(_BOM), begins and ends)
             place += len(part) + 1
             line += 1
         line -= 1  # the last part goes on in the line of what was taken
@@ -93,18 +98,23 @@ def _pieces(transcript: Transcript) -> Iterator[_Piece]:
 
 
 def _parts(transcript: Transcript, piece: _Piece) -> Iterator[_Piece]:
-    """The objects that stand in one line without any entry among them, and what lies between them."""
-    if _is_object(piece.data):
+    """What of a piece may stay, alone in its line, and what is between: as a reader took the line apart."""
+    if piece.alone and _is_object(piece.data):
         yield piece
         return
     reader = transcript.format.reader(transcript.name)
     found = (
         pieces(piece.data, reader.markers, reader.is_record)
         if isinstance(reader, LinesReader)
-        else pieces(piece.data, (_PI_MARK,), _is_object)
+        else pieces(piece.data, (_PI_MARK,), _is_head)
     )
     for part in found:
-        yield piece._replace(offset=piece.offset + part.start, data=part.data)
+        yield piece._replace(offset=piece.offset + part.start, data=part.data, alone=part.whole)
+
+
+def _is_head(data: bytes) -> bool:
+    """Whether this is the header of a file of pi's family; a slot beside it is none any more."""
+    return bool(jsontext.loads(data).get("type") == "session")
 
 
 def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:
@@ -132,7 +142,8 @@ def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, An
     pointers = {"leaf": names.target, "compaction": names.first_kept, "label": names.label}
     name = pointers.get(tree.types[position], "")
     if name and isinstance(target := said.get(name), str):
-        found = _meant(transcript, target, position)
+        kept = tree.types[position] == "compaction"
+        found = (_first_kept if kept else _meant)(transcript, target, position)
         if found not in (None, target):
             fields[name] = found
     return fields
@@ -146,7 +157,18 @@ def _meant(transcript: Transcript, name: str, position: int) -> str | None:
             best = holder
         count += 1
         key = f"{name}#{count}"
-    return None if best == ROOT else _key(transcript, _above(transcript, best))
+    if best == ROOT or (best in tree.placeholders and tree.types[position] == "label"):
+        return None  # what a label names that cannot be read has no name: nothing else gets it
+    return _key(transcript, _above(transcript, best))
+
+
+def _first_kept(transcript: Transcript, name: str, position: int) -> str | None:
+    """The first readable entry of what a compaction keeps."""
+    tree = transcript.tree
+    chain = tree.chain(position)
+    start = holder_above(tree, name, chain, len(chain) - 1)
+    kept = (place for place in chain[start:] if place not in tree.placeholders)
+    return None if start < 0 else tree.keys[next(kept)]
 
 
 def _move(transcript: Transcript, data: bytes, now: str) -> bytes:
