@@ -45,9 +45,11 @@ SPEAKING = frozenset({"message", "custom_message", "branch_summary", "context_ed
 def build_context(source: EntrySource, leaf: int) -> Context:
     """What a model sees at this position of the tree; -1, before the first entry, gives the empty context."""
     tree = source.tree
+    rules = rules_of(source)
     selection = select(source, leaf)
     keys, types = tree.keys, tree.types
-    speaking = [position for position in selection.positions if types[position] in SPEAKING]
+    spoken = SPEAKING - rules.silent if rules.silent else SPEAKING
+    speaking = [position for position in selection.positions if types[position] in spoken]
     entries = source.entries(speaking)
     edits = edits_in(entries, tree, selection)
     compaction = selection.compaction
@@ -55,11 +57,11 @@ def build_context(source: EntrySource, leaf: int) -> Context:
     if compaction is not None:
         opening = edited(opening_messages(compaction), edits.get(compaction.id))
         messages += [ContextMessage(compaction.id, message) for message in opening]
-    older = sum(types[position] in SPEAKING for position in selection.positions[: selection.measured])
+    older = sum(types[position] in spoken for position in selection.positions[: selection.measured])
     messages += _messages(entries[:older], edits)
     measured_from = len(messages)
     messages += _messages(entries[older:], edits)
-    if (finish := rules_of(source).finish) is not None:
+    if (finish := rules.finish) is not None:
         past = {item.entry for item in messages[:measured_from]}
         messages = finish(messages)
         measured_from = sum(item.entry in past for item in messages)
@@ -97,8 +99,13 @@ def entry_messages(entry: Entry) -> tuple[Message, ...]:
 
 
 def opening_messages(compaction: Compaction) -> tuple[Message, ...]:
-    """What stands first after a compaction: the system state, the summary, the tail that it holds itself."""
+    """What stands first after a compaction: the system state, the summary, the tail that it holds itself.
+
+    One that holds its messages need not have a summary; then nothing is said in its place.
+    """
     system = () if compaction.system_message is None else (compaction.system_message,)
+    if compaction.retained_tail is not None and not compaction.summary:
+        return (*system, *compaction.retained_tail)
     return (*system, compaction_summary_message(compaction), *(compaction.retained_tail or ()))
 
 

@@ -61,8 +61,12 @@ def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE) -> 
 
 
 def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
-    """The model in force: the last one chosen or the last one that answered, whichever is later."""
+    """The model in force: the last one chosen or the last one that answered, whichever is later.
+
+    A file that names one for the whole session is believed; its answers tell the provider.
+    """
     tree = source.tree
+    named: str | None = getattr(source, "session_model", None)
     types, roles = tree.types, tree.roles
     asked_an_answer = False
     if rules_of(source).chosen_model_stays:
@@ -80,9 +84,9 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
             asked_an_answer = True
             entry = source.entry(position)
             message = entry.message if isinstance(entry, MessageEntry) else None
-            if isinstance(message, AssistantMessage) and message.model:
+            if isinstance(message, AssistantMessage) and message.model and named in (None, message.model):
                 return ModelRef(provider=message.provider or "", id=message.model)
-    return None
+    return None if named is None else ModelRef(provider="", id=named)
 
 
 def thinking_level_of(source: EntrySource, path: list[int]) -> str:

@@ -14,8 +14,9 @@ from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.context import ContextRules
-from branchline.entries import AssistantMessage, Entry, Header
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
+from branchline.formats.suffixes import JSONL
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
-__all__ = ["Block", "Format", "LabelState", "Reader", "Reading", "Span"]
+__all__ = ["Block", "Format", "LabelState", "LinkNames", "Reader", "Reading", "Span"]
 
 _PI_RULES = ContextRules()
 
@@ -46,6 +47,17 @@ class Block(NamedTuple):
     """The number of that line."""
     ends: array[int]
     """For each entry where its line ends, counted from ``offset``."""
+
+
+class LinkNames(NamedTuple):
+    """What the fields of a line are called in which an entry names others; "" where there is none such."""
+
+    parent: str = "parentId"
+    target: str = "targetId"
+    """Of a move: where to."""
+    first_kept: str = "firstKeptEntryId"
+    label: str = ""
+    """Of a label: what it names, where the nearest entry above with that id is meant and not any."""
 
 
 class LabelState(NamedTuple):
@@ -79,6 +91,7 @@ class Reading:
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
+        self.leaf_in_doubt = False  # the program itself would land elsewhere unless it is told where
         self.consumed = 0
         self.overwritten = 0  # bytes at the start that the program itself changes in place
         self.lines = 0
@@ -116,6 +129,11 @@ class Reading:
                 last.ends.append(offset - last.offset + size)
                 return
         self.blocks.append(Block(position, offset, line, array("q", (size,))))
+
+    @property
+    def model(self) -> str | None:
+        """The model that the file names for the whole session, whatever its path says; None where none is."""
+        return None
 
     @property
     def inherited(self) -> int:
@@ -173,7 +191,7 @@ class Format:
     """
 
     name: str
-    suffix: str = ".jsonl"
+    suffix: str = JSONL
     writable: bool = False
     cannot: Mapping[str, str] = {}
     layout: Sequence[str] = ("*.jsonl", "*/*.jsonl")
@@ -184,6 +202,14 @@ class Format:
     """How many lines at the beginning of a file tell its header, where nothing is damaged."""
     names_cwd: bool = True
     """Whether files say which working directory they belong to; else only their folder tells."""
+    links: LinkNames | None = LinkNames()
+    """How lines name other lines; None where they follow each other and name none."""
+    compactions_hold_messages: bool = False
+    """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
+    compacts_by_fork: bool = False
+    """Whether the only compaction is a new session that begins with the summary."""
+    copies_folder: bool = False
+    """Whether the folder that belongs to a session file is copied with the whole session."""
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -278,12 +304,33 @@ class Format:
         del transcript, header
         raise NotSupported(f"sessions of {self.name} are read here, not written")
 
+    def fork_compacted(
+        self,
+        transcript: Transcript,
+        leaf: int,
+        header: Header,
+        *,
+        summary: CompactionSummaryMessage,
+        first_kept: int = ROOT,
+    ) -> bytes:
+        """A fork in which a summary stands for everything before an entry (-1: for all of it).
+
+        Asked for only of formats that have no other compaction.
+        """
+        del transcript, leaf, header, summary, first_kept
+        raise self.refuse("compaction")
+
     def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
         """The file as its current version would hold it; asked for only if the reading says it is older."""
         del transcript
         raise NotSupported(f"{self.name} has no older versions")
 
     # -- places ---------------------------------------------------------------------------------------
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        """The id of a new session as the program makes them, from one that nobody has and the time."""
+        del timestamp
+        return fresh
 
     def file_key(self, header: Header) -> str:
         """The name of a new session's file, without the suffix."""

@@ -17,7 +17,7 @@ from branchline.formats.base import Format
 from branchline.formats.installed import installed, knows
 from branchline.formats.pi import PI
 
-__all__ = ["OTHERS", "Program", "built_in", "detect", "formats"]
+__all__ = ["OTHERS", "Program", "built_in", "detect", "format_named", "formats"]
 
 
 class Program(NamedTuple):
@@ -89,6 +89,20 @@ def built_in() -> tuple[Format, ...]:
 def formats() -> tuple[Format, ...]:
     """Every format that is known: those that come with branchline, then those of installed packages."""
     return (*built_in(), *installed().formats)
+
+
+def format_named(name: str) -> Format:
+    """The format of this name. ValueError, with the names there are, when it is none."""
+    if name == PI.name:
+        return PI
+    for program in OTHERS:
+        if program.name == name:
+            return program.load()
+    for format_ in installed().formats:
+        if format_.name == name:
+            return format_
+    names = ", ".join(sorted(format_.name for format_ in formats()))
+    raise ValueError(f"there is no format {name!r}; known are {names}")
 
 
 def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:

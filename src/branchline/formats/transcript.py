@@ -52,6 +52,11 @@ class Transcript:
         return self.format.context_rules()
 
     @property
+    def session_model(self) -> str | None:
+        """The model that the file names for the whole session, where it does."""
+        return self._reader.reading.model
+
+    @property
     def findings(self) -> list[Finding]:
         return self._reader.reading.findings
 

@@ -75,6 +75,7 @@ class OhMyPiFormat(PiFormat):
     writable = True
     layout = ("*/*.jsonl",)
     subagent_layout = ("*/*/**/*.jsonl",)
+    copies_folder = True
     cannot: Mapping[str, str] = {
         "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
@@ -163,8 +164,13 @@ class OhMyPiFormat(PiFormat):
         return b"".join([_head(header, _slot_for(source, header), kept), *forked_lines(transcript, leaf)])
 
     def copy(self, transcript: Transcript, header: Header) -> bytes:
-        """A new file with everything, which also goes on with the prompt cache of its source."""
+        """A new file with everything, which also goes on with the prompt cache of its source.
+
+        It names its parent by id, where a fork of one path names it by file.
+        """
         source = transcript.reading
+        if header.parent_session is not None and source.header is not None:
+            header = msgspec.structs.replace(header, parent_session=source.header.id)
         fields = _header_fields(source)
         kept = {name: value for name, value in fields.items() if name in _INHERITED}
         cache = fields.get("providerPromptCacheKey", fields.get("id"))

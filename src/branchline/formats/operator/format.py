@@ -9,7 +9,7 @@ from datetime import datetime
 
 from branchline.context import ContextRules
 from branchline.entries import Damaged, Entry, Header, jsontext
-from branchline.formats.base import Format, Reading
+from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.operator.forking import fork_lines, whole_lines
 from branchline.formats.operator.reader import OperatorReader, OperatorReading
 from branchline.formats.operator.records import to_entry
@@ -34,6 +34,7 @@ class OperatorFormat(Format):
     name = "operator"
     writable = True
     layout = ("*.jsonl", "*/sessions/*.jsonl", "*/acp/*.jsonl")
+    links = LinkNames("parent_id", "target_id", "first_kept_entry_id", "target_id")
     cannot = {  # noqa: RUF012
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "what was said cannot be changed for the model afterwards",

@@ -229,7 +229,9 @@ class PigletReader(LinesReader):
         reading.last_message_time = milliseconds(self._spoken)
         for target, state in reading.labels.items():
             if target not in reading.tree:
-                reading.note_end("leaf-target", f"the label {state.text!r} names {target}, which is not here")
+                reading.note_end(
+                    "label-target", f"the label {state.text!r} names {target}, which is not here"
+                )
         if reading.meta is not None:
             if reading.read_only == _NO_META:
                 reading.read_only = None

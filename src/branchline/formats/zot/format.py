@@ -23,6 +23,7 @@ from branchline.entries import (
     jsontext,
 )
 from branchline.formats.base import Format, Reading
+from branchline.formats.random_ids import random_uuid
 from branchline.formats.transcript import Transcript
 from branchline.formats.zot.files import (
     compacted_lines,
@@ -55,7 +56,9 @@ class ZotFormat(Format):
     name = "zot"
     writable = True
     layout = ("*/*.jsonl",)
+    links = None
     cannot = CANNOT
+    compacts_by_fork = True
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -151,6 +154,10 @@ class ZotFormat(Format):
         return b"".join(copied_lines(transcript, header))
 
     # -- places ---------------------------------------------------------------------------------------
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        del timestamp
+        return random_uuid(fresh)
 
     def file_key(self, header: Header) -> str:
         return _stamp(header) + "-" + header.id[:8]
