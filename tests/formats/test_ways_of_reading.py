@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from branchline.entries import MessageEntry
 from branchline.formats import PI, Reader, Transcript
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
@@ -124,6 +125,27 @@ def test_catching_up_costs_as_much_as_what_was_appended():
     assert min(offset for offset, _ in asked) == end
 
 
+@pytest.mark.parametrize("size", [64, 300, 1 << 20])
+def test_an_id_that_comes_back_in_a_plain_chain_gets_a_key_of_its_own(size, monkeypatch):
+    """Keys of plain chains wait until they are asked for; what was used before is noticed all the same."""
+    names = ["a", "b", "c", "a", "d", "b", "a", "e"]
+    parents = ["null", *(f'"{name}"' for name in names)]
+    lines = [b'{"type":"session","version":3,"id":"s"}'] + [
+        f'{{"type":"custom","id":"{name}","parentId":{parent},"timestamp":""}}'.encode()
+        for name, parent in zip(names, parents, strict=False)
+    ]
+    data = b"\n".join([*lines, b""])
+    in_chunks_of(monkeypatch, size)
+
+    fast = transcript(data)
+
+    assert fast.tree.keys == ["a", "b", "c", "a#2", "d", "b#2", "a#3", "e"]
+    assert fast.tree.parents == list(range(-1, 7))
+    assert [finding.kind for finding in fast.findings] == ["duplicate-id"] * 3
+    one_line_at_a_time(monkeypatch)
+    assert facts(transcript(data)) == facts(fast)
+
+
 # -- other readers of the same lines ----------------------------------------------------------------------
 
 
@@ -147,7 +169,10 @@ def every_way(data: bytes) -> None:
         assert found.entries(everything[::-1]) == records[::-1]
         assert found.entries(everything[::3]) == records[::3]
         assert [found.entry(position) for position in everything] == records
-    context.forget_records()
+    spoken = [place for place in everything if isinstance(records[place], MessageEntry)]
+    for wanted in (spoken, spoken[::2], spoken[-3:]):
+        assert context.messages(wanted) in (None, [records[place].message for place in wanted])
+    context.forget_messages()
     assert context.entries(everything) == records
 
 

@@ -13,7 +13,7 @@ from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
+from branchline.entries import Entry, Header, Message
 from branchline.errors import NotSupported
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
@@ -72,9 +72,8 @@ class Reading:
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[Block] = []
-        self.records: dict[
-            int, Sequence[Entry]
-        ] = {}  # decoded while reading: entries of a block, by its first
+        # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
+        self.messages: dict[int, list[Message | None]] = {}
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
@@ -111,7 +110,7 @@ class Reading:
             last = self.blocks[-1]
             count = len(last.ends)
             follows = last.line + count == line and last.offset + last.ends[-1] + 1 == offset
-            if follows and last.ends[-1] < _BLOCK and last.first not in self.records:
+            if follows and last.ends[-1] < _BLOCK and last.first not in self.messages:
                 last.ends.append(offset - last.offset + size)
                 return
         self.blocks.append(Block(position, offset, line, array("q", (size,))))
@@ -191,7 +190,7 @@ class Format:
         return self.reader(path)
 
     def context_reader(self, path: str = "") -> Reader:
-        """A reader for somebody who will ask for every entry next: it may decode and keep them."""
+        """A reader for somebody who will ask for the context next: it may decode and keep the messages."""
         return self.reader(path)
 
     def context_rules(self) -> ContextRules:

@@ -11,6 +11,7 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -46,6 +47,7 @@ CURRENT_VERSION = 3
 _BOM = b"\xef\xbb\xbf"
 _NOTED = frozenset({"label", "session_info", "leaf", "session"})
 _SPEAKERS = frozenset({"user", "assistant"})
+_MESSAGES = frozenset({"message"})
 _LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
 _FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})  # of version 1
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
@@ -62,15 +64,16 @@ _share = _SHARED.get  # one string per known type and role instead of one per li
 class PiReader:
     """Reads lines of versions 1, 2 and 3.
 
-    ``shape_only`` leaves out what only a tree screen asks for: which answers are quiet. ``keep_records``
-    decodes whole entries in the same pass and keeps them, for somebody who will ask for all of them next.
+    ``shape_only`` leaves out what only a tree screen asks for: which answers are quiet. ``keep_messages``
+    decodes whole entries in the same pass and keeps their messages, for somebody who will ask for all of them
+    next.
     """
 
-    def __init__(self, *, shape_only: bool = False, keep_records: bool = False) -> None:
+    def __init__(self, *, shape_only: bool = False, keep_messages: bool = False) -> None:
         self._shape_only = shape_only
-        self._keeps_records = keep_records
+        self._keeps_messages = keep_messages
         self._decode_lines: Callable[[memoryview], Sequence[Any]] = skeleton.decode_lines
-        if keep_records:
+        if keep_messages:
             self._decode_lines = codec.decode_known_lines
         elif shape_only:
             self._decode_lines = skeleton.decode_shapes
@@ -110,35 +113,41 @@ class PiReader:
             return False
         found, ends = whole
         types = [s.type for s in found]
-        if "session" in types:
+        kinds = set(types)
+        if "session" in kinds:
             return False
         columns = (
-            _record_columns(found, data, ends) if self._keeps_records else _skeleton_columns(found, types)
+            _record_columns(found, data, ends)
+            if self._keeps_messages
+            else _skeleton_columns(found, types, kinds)
         )
         if columns is None:
             return False
         parents, messages, roles = columns
         first = len(reading.tree)
-        spoken: list[Any] = []
-        quiet: list[int] = []
-        for position, (role, message) in enumerate(zip(roles, messages, strict=True), first):
-            if role == "assistant":
-                spoken.append(message.timestamp)
-                if not self._shape_only and message.is_quiet():
-                    quiet.append(position)
-            elif role == "user":
-                spoken.append(message.timestamp)
-        if None in spoken or max(spoken, default=0) > _LAST_INSTANT:
+        speakers = zip(messages, roles, strict=True)
+        try:  # who does not tell the time stops the comparison
+            latest = max([message.timestamp for message, role in speakers if role in _SPEAKERS], default=0)
+            if latest > _LAST_INSTANT:
+                return False
+        except TypeError:
             return False
+        quiet: list[int] = []
+        if not self._shape_only:
+            places = zip(count(first), messages, roles)
+            quiet = [place for place, message, role in places if role == "assistant" and message.is_quiet()]
         times = [s.timestamp for s in found]
         if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):
             return False
-        reading.last_message_time = max(reading.last_message_time or 0, *spoken, 0) or None
-        if self._keeps_records:
-            reading.records[first] = found
+        if latest > (reading.last_message_time or 0):
+            reading.last_message_time = latest
+        if self._keeps_messages:
+            # Not the entries around them: the tree knows what else these say, and many objects that live on
+            # cost more than many that die young.
+            reading.messages[first] = messages
         reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
         reading.lines += len(ends)
-        if not _NOTED.isdisjoint(types):
+        if not _NOTED.isdisjoint(kinds):
             for number, kind in enumerate(types):
                 if kind in _NOTED:
                     start = ends[number - 1] + 1 if number else 0
@@ -416,7 +425,7 @@ class PiFormat(Format):
 
     def context_reader(self, path: str = "") -> PiReader:
         del path
-        return PiReader(keep_records=True)
+        return PiReader(keep_messages=True)
 
     def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
         """All entries of a block at once, where each is as its line says; None where one is not."""
@@ -536,17 +545,18 @@ class _Columns(NamedTuple):
     roles: list[str | None]
 
 
-def _skeleton_columns(found: Sequence[Any], types: list[str]) -> _Columns | None:
+def _skeleton_columns(found: Sequence[Any], types: list[str], kinds: set[str]) -> _Columns | None:
     messages = [s.message for s in found]
     parents = [s.parentId for s in found]
     if msgspec.UNSET in parents:
         return None
-    if None in messages and [message is None for message in messages] != [
-        kind != "message" for kind in types
-    ]:
+    if kinds == _MESSAGES:  # nearly always
+        try:
+            return _Columns(parents, messages, [message.role for message in messages])
+        except AttributeError:
+            return None  # a message without one
+    if [message is None for message in messages] != [kind != "message" for kind in types]:
         return None  # an entry of another type with a message, or a message without one
-    if None not in messages and types.count("message") != len(types):
-        return None
     return _Columns(parents, messages, [None if message is None else message.role for message in messages])
 
 

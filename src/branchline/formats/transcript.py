@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from operator import ge
+from operator import gt
+from typing import TypeVar, cast
 
 from branchline.context import ContextRules
-from branchline.entries import Entry
+from branchline.entries import Entry, Message
 from branchline.errors import LogShrank
 from branchline.formats.base import Block, Format, Reader, Reading
 from branchline.formats.feed import feed_from
@@ -17,6 +18,7 @@ __all__ = ["Transcript"]
 
 _MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
+_T = TypeVar("_T")
 
 
 class Transcript:
@@ -124,7 +126,7 @@ class Transcript:
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
         """Decode many entries, one read for each stretch of lines that was read together."""
-        if any(map(ge, positions, positions[1:])):  # in a file whose lines are out of order paths go down too
+        if any(map(gt, positions, positions[1:])):  # in a file whose lines are out of order paths go down too
             ordered = sorted(set(positions))
             decoded = dict(zip(ordered, self.entries(ordered), strict=True))
             return [decoded[position] for position in positions]
@@ -136,26 +138,45 @@ class Transcript:
             first, ends = block.first, block.ends
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
-            records = reading.records.get(first) if reading.linker.is_plain else None
-            data = b"" if records is not None else self._lines_of(block)
-            if records is None and 2 * len(wanted) > len(ends):
-                records = self.format.decode_block(data, reading, block)
-            if records is not None:
-                found += map(records.__getitem__, [position - first for position in wanted])
+            if 16 * len(wanted) < len(ends):
+                found += map(self.entry, wanted)
                 continue
+            data = self._lines_of(block)
+            if 2 * len(wanted) > len(ends):
+                records = self.format.decode_block(data, reading, block)
+                if records is not None:
+                    found += _taken(records, wanted, first)
+                    continue
             for position in wanted:
                 start = ends[position - first - 1] + 1 if position > first else 0
                 found.append(decode(data[start : ends[position - first]], reading, position))
         return found
+
+    def messages(self, positions: Sequence[int]) -> list[Message] | None:
+        """What these entries say, if each of them holds a message that was decoded while reading."""
+        reading = self.reading
+        kept = reading.messages
+        if not kept or not reading.linker.is_plain or any(map(gt, positions, positions[1:])):
+            return None
+        found: list[Message | None] = []
+        number = 0
+        while number < len(positions):
+            block = reading.block_of(positions[number])
+            if block.first not in kept:
+                return None
+            wanted = self._in_block(positions, number, block)
+            number += len(wanted)
+            found += _taken(kept[block.first], wanted, block.first)
+        return None if None in found else cast("list[Message]", found)
 
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: Block) -> Sequence[int]:
         """The positions from here on that lie in this block; they go up, so these stand together."""
         return positions[number : bisect_left(positions, block.first + len(block.ends), number)]
 
-    def forget_records(self) -> None:
-        """Let go of entries that were decoded while reading."""
-        self.reading.records.clear()
+    def forget_messages(self) -> None:
+        """Let go of messages that were decoded while reading."""
+        self.reading.messages.clear()
 
     def _lines_of(self, block: Block) -> bytes:
         size = block.ends[-1]
@@ -172,3 +193,11 @@ class Transcript:
         end = self.reading.consumed
         size = min(end, _MARK)
         self._mark = (end, self._read(end - size, size))
+
+
+def _taken(rows: Sequence[_T], wanted: Sequence[int], first: int) -> Sequence[_T]:
+    """The rows of a block, whose first entry this is, at the wanted positions, which go up."""
+    start, end = wanted[0] - first, wanted[-1] - first + 1
+    if end - start == len(wanted):
+        return rows[start:end]
+    return [rows[position - first] for position in wanted]
