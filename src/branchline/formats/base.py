@@ -107,11 +107,11 @@ class Reading:
     def place(self, position: int, offset: int, size: int, line: int) -> None:
         """Say where the entry that was just added lies."""
         if self.blocks:
-            last = self.blocks[-1]
-            count = len(last.ends)
-            follows = last.line + count == line and last.offset + last.ends[-1] + 1 == offset
-            if follows and last.ends[-1] < _BLOCK and last.first not in self.messages:
-                last.ends.append(offset - last.offset + size)
+            first, start, first_line, ends = self.blocks[-1]
+            end = ends[-1]
+            follows = first_line + len(ends) == line and start + end + 1 == offset
+            if follows and end < _BLOCK and first not in self.messages:
+                ends.append(offset - start + size)
                 return
         self.blocks.append(Block(position, offset, line, array("q", (size,))))
 
@@ -161,6 +161,10 @@ class Reader(Protocol):
 
     def finish(self, tail: bytes) -> None:
         """Take what follows the last newline, if anything, and settle links and leaf."""
+        ...
+
+    def take_written(self, entry: Entry, data: bytes) -> bool:
+        """Take one entry whose line, newline included, was just written; False when it must be fed."""
         ...
 
 

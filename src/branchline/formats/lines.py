@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from branchline.entries import jsontext
+from branchline.entries import Entry, jsontext
 from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Block, Reading
 from branchline.tree import Kind, Linker, Tree
@@ -118,6 +118,10 @@ class LinesReader:
                 self._feed_line(line, offset)
                 offset += len(line) + 1
         reading.consumed += end
+
+    def take_written(self, entry: Entry, data: bytes) -> bool:
+        del entry, data
+        return False
 
     def finish(self, tail: bytes) -> None:
         reading = self.reading

@@ -28,6 +28,7 @@ from branchline.entries import (
     MessageEntry,
     SessionInfo,
     Unknown,
+    UnknownMessage,
     codec,
     decode_entry,
     entry_from_fields,
@@ -97,9 +98,14 @@ class PiReader:
             data = data[first:end]
             end -= first
         offset = reading.consumed
-        regular = self._started and reading.version == CURRENT_VERSION and not self._gap
-        alone = data.find(b"\n") == end - 1  # one line is less work by itself
-        if alone or not regular or not self._feed_regular(data, end, offset):
+        if data.find(b"\n") == end - 1:  # one line is less work by itself
+            self._feed_line(data[: end - 1], offset)
+        elif (
+            not self._started
+            or reading.version != CURRENT_VERSION
+            or self._gap
+            or not self._feed_regular(data, end, offset)
+        ):
             for line in each_line(data, end):
                 self._feed_line(line, offset)
                 offset += len(line) + 1
@@ -218,25 +224,29 @@ class PiReader:
                 size=len(line),
             )
             parent = None
-        message = found.message if found.type == "message" else None
-        role = None if message is None else message.role
-        if role == "hookMessage" and reading.version < CURRENT_VERSION:
-            role = "custom"
+        kind, role, quiet = found.type, None, False
+        if kind == "message" and (message := found.message) is not None:
+            role = message.role
+            if role == "hookMessage" and reading.version < CURRENT_VERSION:
+                role = "custom"
+            role = _share(role, role)
+            quiet = role == "assistant" and message.is_quiet()
+            if role in _SPEAKERS:
+                spoken = _instant(message.timestamp, found.timestamp)
+                if spoken > (reading.last_message_time or 0):
+                    reading.last_message_time = spoken
         position = reading.linker.add(
             found.id,
             parent,
-            type=_share(found.type, found.type),
+            type=_share(kind, kind),
             time=found.timestamp,
-            role=role if role is None else _share(role, role),
-            quiet=role == "assistant" and message is not None and message.is_quiet(),
+            role=role,
+            quiet=quiet,
             after_gap=self._gap,
         )
         self._gap = False
         reading.place(position, offset, len(line), reading.lines)
-        if message is not None and role in _SPEAKERS:
-            spoken = _instant(message.timestamp, found.timestamp)
-            reading.last_message_time = max(reading.last_message_time or 0, spoken) or None
-        if found.type in _NOTED:
+        if kind in _NOTED:
             self._note_side_record(position, line)
 
     def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
@@ -309,6 +319,42 @@ class PiReader:
         reading.place(position, offset, len(data), reading.lines)
         return f"; entry {fragment.id} keeps its place in the tree"
 
+    # -- what we have written ourselves ---------------------------------------------------------------
+
+    def take_written(self, entry: Entry, data: bytes) -> bool:
+        """Take a plain message without reading its line again: that would be a third of what an append costs.
+
+        Whatever could be read in another way than it was given is left to :meth:`feed`.
+        """
+        reading = self.reading
+        if type(entry) is not MessageEntry or type(entry.message) is not UnknownMessage:
+            return False
+        if self._gap or not self._started or reading.end_notes or reading.version != CURRENT_VERSION:
+            return False
+        fields = entry.message.fields
+        role, spoken = fields.get("role"), fields.get("timestamp")
+        if (
+            type(role) is not str
+            or role not in _SHARED
+            or type(spoken) is not int
+            or not 0 < spoken <= _LAST_INSTANT
+        ):
+            return False
+        quiet = None if role == "assistant" else False
+        if quiet is None and (quiet := skeleton.is_quiet(fields)) is None:
+            return False
+        position = reading.linker.add(
+            entry.id, entry.parent, type="message", time=entry.timestamp, role=_SHARED[role], quiet=quiet
+        )
+        reading.lines += 1
+        reading.place(position, reading.consumed, len(data) - 1, reading.lines)
+        reading.consumed += len(data)
+        if role in _SPEAKERS and spoken > (reading.last_message_time or 0):
+            reading.last_message_time = spoken
+        reading.linker.settle()
+        reading.leaf = position
+        return True
+
     # -- side records and the end ---------------------------------------------------------------------
 
     def _note_side_record(self, position: int, line: bytes) -> None:
@@ -356,7 +402,8 @@ class PiReader:
             else:
                 reading.note_end("no-header", "no header and no entry can be read")
         reading.linker.settle()
-        self._note_lost_targets()
+        if self._lost_targets:
+            self._note_lost_targets()
         self._find_leaf()
 
     def _find_leaf(self) -> None:
@@ -452,7 +499,7 @@ class PiFormat(Format):
 
     def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
         del reading
-        return b"".join(map(codec.encode_entry, entries))
+        return b"".join([codec.encode_entry(entry) for entry in entries])
 
     def encode_header(self, header: Header) -> bytes:
         return codec.encode_header(header)

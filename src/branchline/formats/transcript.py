@@ -38,16 +38,14 @@ class Transcript:
         self.format = format
         self.name = name
         self._read = read
-        self._reader = format.reader(name) if reader is None else reader
+        self._adopt(format.reader(name) if reader is None else reader)
         self._feed()
 
-    @property
-    def reading(self) -> Reading:
-        return self._reader.reading
-
-    @property
-    def tree(self) -> Tree:
-        return self._reader.reading.tree
+    def _adopt(self, reader: Reader) -> None:
+        # Plain attributes, because every append asks for them several times.
+        self._reader = reader
+        self.reading: Reading = reader.reading
+        self.tree: Tree = reader.reading.tree
 
     @property
     def context_rules(self) -> ContextRules:
@@ -55,7 +53,7 @@ class Transcript:
 
     @property
     def findings(self) -> list[Finding]:
-        return self._reader.reading.findings
+        return self.reading.findings
 
     @property
     def leaf(self) -> str | None:
@@ -73,10 +71,15 @@ class Transcript:
             self._feed()
         return len(self.tree) - before
 
-    def take(self, data: bytes) -> None:
-        """Take in whole lines that were just written behind what is known already."""
-        self._reader.feed(data, len(data))
-        self._reader.finish(b"")
+    def take(self, data: bytes, written: Sequence[Entry] = ()) -> None:
+        """Take in whole lines that were just written behind what is known already.
+
+        ``written`` are the entries in them: a reader may know enough without reading their lines again.
+        """
+        reader = self._reader
+        if len(written) != 1 or not reader.take_written(written[0], data):
+            reader.feed(data, len(data))
+            reader.finish(b"")
         self._mark = (self.reading.consumed, data[-_MARK:])
 
     def still_there(self) -> bool:
@@ -91,13 +94,14 @@ class Transcript:
 
     def take_over(self, other: Transcript) -> None:
         """Know what another transcript of the same session has read from where both read now."""
-        self._reader, self._mark = other._reader, other._mark
+        self._adopt(other._reader)
+        self._mark = other._mark
 
     def read_again(self) -> None:
         """Forget everything and read from the start; if that fails, nothing is forgotten."""
         reader = self.format.reader(self.name)
         feed_from(reader, self._read)
-        self._reader = reader
+        self._adopt(reader)
         self._set_mark()
 
     def bytes_between(self, start: int, end: int | None) -> bytes:

@@ -84,12 +84,15 @@ class Linker:
         after_gap: bool = False,
     ) -> int:
         """Add one entry and return its position."""
-        self._claim()
         tree = self.tree
-        position = len(tree)
+        position = len(tree.keys)
+        if len(tree.positions) != position:
+            self._claim()
         parent = ROOT
         if parent_id is not None:
-            found = self.holder(parent_id)
+            found = self._latest.get(parent_id)
+            if found is None:
+                found = tree.positions.get(parent_id)
             if found is not None:
                 parent = found
             elif parent_id == entry_id:
@@ -99,13 +102,16 @@ class Linker:
                 if after_gap and self._last_readable != ROOT:
                     self._gaps[position] = self._last_readable
                     self._settled = False
-        key = self._key_for(entry_id, position, placeholder=placeholder)
+        key = entry_id
+        if key in tree.positions:
+            key = self._key_for(entry_id, position, placeholder=placeholder)
         tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
         if not placeholder:
             self._last_readable = position
-        for child in self._waiting.pop(entry_id, ()):
-            self._forward.append((child, position))
-            self._settled = False
+        if self._waiting:
+            for child in self._waiting.pop(entry_id, ()):
+                self._forward.append((child, position))
+                self._settled = False
         return position
 
     def extend(
@@ -168,7 +174,8 @@ class Linker:
 
     def settle(self) -> None:
         """Link what came in an odd order, guess across gaps, cut rings. Cheap when nothing is odd."""
-        self._claim()
+        if len(self.tree.positions) != len(self.tree.keys):
+            self._claim()
         if self._settled:
             return
         relink = self.tree.relink
