@@ -34,10 +34,11 @@ _NATIVE_HEADER = re.compile(
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
     % (_TEXT, _TEXT, _TEXT, _TEXT)
 )
-# Children of pi keep its header. What they add to it stands in lines that begin otherwise, early or never.
+# Children of pi keep its header. What they add to it stands in lines that begin otherwise, early or never. A
+# type that is cut off where looking ends tells nothing: asking all formats would load them all.
 _A_CHILD_OF_PI = re.compile(
     rb'\n\{"type":"(?!message"|label"|leaf"|usage"|custom"|custom_message"|compaction"|branch_summary"|'
-    rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")'
+    rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")[^"\n]*"'
 )
 
 

@@ -329,30 +329,36 @@ def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int |
 # -- many lines at once -----------------------------------------------------------------------------------
 
 
-def bulk(data: bytes, end: int, decode_lines: Callable[[memoryview], Sequence[_T]]) -> Bulk | None:
-    """Decode the lines in ``data[:end]`` if each of them holds exactly one object; else None.
+def bulk(
+    data: bytes, end: int, decode_lines: Callable[[memoryview], Sequence[_T]], *, start: int = 0
+) -> Bulk | None:
+    """Decode the lines in ``data[start:end]`` if each of them holds exactly one object; else None.
 
     ``decode_lines`` goes by values, not by lines. Where every line begins with a brace and ends with one, no
     value goes over the end of a line (inside a value ``}`` is never followed by ``{``), and as many values as
     lines means one on each.
     """
-    ends = _ends_of_objects(data, end)
+    ends = _ends_of_objects(data, start, end)
     if ends is None:
         return None
     try:
-        values = decode_lines(memoryview(data)[:end])
+        values = decode_lines(memoryview(data)[start:end])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return Bulk(values, ends) if len(values) == len(ends) else None
 
 
-def _ends_of_objects(data: bytes, end: int) -> list[int] | None:
-    """Where the lines end, if each of them begins with a brace and ends with one; else None."""
-    following = list(accumulate(map(len, BytesIO(data))))  # where each next line starts; quicker than a loop
-    if following[-1] != end:
-        following.pop()  # the beginning of a line that is not whole yet
-    starts = itemgetter(0, 0, *following[:-1])(data)
-    stops = itemgetter(end - 2, *[start - 2 for start in following])(data)
-    if starts.count(_OPENING) != len(starts) or stops.count(_CLOSING) != len(stops):
+def _ends_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
+    """Where the lines end, counted from the start, if each begins and ends with a brace; else None."""
+    lines = BytesIO(data)
+    lines.seek(start)
+    starts = list(accumulate(map(len, lines), initial=start))  # quicker than a loop
+    if starts.pop() != end:
+        starts.pop()  # the beginning of a line that is not whole yet
+    ends = [*starts[1:], end]
+    opening = itemgetter(start, *starts)(data)
+    closing = itemgetter(end - 2, *[following - 2 for following in ends])(data)
+    if opening.count(_OPENING) != len(opening) or closing.count(_CLOSING) != len(closing):
         return None
-    return [start - 1 for start in following]
+    start += 1
+    return [following - start for following in ends]

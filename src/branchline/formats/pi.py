@@ -92,29 +92,29 @@ class PiReader:
     def feed(self, data: bytes, end: int) -> None:
         """Take whole lines. Regular ones go in together; where one is odd, all of them go one by one."""
         reading = self.reading
+        offset, start = reading.consumed, 0
         if not self._started and (first := data.find(b"\n") + 1) < end and not reading.lines:
             # The header goes in alone, so that what follows it in the first chunk is regular work too.
-            self.feed(data[:first], first)
-            data = data[first:end]
-            end -= first
-        offset = reading.consumed
-        if data.find(b"\n") == end - 1:  # one line is less work by itself
-            self._feed_line(data[: end - 1], offset)
+            self._feed_line(data[: first - 1], offset)
+            offset += first
+            start = first
+        if data.find(b"\n", start) == end - 1:  # one line is less work by itself
+            self._feed_line(data[start : end - 1], offset)
         elif (
             not self._started
             or reading.version != CURRENT_VERSION
             or self._gap
-            or not self._feed_regular(data, end, offset)
+            or not self._feed_regular(data, start, end, offset)
         ):
-            for line in each_line(data, end):
+            for line in each_line(data[start:end] if start else data, end - start):
                 self._feed_line(line, offset)
                 offset += len(line) + 1
         reading.consumed += end
 
-    def _feed_regular(self, data: bytes, end: int, offset: int) -> bool:
+    def _feed_regular(self, data: bytes, start: int, end: int, offset: int) -> bool:
         """Take lines of which each is one entry in good order; False, and nothing done, when one is not."""
         reading = self.reading
-        whole = bulk(data, end, self._decode_lines)
+        whole = bulk(data, end, self._decode_lines, start=start)
         if whole is None:
             return False
         found, ends = whole
@@ -123,7 +123,7 @@ class PiReader:
         if "session" in kinds:
             return False
         columns = (
-            _record_columns(found, data, ends)
+            _record_columns(found, data, start, ends)
             if self._keeps_messages
             else _skeleton_columns(found, types, kinds)
         )
@@ -156,8 +156,7 @@ class PiReader:
         if not _NOTED.isdisjoint(kinds):
             for number, kind in enumerate(types):
                 if kind in _NOTED:
-                    start = ends[number - 1] + 1 if number else 0
-                    self._note_side_record(first + number, data[start : ends[number]])
+                    self._note_side_record(first + number, _line_at(data, start, ends, number))
         return True
 
     # -- the careful way: one line at a time ----------------------------------------------------------
@@ -607,18 +606,19 @@ def _skeleton_columns(found: Sequence[Any], types: list[str], kinds: set[str]) -
     return _Columns(parents, messages, [None if message is None else message.role for message in messages])
 
 
-def _record_columns(found: Sequence[Any], data: bytes, ends: list[int]) -> _Columns | None:
+def _record_columns(found: Sequence[Any], data: bytes, start: int, ends: list[int]) -> _Columns | None:
     messages = [s.message if type(s) is MessageEntry else None for s in found]
     parents = [s.parent for s in found]
-    if not all(_says_root(data, ends, number) for number, parent in enumerate(parents) if parent is None):
-        return None
+    for number, parent in enumerate(parents):
+        # A root says that it hangs from nothing; what does not say it is odd.
+        if parent is None and skeleton.decode(_line_at(data, start, ends, number)).parentId is not None:
+            return None
     return _Columns(parents, messages, [ROLE_OF.get(type(message)) for message in messages])
 
 
-def _says_root(data: bytes, ends: list[int], number: int) -> bool:
-    """Whether a line says that it hangs from nothing, rather than not saying it."""
-    start = ends[number - 1] + 1 if number else 0
-    return skeleton.decode(data[start : ends[number]]).parentId is None
+def _line_at(data: bytes, start: int, ends: list[int], number: int) -> bytes:
+    """One of the lines that begin at ``start``, from which their ends are counted."""
+    return data[start + (ends[number - 1] + 1 if number else 0) : start + ends[number]]
 
 
 # -- older versions ---------------------------------------------------------------------------------------
