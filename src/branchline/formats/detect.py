@@ -42,22 +42,26 @@ _A_CHILD_OF_PI = re.compile(
 )
 
 
-@cache
 def formats() -> tuple[Format, ...]:
     """Every format that is known, in the order in which they are asked."""
-    found: list[Format] = [
-        getattr(import_module(f"branchline.formats.{module}"), name) for module, name in OTHERS
-    ]
-    return (*found, PI)
+    return (*(_loaded(module, name) for module, name in OTHERS), PI)
+
+
+@cache
+def _loaded(module: str, name: str) -> Format:
+    format_: Format = getattr(import_module(f"branchline.formats.{module}"), name)
+    return format_
 
 
 def detect(head: bytes, path: str) -> Format:
     """The format of a file that begins with these bytes. NotASession when no format knows it, and why."""
     if _is_surely_native(head[:_LOOKED_AT], path):
         return PI
-    for format_ in formats():
-        if format_.sniff(head, path):
+    for module, name in OTHERS:  # none is loaded before it is asked
+        if (format_ := _loaded(module, name)).sniff(head, path):
             return format_
+    if PI.sniff(head, path):
+        return PI
     if not head:
         raise NotASession(f"{path} is empty: there is no session in it")
     if _GIVEN_UP.match(head):
