@@ -69,7 +69,7 @@ def utc_times(texts: Iterable[str]) -> list[str]:
     minute_of = _minutes.get
     return [
         text
-        if text[-1:] == "Z" and text[10:20:9] == "T." and len(text) > 23
+        if len(text) > 23 and text[-1] == "Z" and text[19] == "." and text[10] == "T"
         else f"{minute}{text[16:-6]}Z"
         if text[-6:-5] in _SIGNS
         and (minute := minute_of(text[:16] + text[-6:]))
