@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from branchline.entries import MessageEntry
 from branchline.formats import PI, Reader, Transcript
+from branchline.formats.pi import PiReader
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
 from support import CORPUS, transcript
@@ -144,6 +145,26 @@ def test_an_id_that_comes_back_in_a_plain_chain_gets_a_key_of_its_own(size, monk
     assert [finding.kind for finding in fast.findings] == ["duplicate-id"] * 3
     one_line_at_a_time(monkeypatch)
     assert facts(transcript(data)) == facts(fast)
+
+
+@pytest.mark.parametrize("size", [300, 700, 1 << 17])
+def test_an_odd_line_sends_only_its_neighbours_the_careful_way(size, monkeypatch):
+    lines = [b'{"type":"session","version":3,"id":"s"}']
+    for number in range(60):
+        parent = f'"e{number - 1}"' if number else "null"
+        lines.append(f'{{"type":"custom","id":"e{number}","parentId":{parent},"timestamp":""}}'.encode())
+    lines.insert(30, b'{"type":"custom","id":"torn","parentId":"e28","timest')
+    data = b"\n".join([*lines, b""])
+    careful = []
+    feed_line = PiReader._feed_line
+    monkeypatch.setattr(PiReader, "_feed_line", lambda *given: [careful.append(given), feed_line(*given)])
+    monkeypatch.setattr("branchline.formats.pi._PIECE", size)
+
+    found = facts(transcript(data))
+
+    assert len(careful) <= 2 + size // 60
+    one_line_at_a_time(monkeypatch)
+    assert facts(transcript(data)) == found
 
 
 # -- other readers of the same lines ----------------------------------------------------------------------

@@ -384,7 +384,10 @@ def bulk(
 
 
 def _ends_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
-    """Where the lines end, counted from the start, if each begins and ends with a brace; else None."""
+    """Where the lines end, counted from the start, if each begins and ends with a brace; else None.
+
+    Behind the end there is nothing but the beginning of one more line.
+    """
     lines = BytesIO(data)
     lines.seek(start)
     starts = list(accumulate(map(len, lines), initial=start))  # quicker than a loop

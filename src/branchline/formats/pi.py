@@ -51,6 +51,7 @@ _SPEAKERS = frozenset({"user", "assistant"})
 _MESSAGES = frozenset({"message"})
 _LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
 _FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})  # of version 1
+_PIECE = 1 << 17  # bytes of lines that go the careful way together because one of them is odd
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
 _BEGINNING = re.compile(  # of a header, of an entry, of custom data
     rb'\{"type":"(?:session","version":\d+,"id":"'
@@ -100,20 +101,29 @@ class PiReader:
             start = first
         if data.find(b"\n", start) == end - 1:  # one line is less work by itself
             self._feed_line(data[start : end - 1], offset)
-        elif (
-            not self._started
-            or reading.version != CURRENT_VERSION
-            or self._gap
-            or not self._feed_regular(data, start, end, offset)
-        ):
-            for line in each_line(data[start:end] if start else data, end - start):
-                self._feed_line(line, offset)
-                offset += len(line) + 1
+        elif not self._feed_regular(data, start, end, offset):
+            self._feed_pieces(data, start, end, offset)
         reading.consumed += end
+
+    def _feed_pieces(self, data: bytes, start: int, end: int, offset: int) -> None:
+        """Take lines of which some are odd: in pieces, so that these send few others the careful way."""
+        small = end - start <= _PIECE  # then these are the very lines that did not go in together
+        while start < end:
+            stop = data.rfind(b"\n", start, min(start + _PIECE, end)) + 1 or data.index(b"\n", start) + 1
+            piece = data[start:stop]
+            if small or not self._feed_regular(piece, 0, len(piece), offset):
+                careful = offset
+                for line in each_line(piece, len(piece)):
+                    self._feed_line(line, careful)
+                    careful += len(line) + 1
+            offset += len(piece)
+            start = stop
 
     def _feed_regular(self, data: bytes, start: int, end: int, offset: int) -> bool:
         """Take lines of which each is one entry in good order; False, and nothing done, when one is not."""
         reading = self.reading
+        if not self._started or reading.version != CURRENT_VERSION or self._gap:
+            return False
         whole = bulk(data, end, self._decode_lines, start=start)
         if whole is None:
             return False
