@@ -14,7 +14,7 @@ from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.context import ContextRules
-from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Message
 from branchline.errors import NotSupported
 from branchline.formats.suffixes import JSONL
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
@@ -85,9 +85,8 @@ class Reading:
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[Block] = []
-        self.records: dict[
-            int, Sequence[Entry]
-        ] = {}  # decoded while reading: entries of a block, by its first
+        # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
+        self.messages: dict[int, list[Message | None]] = {}
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
@@ -122,11 +121,11 @@ class Reading:
     def place(self, position: int, offset: int, size: int, line: int) -> None:
         """Say where the entry that was just added lies."""
         if self.blocks:
-            last = self.blocks[-1]
-            count = len(last.ends)
-            follows = last.line + count == line and last.offset + last.ends[-1] + 1 == offset
-            if follows and last.ends[-1] < _BLOCK and last.first not in self.records:
-                last.ends.append(offset - last.offset + size)
+            first, start, first_line, ends = self.blocks[-1]
+            end = ends[-1]
+            follows = first_line + len(ends) == line and start + end + 1 == offset
+            if follows and end < _BLOCK and first not in self.messages:
+                ends.append(offset - start + size)
                 return
         self.blocks.append(Block(position, offset, line, array("q", (size,))))
 
@@ -183,6 +182,10 @@ class Reader(Protocol):
         """Take what follows the last newline, if anything, and settle links and leaf."""
         ...
 
+    def take_written(self, entry: Entry, data: bytes) -> bool:
+        """Take one entry whose line, newline included, was just written; False when it must be fed."""
+        ...
+
 
 class Format:
     """How one program writes sessions: a base with everything refused that a format does not say it can.
@@ -226,7 +229,7 @@ class Format:
         return self.reader(path)
 
     def context_reader(self, path: str = "") -> Reader:
-        """A reader for somebody who will ask for every entry next: it may decode and keep them."""
+        """A reader for somebody who will ask for the context next: it may decode and keep the messages."""
         return self.reader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:

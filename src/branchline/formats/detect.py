@@ -8,6 +8,7 @@ only when none of ours knows a file.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple
@@ -73,17 +74,23 @@ _NATIVE_HEADER = re.compile(
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
     % (_TEXT, _TEXT, _TEXT, _TEXT)
 )
-# Children of pi keep its header. What they add to it stands in lines that begin otherwise, early or never.
+# Children of pi keep its header. What they add to it stands in lines that begin otherwise, early or never. A
+# type that is cut off where looking ends tells nothing: asking all formats would load them all.
 _A_CHILD_OF_PI = re.compile(
     rb'\n\{"type":"(?!message"|label"|leaf"|usage"|custom"|custom_message"|compaction"|branch_summary"|'
-    rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")'
+    rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")[^"\n]*"'
 )
 
 
 @cache
-def built_in() -> tuple[Format, ...]:
-    """The formats that come with branchline, in the order in which they are asked."""
-    return (*[program.load() for program in OTHERS], PI)
+def _loaded(program: Program) -> Format:
+    return program.load()
+
+
+def built_in() -> Iterator[Format]:
+    """The formats that come with branchline, in the order in which they are asked; none is loaded before."""
+    yield from map(_loaded, OTHERS)
+    yield PI
 
 
 def formats() -> tuple[Format, ...]:

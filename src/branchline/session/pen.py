@@ -125,15 +125,17 @@ class Pen:
             if writer.end != reading.consumed or reading.unterminated:
                 self.catch_up()
                 reading = transcript.reading
-            data = self.format.encode(make(), reading)
+            made = make()
+            data = self.format.encode(made, reading)
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
             # Still under the lock, so that no other thread can take the same lines in a second time.
             if offset == reading.consumed and not reading.unterminated:
-                known = len(reading.tree)
-                transcript.take(data)
-                return reading.tree.keys[known:]
+                keys = reading.tree.keys
+                known = len(keys)
+                transcript.take(data, made)
+                return keys[known:]
             try:
                 transcript.catch_up()
             except OSError as problem:

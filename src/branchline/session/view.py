@@ -194,7 +194,7 @@ class SessionView:
         """What a model would see at an entry (default: the leaf)."""
         key = self._leaf if leaf is None else leaf
         context = build_context(self.transcript, ROOT if key is None else self.index.position(key))
-        self.transcript.forget_records()
+        self.transcript.forget_messages()
         return context
 
     def usage(self) -> UsageTotals:

@@ -13,6 +13,7 @@ from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.induscode.reader import FAMILY, InduscodeReader, InduscodeReading
 from branchline.formats.induscode.records import to_entry
 from branchline.formats.induscode.writing import Lines
+from branchline.formats.lines import head_lines
 from branchline.formats.suffixes import NDJSON
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
@@ -56,7 +57,7 @@ class InduscodeFormat(Format):
         data = head.removeprefix(_BOM)
         if not data.strip():
             return path.endswith(NDJSON)
-        for line in data.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+        for line in head_lines(head, _LOOKED_AT):
             if _START.match(line):
                 return True
             try:

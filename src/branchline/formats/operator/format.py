@@ -10,6 +10,7 @@ from datetime import datetime
 from branchline.context import ContextRules
 from branchline.entries import Damaged, Entry, Header, jsontext
 from branchline.formats.base import Format, LinkNames, Reading
+from branchline.formats.lines import head_lines
 from branchline.formats.operator.forking import fork_lines, whole_lines
 from branchline.formats.operator.reader import OperatorReader, OperatorReading
 from branchline.formats.operator.records import to_entry
@@ -54,7 +55,7 @@ class OperatorFormat(Format):
     def sniff(self, head: bytes, path: str) -> bool:
         """Times are numbers, and entries say ``parent_id``: the first line that tells decides."""
         del path
-        for line in head.removeprefix(_BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+        for line in head_lines(head, _LOOKED_AT):
             if _HEADER.match(line) or _ENTRY.match(line):
                 return True
             try:

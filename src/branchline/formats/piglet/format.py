@@ -11,6 +11,7 @@ from branchline.context import ContextRules
 from branchline.entries import Entry, Header, jsontext
 from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.golang import time_of
+from branchline.formats.lines import head_lines
 from branchline.formats.piglet.files import copied_lines, forked_lines
 from branchline.formats.piglet.reader import PigletReader
 from branchline.formats.piglet.reading import PigletReading
@@ -44,7 +45,7 @@ class PigletFormat(Format):
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line that begins as piglet's; or, where no line tells anything, a place like piglet's."""
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        for line in head_lines(head):
             if _ROW.match(line):
                 return True
             if line.strip() and (fields := _object(line)) is not None:

@@ -23,6 +23,7 @@ from branchline.entries import (
     jsontext,
 )
 from branchline.formats.base import Format, Reading
+from branchline.formats.lines import head_lines
 from branchline.formats.random_ids import random_uuid
 from branchline.formats.transcript import Transcript
 from branchline.formats.zot.files import (
@@ -64,7 +65,7 @@ class ZotFormat(Format):
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line that begins as one of zot's rows; or, where no line tells anything, a name like zot's."""
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        for line in head_lines(head):
             if _ROW.match(line):
                 return True
             if line.strip() and (fields := _object(line)) is not None:
