@@ -31,6 +31,7 @@ __all__ = [
     "UsageTotals",
     "totals",
     "usage_rows",
+    "usage_sum",
 ]
 
 TOOLS_AND_SUMMARIES = "tools and summaries"
@@ -136,18 +137,19 @@ def _spent(entry: Entry) -> Iterator[tuple[str, UsageSum]]:
     match entry:
         case MessageEntry(message=AssistantMessage() as message) if message.usage is not None:
             model = f"{message.provider or ''}/{message.response_model or message.model or ''}"
-            yield model, _sum(message.usage)
+            yield model, usage_sum(message.usage)
         case MessageEntry(message=ToolResult(usage=Usage() as usage)):
-            yield TOOLS_AND_SUMMARIES, _sum(usage)
+            yield TOOLS_AND_SUMMARIES, usage_sum(usage)
         case Compaction() | BranchSummary() if entry.usage is not None:
-            yield TOOLS_AND_SUMMARIES, _sum(entry.usage)
+            yield TOOLS_AND_SUMMARIES, usage_sum(entry.usage)
         case UsageEntry() if entry.usage is not None:
-            yield f"{entry.provider or ''}/{entry.model or ''}", _sum(entry.usage)
+            yield f"{entry.provider or ''}/{entry.model or ''}", usage_sum(entry.usage)
         case _:
             pass
 
 
-def _sum(usage: Usage) -> UsageSum:
+def usage_sum(usage: Usage) -> UsageSum:
+    """What one call spent, as a sum."""
     return UsageSum(
         input=usage.input,
         output=usage.output,
