@@ -10,10 +10,8 @@ from branchline.compaction.branch import (
 from branchline.compaction.files import FileOperations, files_block
 from branchline.compaction.prepare import (
     KEEP_RECENT_TOKENS,
-    RESERVE_TOKENS,
     CompactionPreparation,
     prepare_compaction,
-    should_compact,
 )
 from branchline.compaction.prompts import SummaryRequest, branch_request, history_request, prefix_request
 from branchline.compaction.summary import (
@@ -27,6 +25,7 @@ from branchline.compaction.summary import (
     usage_of,
 )
 from branchline.compaction.transcript import transcript_text
+from branchline.compaction.trigger import RESERVE_TOKENS, compaction_due, should_compact
 
 __all__ = [
     "BRANCH_PREAMBLE",
@@ -43,6 +42,7 @@ __all__ = [
     "branch_request",
     "branch_summary",
     "collect_branch",
+    "compaction_due",
     "compaction_summary",
     "files_block",
     "history_request",

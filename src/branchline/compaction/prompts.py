@@ -12,8 +12,9 @@ from typing import Literal
 import msgspec
 
 from branchline.compaction.branch import BranchPreparation
-from branchline.compaction.prepare import RESERVE_TOKENS, CompactionPreparation
+from branchline.compaction.prepare import CompactionPreparation
 from branchline.compaction.transcript import transcript_text
+from branchline.compaction.trigger import RESERVE_TOKENS
 from branchline.entries import Message
 
 __all__ = [

@@ -2,8 +2,9 @@
 
 ``run`` blocks, ``arun`` awaits; what a step means is written once, in :func:`_calls`. Every function may be
 plain or a coroutine function. ``run`` gives a coroutine an event loop of its own, and refuses inside of a
-running one, which it would block. ``arun`` calls plain functions in a worker thread, so that they hold
-nothing up, and stops waiting when the flow is aborted; what a thread still brings then is not used.
+running one, which it would block. ``arun`` calls plain functions, and does the flow's own work, in worker
+threads, so that nothing is held up, and stops waiting when the flow is aborted; what a thread still brings
+then is not used.
 """
 
 from __future__ import annotations
@@ -82,6 +83,12 @@ class _Call(NamedTuple):
     acts: bool = False
 
 
+class _Done(NamedTuple):
+    """What a flow ended with: a StopIteration cannot come out of a thread."""
+
+    value: Any
+
+
 _Calls = Generator[_Call, Any, T]
 
 
@@ -124,15 +131,17 @@ class _Helpers:
         advance: Callable[[], _Call] = partial(next, calls)
         try:
             while True:
-                call = advance()
+                call = await _finished(partial(_advanced, advance))
+                if isinstance(call, _Done):
+                    return cast("T", call.value)
                 try:
                     answer = await _awaited(call)
                 except BaseException as problem:  # noqa: BLE001
                     advance = partial(calls.throw, problem)
                 else:
                     advance = partial(calls.send, answer)
-        except StopIteration as done:
-            return cast("T", done.value)
+        finally:
+            calls.close()
 
     # -- what steps mean ------------------------------------------------------------------------------
 
@@ -184,17 +193,14 @@ class _Helpers:
 
     def _asked(self, step: AskHook) -> _Calls[Any]:
         """One no is a no; else the first plugin that brought something is heard."""
-        context = HookContext(step.session, self._deeper(), asking=True)
+        context = HookContext(step.session, self._deeper(), leave="look")
         found: object = None
         for plugin, call in self._hooks.implementations(step.hook):
             step.abort.check()
             try:
                 answer = yield _Call(partial(call, step.event, context), step.abort)
-            except Aborted:
-                if step.abort.aborted:
-                    raise
-                continue
             except Exception as problem:  # noqa: BLE001  a plugin that fails has no opinion
+                step.abort.check()  # but what broke because somebody wanted out did not fail
                 self._report(plugin, step.hook, problem)
                 continue
             if isinstance(answer, Cancel):
@@ -208,7 +214,7 @@ class _Helpers:
         return found
 
     def _told(self, step: Tell) -> _Calls[None]:
-        context = HookContext(step.session, self._deeper())
+        context = HookContext(step.session, self._deeper(), leave="act")
         for plugin, call in self._hooks.implementations(step.hook):
             try:
                 yield _Call(partial(call, step.event, context))
@@ -279,6 +285,13 @@ async def _awaited(call: _Call) -> Any:
         undo()
 
 
+def _advanced(advance: Callable[[], _Call]) -> _Call | _Done:
+    try:
+        return advance()
+    except StopIteration as done:
+        return _Done(done.value)
+
+
 async def _called(function: Callable[[], Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function()
@@ -296,11 +309,10 @@ async def _finished(function: Callable[[], Any]) -> Any:
     cancelled: asyncio.CancelledError | None = None
     while not work.done():
         try:
-            await asyncio.shield(work)
+            await asyncio.wait([work])
         except asyncio.CancelledError as problem:
             cancelled = problem
-        except Exception:  # noqa: BLE001, S110  raised below, from where it belongs
-            pass
     if cancelled is not None:
+        work.exception()  # looked at, so that nobody complains that it was not
         raise cancelled
     return work.result()

@@ -11,7 +11,7 @@ import msgspec
 
 from branchline.compaction import KEEP_RECENT_TOKENS
 from branchline.errors import NotSupported
-from branchline.flows.abort import Abort, Aborted
+from branchline.flows.abort import Abort
 from branchline.flows.compact import Compacted, compact
 from branchline.flows.live import LiveSession
 from branchline.flows.steps import Attempted, Flow, act, attempt
@@ -82,12 +82,9 @@ def turn(
         keep_recent_tokens=keep_recent_tokens,
         abort=abort,
     )
-    if compacted.status != "done":
+    if compacted.status != "done" or abort.aborted:
         return Turn(outcome=first, compacted=compacted)
-    try:
-        second = yield from attempt(2, abort)
-    except Aborted:
-        return Turn(outcome=first, compacted=compacted)
+    second = yield from attempt(2, abort)
     return Turn(outcome=second, attempts=2, compacted=compacted)
 
 

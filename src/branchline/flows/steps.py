@@ -218,7 +218,7 @@ def choose(question: str, choices: tuple[Choice, ...], default: str | None, abor
 
 
 def attempt(number: int, abort: Abort) -> Flow[Attempted]:
-    abort.check()
+    """How an attempt ended. Who makes it looks at the abort itself, and records what came until then."""
     answer = yield Attempt(number=number, abort=abort)
     assert isinstance(answer, Attempted)
     return answer
