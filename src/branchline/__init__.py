@@ -12,9 +12,10 @@ from branchline._version import __version__
 from branchline.session import Session
 
 if TYPE_CHECKING:
+    from branchline.conductor import Conductor
     from branchline.library import SessionLibrary
 
-__all__ = ["Session", "SessionLibrary", "__version__"]
+__all__ = ["Conductor", "Session", "SessionLibrary", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

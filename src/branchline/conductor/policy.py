@@ -1,4 +1,4 @@
-"""What a conversation does by itself: when it makes room, how often it tries again, how long tools may go on."""
+"""What a conversation does by itself: when it makes room, how often it tries again, when tools must stop."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     ``reserve_tokens`` and ``keep_recent_tokens`` are made smaller for small windows unless they are given.
     ``retries`` is how often a request that failed in passing (network, rate limit) is sent again, first after
     ``retry_delay`` seconds, then twice as many each time, unless the provider says how long; a provider that
-    wants more than ``longest_delay`` is not waited for. ``max_rounds`` is how many times in one turn the model
-    may call tools.
+    wants more than ``longest_delay`` is not waited for. ``max_rounds`` is how many times in one turn the
+    model may call tools.
     """
 
     system_prompt: str = ""
@@ -54,7 +54,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return self._keep(KEEP_RECENT_TOKENS * 2) if room is None else room.keep
 
     def delay(self, error: ModelError, attempt: int) -> float | None:
-        """How long to wait after the attempt with this number failed; None when there is no use in waiting."""
+        """How long to wait after the attempt with this number failed; None when waiting is of no use."""
         if not error.passing or attempt > self.retries:
             return None
         wanted = self.retry_delay * 2 ** (attempt - 1) if error.retry_after is None else error.retry_after

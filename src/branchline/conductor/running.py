@@ -31,6 +31,7 @@ class Run:
         self.others_told = 0
         self._line: asyncio.Queue[Event | None] = asyncio.Queue(1)
         self._heard = True
+        self.task: asyncio.Task[None] | None = None
 
     async def emit(self, event: Event) -> None:
         """Say something to the listener; nothing happens when there is none any more."""
@@ -45,12 +46,17 @@ class Run:
         """The next event; None at the end."""
         return await self._line.get()
 
-    def stop_listening(self) -> None:
-        """Abort the work, and let go of an event that it may be holding out."""
-        self._heard = False
+    async def stop(self) -> None:
+        """Abort the work, let go of an event that it may be holding out, and wait for its end."""
         self.abort.set("nobody listens any more")
+        if self.task is None:
+            return
+        self._heard = False
         while not self._line.empty():
             self._line.get_nowait()
+        await _settled(self.task)
+        if self._line.empty():
+            self._line.put_nowait(None)  # for a listener who comes back
 
 
 async def listening(run: Run, work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenerator[Event, None]:
@@ -62,13 +68,12 @@ async def listening(run: Run, work: Callable[[], Coroutine[Any, Any, None]]) -> 
         finally:
             await run.end()
 
-    task = asyncio.create_task(whole())
+    task = run.task = asyncio.create_task(whole())
     try:
         while (event := await run.next()) is not None:
             yield event
     finally:
-        run.stop_listening()
-        await _settled(task)
+        await run.stop()
     task.result()
 
 

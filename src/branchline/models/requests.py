@@ -30,7 +30,11 @@ def request_for(
 
 def summary_model_request(request: SummaryRequest) -> ModelRequest:
     """A summary asked of a model: the task alone, without tools and without the conversation around it."""
-    return ModelRequest(system=request.system, messages=(UserMessage(content=(Text(text=request.prompt),)),))
+    return ModelRequest(
+        system=request.system,
+        messages=(UserMessage(content=(Text(text=request.prompt),)),),
+        max_tokens=request.max_tokens,
+    )
 
 
 def _present(texts: Iterable[str]) -> list[str]:
