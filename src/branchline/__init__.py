@@ -19,9 +19,13 @@ __all__ = ["Conductor", "Session", "SessionLibrary", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the library when it is first asked for: an agent that keeps one session never needs it."""
+    """Load the rest when it is first asked for: an agent that keeps one session never needs it."""
     if name == "SessionLibrary":
         from branchline.library import SessionLibrary  # noqa: PLC0415
 
         return SessionLibrary
+    if name == "Conductor":
+        from branchline.conductor import Conductor  # noqa: PLC0415
+
+        return Conductor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -183,7 +183,7 @@ def test_where_a_summary_is_wanted_it_writes_an_extract_and_says_that_it_is_one(
         summary_of(history_request(history("fix the build", "offline: fail network", "now the tests")))
     )
 
-    assert "## Goal\nfix the build" in text
+    assert "## Goal\n- fix the build" in text
     assert "- [x] now the tests" in text
     assert "extract by the offline model" in text
 
@@ -193,7 +193,7 @@ def test_an_earlier_extract_is_carried_on():
 
     second = text_of(summary_of(history_request(history("now the tests", previous=first))))
 
-    assert "## Goal\nfix the build" in second
+    assert "## Goal\n- fix the build" in second
     assert second.index("- [x] fix the build") < second.index("- [x] now the tests")
 
 

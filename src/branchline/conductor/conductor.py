@@ -88,14 +88,14 @@ class Conductor:
         self._find_model = find_model
         self._model: Model | None = None
         self._model_problem: str | None = None
-        self._models: list[Model] = []
+        self._models: dict[ModelRef, Model] = {}
         self._run: Run | None = None
         self._idle = asyncio.Event()
         self._detach: Callable[[], None] | None = None
         self._use(session)
-        self._follow_path()
         if model is not None:
             self._take_model(model)
+        self._follow_path(keep_model=model is not None)
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -413,7 +413,7 @@ class Conductor:
             await self._arun(shut_down(self._session))
         finally:
             self._leave()
-            for model in self._models:
+            for model in self._models.values():
                 await model.aclose()
             self._models.clear()
 
@@ -483,22 +483,23 @@ class Conductor:
             self._use(session)
             self._follow_path()
 
-    def _follow_path(self) -> None:
-        """Go on with the model and the thinking level that the path names."""
+    def _follow_path(self, *, keep_model: bool = False) -> None:
+        """Go on with the model and the thinking level that the path names; with nothing said, as before."""
+        if self._session.leaf is None:
+            return
         context = self.context()
         self._thinking = context.thinking_level
         wanted = context.model
-        if wanted is None or wanted == self._reference():
+        if keep_model or wanted is None or wanted == self._reference():
             return
         try:
-            self._take_model(self._find_model(wanted))
+            self._take_model(self._models.get(wanted) or self._find_model(wanted))
         except ModelError as problem:
             self._model_problem = str(problem)
 
     def _take_model(self, model: Model) -> None:
         self._model, self._model_problem = model, None
-        if model not in self._models:
-            self._models.append(model)
+        self._models[ModelRef(provider=model.provider, id=model.id)] = model
 
     def _reference(self) -> ModelRef | None:
         return None if self._model is None else ModelRef(provider=self._model.provider, id=self._model.id)

@@ -26,7 +26,7 @@ def extract(prompt: str) -> str:
     return "\n".join(
         [
             "## Goal",
-            goal,
+            f"- {goal}",
             "",
             "## Progress",
             "### Done",

@@ -174,7 +174,7 @@ class OfflineModel:
             raise ModelRefused(f"the offline model cannot fail as {kind!r}; it knows {', '.join(_FAILURES)}")
         times = next((int(word) for word in rest if word.isdecimal()), None)
         if times is not None:
-            asked = f"{len(request.messages)}\n{_prompt(request)}"
+            asked = _prompt(request)
             count = self._failures[asked] = self._failures.get(asked, 0) + 1
             if count > times:
                 return None, False
