@@ -81,6 +81,7 @@ SCHEMAS = {
     ("rm", "talk"): {"schema", "removed"},
     ("restore", "--list"): {"schema", "trash"},
     ("prune",): {"schema", "dry_run", "sessions"},
+    ("plugins",): {"schema", "plugins", "problems"},
     ("inspect", "talk"): {
         "schema",
         "format",

@@ -51,6 +51,9 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("exporting", "Write a session as JSONL or Markdown."),
         "import": ("importing", "Copy a session file into the library."),
     },
+    "Extend": {
+        "plugins": ("extending", "List installed plugins, and problems with them."),
+    },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
 

@@ -24,7 +24,7 @@ from branchline.flows.events import (
     CompactionReason,
     CompactionRequest,
 )
-from branchline.flows.live import LiveSession
+from branchline.flows.live import LiveSession, require_place
 from branchline.flows.steps import Flow, Status, Stopped, act, ask, summarize, tell
 from branchline.tree import ROOT
 
@@ -58,11 +58,13 @@ def compact(
     An earlier summary is brought up to date; the beginning of a turn that the cut splits is summed up on its
     own; files that were read and changed are carried on. A plugin may cancel or bring its own compaction.
 
-    NothingToCompact when there is nothing to sum up. NoSummarizer and SummaryFailed, with nothing written;
-    the plugins are told that it failed.
+    NothingToCompact when there is nothing to sum up. ReadOnly and NotSupported (for formats whose compactions
+    hold the kept messages themselves) before anybody is asked. NoSummarizer and SummaryFailed with nothing
+    written; the plugins are told that it failed.
     """
     abort = Abort() if abort is None else abort
     session.refresh_log()
+    require_place(session, "compaction", "kept entries", "kept")
     leaf = session.leaf
     preparation = None
     if leaf is not None:

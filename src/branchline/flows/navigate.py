@@ -17,7 +17,7 @@ from branchline.errors import SessionMoved
 from branchline.flows.abort import Abort, Aborted
 from branchline.flows.events import OwnSummary, TreeAnswer, TreeMoved, TreePreparation
 from branchline.flows.given import given_back
-from branchline.flows.live import LiveSession
+from branchline.flows.live import LiveSession, require_place
 from branchline.flows.steps import Choice, Flow, Status, Stopped, act, ask, choose, summarize, tell
 from branchline.tree import ROOT
 
@@ -75,8 +75,9 @@ def navigate(
     with ``custom_instructions`` as a focus or instead of the task, is made of what fits into ``window``
     tokens, and stands at the new place. ``label`` names it, or the target where there is no summary.
 
-    EntryNotFound for an unknown target; NoSummarizer and SummaryFailed before anything has moved;
-    SessionMoved when the session was moved while the questions were asked.
+    EntryNotFound for an unknown target; ReadOnly and NotSupported before anybody is asked; NoSummarizer and
+    SummaryFailed before anything has moved; SessionMoved when the session was moved while the questions were
+    asked.
     """
     abort = Abort() if abort is None else abort
     session.refresh_log()
@@ -87,6 +88,9 @@ def navigate(
     new_leaf = None if here == ROOT else tree.keys[here]
     if target == old_leaf or (given is None and new_leaf == old_leaf):
         return Navigation(status="unchanged", old_leaf=old_leaf, new_leaf=old_leaf)
+    require_place(session, "branch" if new_leaf is not None else "reset", *(("label",) if label else ()))
+    if summarize:
+        require_place(session, "branch_summary")
     left = collect_branch(session.transcript, ROOT if old_leaf is None else tree.position(old_leaf), position)
     wish = _Wish(
         summary=bool(summarize),

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from branchline.compaction import Summary, SummaryRequest
-from branchline.errors import SummaryFailed
+from branchline.errors import FlowError, SummaryFailed
 from branchline.flows.abort import Abort, Aborted
 from branchline.flows.events import Cancel, Event
 from branchline.flows.live import LiveSession
@@ -192,7 +192,7 @@ def summarize(request: SummaryRequest, abort: Abort) -> Flow[Summary]:
     abort.check()
     try:
         answer = yield Summarize(request=request, abort=abort)
-    except (Aborted, SummaryFailed):
+    except (Aborted, FlowError):
         raise
     except Exception as problem:
         abort.check()  # what broke because somebody wanted out did not fail
