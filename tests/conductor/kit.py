@@ -86,6 +86,17 @@ async def into(found: list[Event], events: AsyncGenerator[Event, None]) -> None:
         found += [event]
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Let others work until something is true."""
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+
+
+def bytes_of(file: str | None) -> bytes:
+    assert file is not None
+    return Path(file).read_bytes()
+
+
 def shown(events: list[Event]) -> list[str]:
     """The messages that were shown: role and words."""
     return [

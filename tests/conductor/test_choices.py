@@ -7,7 +7,17 @@ from branchline.conductor import Conductor
 from branchline.context import ModelRef, UsageSum
 from branchline.errors import AuthMissing
 from branchline.models import OfflineModel, model_name
-from conductor.kit import Watched, conductor, ended, events_of, new_session, reopened, require_kept, talk
+from conductor.kit import (
+    Watched,
+    bytes_of,
+    conductor,
+    ended,
+    events_of,
+    new_session,
+    reopened,
+    require_kept,
+    talk,
+)
 
 
 def test_the_first_prompt_records_which_model_answers(tmp_path):
@@ -40,10 +50,10 @@ def test_opening_writes_nothing_and_an_unchanged_choice_is_not_recorded_again(tm
             talking.set_thinking("low")
             await events_of(talking.send("hello"))
             file = talking.session.file
-        before = open(file, "rb").read()  # noqa: ASYNC230, SIM115
+        before = bytes_of(file)
         async with Conductor(Session.open(file), OfflineModel("other")):
             pass
-        untouched = open(file, "rb").read() == before  # noqa: ASYNC230, SIM115
+        untouched = bytes_of(file) == before
         async with Conductor(Session.open(file)) as again:
             await events_of(again.send("again"))
             return untouched, again.session.index.types.count("model_change"), again.session.index.types

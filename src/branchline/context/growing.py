@@ -67,7 +67,7 @@ class GrowingContext:
         return _with(before, source.entries(new)) if new else before
 
 
-def _with(before: Context, entries: list[Entry]) -> Context:
+def _with(before: Context, entries: list[Entry]) -> Context | None:
     model, level = before.model, before.thinking_level
     messages = list(before.messages)
     for entry in entries:
@@ -76,8 +76,10 @@ def _with(before: Context, entries: list[Entry]) -> Context:
                 model = ModelRef(provider=entry.provider, id=entry.model_id)
             case ThinkingLevelChange():
                 level = entry.thinking_level
-            case MessageEntry(message=AssistantMessage(model=str(name)) as answer) if name:
-                model = ModelRef(provider=answer.provider or "", id=name)
+            case MessageEntry(message=AssistantMessage() as answer):
+                if not answer.model:
+                    return None  # which model is in force then takes a look at the whole path
+                model = ModelRef(provider=answer.provider or "", id=answer.model)
             case _:
                 pass
         messages += [ContextMessage(entry.id, message) for message in entry_messages(entry)]
