@@ -67,9 +67,10 @@ def conductor(where: Path | Session, model: Model | None = None, **more: Any) ->
 
 
 def reopened(session: Session) -> Session:
-    """The same session, read from where it is kept."""
-    assert session.store is not None
-    return Session.from_store(session.store, session.key)
+    """What a fresh look at the file of a session gives, drafts included, without touching it."""
+    log = session._pen.log
+    assert log is not None
+    return Session.in_memory(data=log.read(0, log.size()))
 
 
 def talk(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

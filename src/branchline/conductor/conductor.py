@@ -190,7 +190,7 @@ class Conductor:
         async def work(run: Run) -> None:
             session = self._session
             session.refresh_log()
-            if session.leaf is None:
+            if session.leaf is None or not self.context().messages:
                 raise ValueError("there is nothing to retry: nothing was said yet")
             if session.index.roles[session.index.position(session.leaf)] == "assistant":
                 await self._arun(rewind_failed(session))
@@ -218,7 +218,7 @@ class Conductor:
 
         What comes too late is given back by TurnEnded. RuntimeError when nothing is running.
         """
-        if self._run is None:
+        if self._run is None or self._run.over:
             raise RuntimeError("nothing is running that could be steered; send it instead")
         self._run.steering.append(text)
 

@@ -27,6 +27,7 @@ class Run:
         self.abort = Abort()
         self.steering: deque[str] = deque()
         self.spent = UsageSum()
+        self.over = False
         self.cannot_compact = False
         self.others_told = 0
         self._line: asyncio.Queue[Event | None] = asyncio.Queue(1)

@@ -316,6 +316,7 @@ class Turn:
         await self.tell_of_others()
         unsent = tuple(self._run.steering)
         self._run.steering.clear()
+        self._run.over = True
         await self._run.emit(
             TurnEnded(
                 ending=ending,
