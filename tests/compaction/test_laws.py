@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from branchline import Session
-from branchline.compaction import RESERVE_TOKENS, compaction_due, prepare_compaction, should_compact
+from branchline.compaction import (
+    RESERVE_TOKENS,
+    compaction_due,
+    in_pieces,
+    prepare_compaction,
+    should_compact,
+    summary_budget,
+    transcript_text,
+)
 from branchline.context import build_context, context_tokens, estimate_message
 from branchline.entries import (
     AssistantMessage,
@@ -277,3 +285,26 @@ def test_where_the_window_is_not_known_it_is_never_due():
     session = story(user("x" * 9000))
 
     assert not compaction_due(build_context(session, at(session)), None)
+
+
+# -- in pieces --------------------------------------------------------------------------------------------
+
+
+@given(moves=TALKS, budget=st.integers(1, 80))
+@settings(max_examples=80, deadline=None)
+def test_pieces_are_the_messages_in_order_and_each_fits_or_is_one_message(moves, budget):
+    talk = Talk()
+    talk.grow(moves)
+    said = messages(talk.session)
+
+    found = in_pieces(said, budget)
+
+    assert [message for piece in found for message in piece] == said
+    assert all(piece for piece in found)
+    assert all(len(piece) == 1 or len(transcript_text(piece)) <= 4 * budget for piece in found)
+    assert in_pieces(said, None) == ([tuple(said)] if said else [])
+
+
+@pytest.mark.parametrize(("window", "expected"), [(None, None), (128_000, 83_712), (8_000, 2_000), (2, 1)])
+def test_a_summarizer_is_shown_what_fits_its_window(window, expected):
+    assert summary_budget(window) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from branchline.compaction import Summary
+from branchline.compaction import Summary, summary_budget
 from branchline.entries import Compaction, Usage
 from branchline.errors import (
     NoSummarizer,
@@ -352,3 +352,72 @@ def test_a_format_that_cannot_hold_it_says_so_before_anybody_is_asked(program, t
         )
 
     assert hooks.heard == []
+
+
+# -- more than a summarizer can read ----------------------------------------------------------------------
+
+
+def test_a_history_that_is_too_long_for_the_summarizer_is_summed_up_in_pieces(place):
+    session = talk(place, turns=40)
+    usage, requests = Usage(input=10, total_tokens=10), []
+
+    def write(request):
+        requests.append(request)
+        return Summary(text=f"summary {len(requests)}", usage=usage)
+
+    done = run(compact(session, keep_recent_tokens=150, window=8000), summarizer=write)
+
+    limit = summary_budget(8000) * 4
+    assert len(requests) > 3
+    assert all(len(request.prompt) < limit + 3000 for request in requests)
+    assert all(request.max_tokens <= 2000 for request in requests)
+    assert "<previous-summary>" not in requests[0].prompt
+    for number, request in enumerate(requests[1:], 1):
+        assert f"<previous-summary>\nsummary {number}\n</previous-summary>" in request.prompt
+    for turn in range(1, 40):
+        assert sum(f"question {turn} x" in request.prompt for request in requests) == 1
+    assert done.summary == f"summary {len(requests)}"
+    assert done.usage.total_tokens == 10 * len(requests)
+
+
+def test_a_split_turn_that_is_too_long_is_summed_up_in_pieces_that_follow_each_other(place):
+    session = new(place)
+    session.append_message(user("one long turn"))
+    for number in range(40):
+        session.append_message({**assistant(f"step {number} {LONG}"), "usage": None})
+    requests = []
+
+    def write(request):
+        requests.append(request)
+        return f"part {len(requests)}"
+
+    done = run(compact(session, keep_recent_tokens=100, window=8000), summarizer=write)
+
+    assert {request.kind for request in requests} == {"prefix"}
+    assert done.summary.endswith("\n\n".join(f"part {number}" for number in range(1, len(requests) + 1)))
+
+
+def test_a_single_message_that_is_too_long_is_shown_in_part(place):
+    session, writer = new(place), Writer()
+    session.append_message(user("w" * 100_000))
+    session.append_message(assistant("hm"))
+    session.append_message(user("and?"))
+
+    run(compact(session, keep_recent_tokens=1, window=8000), summarizer=writer)
+
+    assert all(len(request.prompt) < summary_budget(8000) * 4 + 3000 for request in writer.requests)
+    assert "more characters]" in writer.requests[0].prompt
+
+
+def test_one_failing_piece_writes_nothing(place):
+    session, count = talk(place, turns=40), []
+    before = state(session)
+
+    def write(request):
+        count.append(request)
+        return "" if len(count) == 3 else "fine"
+
+    with pytest.raises(SummaryFailed):
+        run(compact(session, keep_recent_tokens=300, window=8000), summarizer=write)
+
+    assert state(session) == before

@@ -191,7 +191,7 @@ def test_a_branch_without_words_is_summed_up_without_asking_anybody(place):
 
 def test_only_the_newest_part_of_a_long_branch_is_shown_to_a_small_model(place):
     session, names = branched(place)
-    session.append_message(user("w" * 4000))
+    session.append_message(user("w" * 40000))
     session.append_message(assistant("the end"))
     writer = Writer()
 
@@ -573,3 +573,14 @@ def test_a_session_that_may_only_be_read_says_so_before_anybody_is_asked(tmp_pat
         run(navigate(session, "a"), hooks=hooks)
 
     assert hooks.heard == []
+
+
+def test_a_label_of_a_plugin_that_the_format_cannot_hold_is_refused_before_anything_moves(tmp_path):
+    session = foreign("induscode", tmp_path)
+    before = state(session)
+    hooks = PlainHooks(session_before_tree=lambda event, context: TreeAnswer(label="L"))
+
+    with pytest.raises(NotSupported, match="no labels"):
+        run(navigate(session, session.path()[0], summarize=True), hooks=hooks, summarizer=Writer())
+
+    assert state(session) == before

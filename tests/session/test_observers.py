@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import pytest
 
@@ -110,3 +111,20 @@ def test_the_first_entry_of_a_new_session_is_told_too(place):
     session.subscribe(seen.append)
 
     assert [session.append_message(user("hello"))] == seen
+
+
+def test_what_another_thread_appends_while_an_observer_is_busy_is_told(place):
+    session = talked(place)
+    seen = []
+
+    def busy(key):
+        seen.append(key)
+        if len(seen) == 1:
+            thread = threading.Thread(target=session.append_message, args=(user("from elsewhere"),))
+            thread.start()
+            thread.join(10)
+
+    session.subscribe(busy)
+    session.append_message(user("more"))
+
+    assert len(seen) == 2

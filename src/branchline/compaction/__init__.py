@@ -8,6 +8,7 @@ from branchline.compaction.branch import (
     prepare_branch_summary,
 )
 from branchline.compaction.files import FileOperations, files_block
+from branchline.compaction.pieces import in_pieces, summary_budget
 from branchline.compaction.prepare import (
     KEEP_RECENT_TOKENS,
     CompactionPreparation,
@@ -46,10 +47,12 @@ __all__ = [
     "compaction_summary",
     "files_block",
     "history_request",
+    "in_pieces",
     "prefix_request",
     "prepare_branch_summary",
     "prepare_compaction",
     "should_compact",
+    "summary_budget",
     "summary_of",
     "summary_problem",
     "transcript_text",

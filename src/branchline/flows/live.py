@@ -14,16 +14,14 @@ from branchline.errors import ReadOnly
 from branchline.formats import Transcript
 from branchline.tree import Tree
 
-__all__ = ["ForkAt", "ForkScope", "LiveSession", "require_place"]
+__all__ = ["ForkAt", "ForkScope", "LiveSession", "ReadableSession", "require_place"]
 
 ForkAt = Literal["at", "before"]
 ForkScope = Literal["path", "tree"]
 
 
-class LiveSession(Protocol):
-    """One live conversation."""
-
-    # -- asking
+class ReadableSession(Protocol):
+    """What can be asked of a live conversation."""
 
     @property
     def id(self) -> str: ...
@@ -38,10 +36,12 @@ class LiveSession(Protocol):
     def entry(self, entry_id: str, /) -> Entry: ...
     def path(self, entry_id: str | None = None, /) -> list[str]: ...
     def label(self, entry_id: str, /) -> str | None: ...
+
+
+class LiveSession(ReadableSession, Protocol):
+    """One live conversation, and what can be done to it."""
+
     def refresh_log(self) -> int: ...
-
-    # -- doing
-
     def branch(self, entry_id: str, /) -> None: ...
     def reset(self) -> None: ...
     def branch_with_summary(

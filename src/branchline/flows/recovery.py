@@ -11,7 +11,7 @@ import msgspec
 
 from branchline.compaction import KEEP_RECENT_TOKENS
 from branchline.flows.abort import Abort
-from branchline.flows.compact import Compacted, compact
+from branchline.flows.compacting import Compacted, compact
 from branchline.flows.live import LiveSession, require_place
 from branchline.flows.steps import Attempted, Flow, act, attempt
 from branchline.tree import ROOT
@@ -59,6 +59,7 @@ def turn(
     session: LiveSession,
     *,
     keep_recent_tokens: float = KEEP_RECENT_TOKENS,
+    window: int | None = None,
     custom_instructions: str | None = None,
     abort: Abort | None = None,
 ) -> Flow[Turn]:
@@ -80,6 +81,7 @@ def turn(
         reason="overflow",
         will_retry=True,
         keep_recent_tokens=keep_recent_tokens,
+        window=window,
         abort=abort,
     )
     if compacted.status != "done" or abort.aborted:

@@ -88,9 +88,6 @@ def navigate(
     new_leaf = None if here == ROOT else tree.keys[here]
     if target == old_leaf or (given is None and new_leaf == old_leaf):
         return Navigation(status="unchanged", old_leaf=old_leaf, new_leaf=old_leaf)
-    require_place(session, "branch" if new_leaf is not None else "reset", *(("label",) if label else ()))
-    if summarize:
-        require_place(session, "branch_summary")
     left = collect_branch(session.transcript, ROOT if old_leaf is None else tree.position(old_leaf), position)
     wish = _Wish(
         summary=bool(summarize),
@@ -98,10 +95,12 @@ def navigate(
         replace=replace_instructions,
         label=label,
     )
+    _require_places(session, new_leaf, left, wish)
     try:
         if summarize is None and left.entries:
             wish = yield from _asked_for(wish, abort)
         wish, own = yield from _heard(session, target, old_leaf, left, wish, abort)
+        _require_places(session, new_leaf, left, wish)
         from_hook = own is not None
         if own is None and wish.summary and left.entries:
             own = yield from _summed_up(session, left, wish, window, abort)
@@ -146,6 +145,14 @@ def navigate(
         summary_entry=summary_entry,
         from_hook=from_hook,
     )
+
+
+def _require_places(session: LiveSession, new_leaf: str | None, left: BranchCollection, wish: _Wish) -> None:
+    """Refuse what the format of the file cannot hold."""
+    summary = wish.summary and bool(left.entries)
+    require_place(session, "branch_summary" if summary else "reset" if new_leaf is None else "branch")
+    if wish.label:
+        require_place(session, "label")
 
 
 def _asked_for(wish: _Wish, abort: Abort) -> Flow[_Wish]:
