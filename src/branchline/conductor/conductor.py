@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -25,7 +25,7 @@ from branchline.conductor.running import Run, listening
 from branchline.conductor.turn import Turn, user_message, write_summary
 from branchline.context import Context, GrowingContext, ModelRef, UsageTotals, context_tokens
 from branchline.entries import AssistantMessage, Content, Message
-from branchline.errors import ModelError, UnknownModel
+from branchline.errors import ModelError, NotSupported, UnknownModel
 from branchline.flows import (
     NO_HOOKS,
     Chooser,
@@ -320,6 +320,7 @@ class Conductor:
                 self._session,
                 custom_instructions=focus,
                 keep_recent_tokens=keep,
+                window=self.context_window,
                 abort=run.abort,
             )
             return await self._arun(flow, on_progress=on_progress)
@@ -508,10 +509,13 @@ class Conductor:
         """Write down the model and the thinking level where the path says otherwise."""
         context = self.context()
         chosen = self._reference()
+        # A format that has no place for a choice leaves it to this conversation.
         if chosen is not None and chosen != context.model:
-            self._session.append_model_change(chosen.provider, chosen.id)
+            with suppress(NotSupported):
+                self._session.append_model_change(chosen.provider, chosen.id)
         if self._thinking != context.thinking_level:
-            self._session.append_thinking_level_change(self._thinking)
+            with suppress(NotSupported):
+                self._session.append_thinking_level_change(self._thinking)
 
     def __repr__(self) -> str:
         name = "no model" if self._model is None else model_name(self._model)

@@ -42,7 +42,7 @@ from branchline.entries import (
     ToolResult,
     UserMessage,
 )
-from branchline.errors import ContextOverflow, FlowError, MalformedStream, ModelError
+from branchline.errors import ContextOverflow, FlowError, MalformedStream, ModelError, NotSupported
 from branchline.flows import Aborted, Attempt, Attempted, Hooks, arun, compact, rewind_failed, turn
 from branchline.models import (
     AnswerSoFar,
@@ -75,6 +75,8 @@ class Stage(Protocol):
     def hooks(self) -> Hooks: ...
     @property
     def policy(self) -> Policy: ...
+    @property
+    def thinking(self) -> str: ...
     def context(self) -> Context: ...
     def required_model(self) -> Model: ...
 
@@ -152,11 +154,15 @@ class Turn:
         flow = turn(
             stage.session,
             keep_recent_tokens=stage.policy.keep(model.context_window),
+            window=stage.policy.context_window or model.context_window,
             abort=run.abort,
         )
         try:
             await arun(flow, hooks=stage.hooks, summarizer=self._summarize, attempt=self._attempt)
-        except FlowError as problem:  # the context is too long, and cannot be summed up either
+        except (
+            FlowError,
+            NotSupported,
+        ) as problem:  # the context is too long, and cannot be summed up either
             await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
         return self._outcome
 
@@ -198,6 +204,7 @@ class Turn:
             stage.context(),
             system=stage.policy.system_prompt,
             tools=stage.tools,
+            thinking_level=stage.thinking,
             max_tokens=stage.policy.max_tokens,
         )
         answer = AnswerSoFar()
@@ -280,10 +287,16 @@ class Turn:
         if not compaction_due(stage.context(), room.window, room.reserve):
             return
         await run.emit(CompactionStarted(reason="threshold"))
-        flow = compact(stage.session, reason="threshold", keep_recent_tokens=room.keep, abort=run.abort)
+        flow = compact(
+            stage.session,
+            reason="threshold",
+            keep_recent_tokens=room.keep,
+            window=room.window,
+            abort=run.abort,
+        )
         try:
             done = await arun(flow, hooks=stage.hooks, summarizer=self._summarize)
-        except FlowError as problem:
+        except (FlowError, NotSupported) as problem:
             run.cannot_compact = True
             await run.emit(CompactionFailed(reason="threshold", message=str(problem)))
             return

@@ -13,9 +13,17 @@ __all__ = ["request_for", "summary_model_request"]
 
 
 def request_for(
-    context: Context, *, system: str = "", tools: Sequence[Tool] = (), max_tokens: int | None = None
+    context: Context,
+    *,
+    system: str = "",
+    tools: Sequence[Tool] = (),
+    thinking_level: str | None = None,
+    max_tokens: int | None = None,
 ) -> ModelRequest:
-    """The request that a context makes. ``system`` is said before what the session itself says as system."""
+    """The request that a context makes. ``system`` is said before what the session itself says as system.
+
+    Without ``thinking_level`` it is the one that the context names.
+    """
     said = to_model(context)
     return ModelRequest(
         messages=tuple(
@@ -23,7 +31,7 @@ def request_for(
         ),
         system="\n\n".join(_present([system, replay_system(said).text])),
         tools=tuple(tools),
-        thinking_level=context.thinking_level,
+        thinking_level=context.thinking_level if thinking_level is None else thinking_level,
         max_tokens=max_tokens,
     )
 
