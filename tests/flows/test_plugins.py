@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 
@@ -160,6 +161,71 @@ def test_a_plugin_that_fails_everywhere_changes_nothing_and_is_named(place):
     assert plugins.problems[0].message == "RuntimeError: boom in TreePreparation"
 
 
+class Leaving:
+    """Ends programs, by different ways."""
+
+    def __init__(self, error, awaits):
+        self.error, self.awaits = error, awaits
+
+    @hookimpl
+    def session_before_tree(self):
+        return self.later() if self.awaits else self.now()
+
+    @hookimpl
+    def entry_appended(self):
+        self.now()
+
+    def now(self):
+        raise self.error
+
+    async def later(self):
+        await asyncio.sleep(0)
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), StopIteration(), RecursionError("too deep")], ids=repr)
+@pytest.mark.parametrize("awaits", [False, True])
+@pytest.mark.parametrize("awaiting", [False, True])
+def test_no_plugin_ends_the_program_or_hangs_it(error, awaits, awaiting, place):
+    session, names = branched(place)
+    plugins = Plugins()
+    plugins.register(Leaving(error, awaits), "leaving")
+    plugins.attach(session)
+
+    flow = navigate(session, names["old"])
+    if awaiting:
+        went = asyncio.run(asyncio.wait_for(arun(flow, hooks=plugins), 20))
+    else:
+        went = run(flow, hooks=plugins)
+
+    assert (went.status, session.leaf) == ("done", names["old"])
+    assert [problem.hook for problem in plugins.problems] == ["session_before_tree", "entry_appended"]
+
+
+def test_a_coroutine_that_cannot_be_awaited_is_a_problem_and_no_warning(place):
+    session, names = branched(place)
+    plugins = Plugins()
+
+    class Awaiting:
+        @hookimpl
+        def entry_appended(self):
+            return asyncio.sleep(0)
+
+        @hookimpl
+        async def session_before_tree(self):
+            return Cancel("never heard")
+
+    plugins.register(Awaiting(), "awaiting")
+    plugins.attach(session)
+
+    async def inside():
+        return run(navigate(session, names["old"]), hooks=plugins)
+
+    assert asyncio.run(inside()).status == "done"
+    gc.collect()
+    assert [problem.hook for problem in plugins.problems] == ["session_before_tree", "entry_appended"]
+
+
 def test_problems_do_not_pile_up_for_ever(place):
     plugins = Plugins()
     plugins.register(Broken(), "acme")
@@ -287,19 +353,20 @@ def session_before_fork(event):
 def test_installed_plugins_are_found_by_their_entry_points(tmp_path, monkeypatch, place):
     package(tmp_path, "acme_good", GOOD, "good = acme_good")
     package(tmp_path, "acme_bad", "import nothing_of_this_name", "bad = acme_bad")
+    package(tmp_path, "acme_exit", "raise SystemExit(4)", "exits = acme_exit")
     monkeypatch.syspath_prepend(tmp_path)
     session, _names = branched(place)
 
     plugins = Plugins.load()
-    without = Plugins.load(without=["good", "bad"])
+    without = Plugins.load(without=["good", "bad", "exits"])
 
     assert Plugin(name="good", package="acme_good", version="1.2", hooks=("session_before_fork",)) in (
         plugins.installed
     )
     assert run(fork(session), hooks=plugins).reason == "by acme"
-    assert [problem.plugin for problem in plugins.problems] == ["bad"]
+    assert [problem.plugin for problem in plugins.problems] == ["bad", "exits"]
     assert "it cannot be loaded: ModuleNotFoundError" in plugins.problems[0].message
-    assert not {plugin.name for plugin in without.installed} & {"good", "bad"}
+    assert not {plugin.name for plugin in without.installed} & {"good", "bad", "exits"}
 
 
 def test_nothing_of_this_is_loaded_before_it_is_needed():

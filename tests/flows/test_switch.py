@@ -117,7 +117,7 @@ def test_something_that_was_not_offered_cannot_be_picked(shelf):
         run(flow, choose=lambda step: Chosen(key="../elsewhere"))
 
 
-@pytest.mark.parity("IND-13")
+@pytest.mark.parity("IND-13", part="everything but the picker's screen")
 def test_continue_resume_and_fresh_in_one_directory(place, shelf):
     """Continue takes the newest session of this directory, resume lets the person pick, nothing picked is fresh."""
     library, first, second = shelf
