@@ -82,6 +82,36 @@ def test_a_listener_that_is_cancelled_while_it_waits_leaves_the_session_whole(tm
     assert reason == "aborted"
 
 
+def test_a_second_ctrl_c_does_not_keep_what_was_shown_from_being_put_away(tmp_path):
+    class Slow(Watched):
+        async def stream(self, request):
+            try:
+                async for event in super().stream(request):
+                    yield event
+            finally:
+                await asyncio.sleep(0.05)  # a line that takes its time to close
+
+    async def work():
+        async with conductor(tmp_path, Slow(OfflineModel(delay=0.001))) as talking:
+            seen = []
+
+            async def listen():
+                await into(seen, talking.send("offline: say one two three four five six seven"))
+
+            task = asyncio.create_task(listen())
+            await until(lambda: sum(isinstance(event, TextDelta) for event in seen) >= 3)
+            task.cancel()
+            await asyncio.sleep(0.01)
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+            kept = answers(talking.session)
+            require_kept(talking)
+            return [message.stop_reason for message in kept]
+
+    assert talk(work) == ["aborted"]
+
+
 def test_breaking_out_of_the_loop_is_an_abort(tmp_path):
     async def work():
         async with conductor(tmp_path) as talking:
