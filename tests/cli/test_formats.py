@@ -272,7 +272,7 @@ def test_what_is_no_program_is_a_wrong_call(run, world):
     file = copied(SOUND["zot"], world)
 
     assert "no format 'nobody'" in run("new", "--format", "nobody", code=2).stderr
-    assert "no format 'nobody'" in run("fork", file, "--to", "nobody", code=2).stderr
+    assert "no program 'nobody'" in run("fork", file, "--to", "nobody", code=2).stderr
     assert "read here, not written" in run("new", "--format", "codex", code=1).stderr
 
 
