@@ -1,0 +1,36 @@
+"""The way into the app: whether it can be opened, and opening it on some screen."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Literal
+
+from branchline.library import SessionRow
+from branchline.tui.source import Scope, Source
+
+__all__ = ["View", "available", "run"]
+
+View = Literal["sessions", "tree", "transcript", "forest"]
+
+
+def available() -> bool:
+    """Whether the extra ``tui`` is installed. Imports nothing."""
+    return importlib.util.find_spec("textual") is not None
+
+
+def run(
+    source: Source,
+    *,
+    view: View = "sessions",
+    scope: Scope = "here",
+    row: SessionRow | None = None,
+    words: str = "",
+    theme: Literal["dark", "light"] = "dark",
+    can_chat: bool = False,
+) -> int:
+    """Open the app and return an exit code when the person leaves it."""
+    from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
+
+    app = BranchlineApp(source, view=view, scope=scope, row=row, words=words, theme=theme, can_chat=can_chat)
+    app.run()
+    return app.return_code or 0
