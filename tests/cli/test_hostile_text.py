@@ -172,7 +172,7 @@ def test_no_character_of_a_session_acts_on_a_screen(command, extra, hostile) -> 
     assert "mistake in branchline" not in result.stderr, result.stderr
     stdout = result.stdout
     if extra == ["--color", "always"]:
-        stdout = re.sub(r"\x1b\[(?:0|1|2|3[1-6])m", "", stdout)
+        stdout = re.sub(r"\x1b\[(?:0|[1-37]|[1-3];[1-9]|[1-3];3[1-6]|3[1-6]|94)m", "", stdout)
     for stream in (stdout, result.stderr):
         assert FORBIDDEN.search(stream) is None, stream
     if extra == ["--json"]:

@@ -185,7 +185,7 @@ def test_an_interruption_is_an_exit_code(program, talk, data) -> None:
     assert data("inspect", talk)["leaf"] == leaf
 
 
-def test_a_terminal_that_knows_only_ascii_gets_question_marks(process, talk, monkeypatch) -> None:
+def test_a_terminal_that_knows_only_ascii_gets_drawings_of_ascii(process, talk, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     monkeypatch.setenv("PYTHONUTF8", "0")
     monkeypatch.setenv("LC_ALL", "C")
@@ -193,7 +193,7 @@ def test_a_terminal_that_knows_only_ascii_gets_question_marks(process, talk, mon
     done = process("tree", talk)
 
     assert done.returncode == 0
-    assert b"? ?? ? user: And the tests?" in done.stdout
+    assert b"> |- * user: And the tests?" in done.stdout
 
 
 def test_an_unexpected_failure_is_one_sentence_unless_asked_for_more(run, monkeypatch, talk) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from branchline.views.text import width
 
-COLOUR = re.compile(r"\x1b\[(?:0|1|2|3[1-6])m")
+COLOUR = re.compile(r"\x1b\[[0-9;]{1,5}m")
 COLUMNS = 60
 
 

@@ -194,7 +194,7 @@ def _system_words(problem: OSError) -> str:
 )
 @click.version_option(__version__, "-V", "--version", message="branchline %(version)s")
 @click.pass_context
-def cli(context: click.Context, json: bool, plain: bool, color: str) -> None:  # noqa: FBT001
+def cli(context: click.Context, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
     """List the sessions of this directory when no command is given."""
     if context.invoked_subcommand is None:
         from branchline.cli.home import show_home

@@ -13,7 +13,7 @@ import click
 
 from branchline.cli.findings import FileReport, examine
 from branchline.cli.options import command
-from branchline.cli.output import Output, Style, paint, remark
+from branchline.cli.output import Output, Role, paint, remark
 from branchline.cli.targets import existing, file_named
 from branchline.cli.words import count, size_words, time_words
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["check_command"]
 
 _SUFFIX = ".jsonl"
-_STATES: dict[str, tuple[str, Style]] = {
-    "clean": ("fine", "green"),
-    "notes": ("fine", "green"),
-    "odd": ("odd", "yellow"),
-    "damaged": ("damaged", "red"),
+_STATES: dict[str, tuple[str, Role]] = {
+    "clean": ("fine", "good"),
+    "notes": ("fine", "good"),
+    "odd": ("odd", "warning"),
+    "damaged": ("damaged", "error"),
 }
-_STYLES: dict[str, Style] = {"damage": "red", "warning": "yellow", "note": "dim"}
+_ROLES: dict[str, Role] = {"damage": "error", "warning": "warning", "note": "dim"}
 
 
 @command(
@@ -147,10 +147,10 @@ def _is_sealed(report: FileReport) -> bool:
 def _print(out: Output, report: FileReport) -> None:
     from branchline.tree import severity
 
-    words, style = _STATES[report.status]
-    out.line(report.path, ": ", paint(style, report.problem or words), _about_seal(report.seal))
+    words, role = _STATES[report.status]
+    out.line(report.path, ": ", paint(role, report.problem or words), _about_seal(report.seal))
     if report.seal is not None and report.seal.message is not None:
-        out.text(report.seal.message, indent="  ", style="yellow")
+        out.text(report.seal.message, indent="  ", role="warning")
     places = [f"line {finding.line}, byte {finding.offset}" for finding in report.findings]
     room = max(map(len, places), default=0)
     for place, finding in zip(places, report.findings, strict=True):
@@ -159,7 +159,7 @@ def _print(out: Output, report: FileReport) -> None:
         if out.columns is None:
             out.line(where, f"{level:<7}  {finding.kind:<16}  ", finding.message)
         else:
-            out.line(where, paint(_STYLES[level], f"{level}  {finding.kind}"))
+            out.line(where, paint(_ROLES[level], f"{level}  {finding.kind}"))
             out.text(finding.message, indent="    ")
 
 

@@ -103,7 +103,7 @@ def _print(out: Output, context: Context) -> None:
     for number, message in enumerate(to_model(context)):
         if number:
             out.line()
-        out.line(paint("cyan" if role_of(message) == "user" else "green", role_of(message)))
+        out.line(paint("user" if role_of(message) == "user" else "heading", role_of(message)))
         for line in _lines(message):
             out.text(line, indent="  ")
 

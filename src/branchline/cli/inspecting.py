@@ -154,7 +154,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     spent, inherited = usage.all.total, usage.inherited.total.cost
     version = "without a header" if reading.header is None else f"version {header.version}"
     rows: list[tuple[str, Piece]] = [
-        ("session", paint("bold", f"{session.id}  ({reading.format}, {version})"))
+        ("session", paint("title", f"{session.id}  ({reading.format}, {version})"))
     ]
     if session.title:
         rows.append(("title", session.title))
@@ -183,8 +183,8 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
             ("spent", f"{tokens(spent.input)} in, {tokens(spent.output)} out, {money(spent.cost)}{own}")
         )
     if session.read_only:
-        rows.append(("read-only", paint("yellow", session.read_only)))
+        rows.append(("read-only", paint("warning", session.read_only)))
     damaged = any(severity(finding.kind) == "damage" for finding in findings)
     what = f"{count(len(findings), 'finding')}; `branchline check` tells them" if findings else "none"
-    rows.append(("findings", paint("red" if damaged else "plain", what)))
+    rows.append(("findings", paint("error" if damaged else "plain", what)))
     return rows

@@ -116,25 +116,25 @@ def _listing_fields(listing: Listing, shown: Sequence[SessionRow]) -> dict[str, 
 
 def _row_pieces(row: SessionRow, width: int, *, with_directory: bool) -> list[Piece]:
     pieces: list[Piece] = [
-        paint("yellow", f"{row.id[:width]:<{width}}"),
-        paint("dim", f"  {age(row.active_ms):>4}  "),
+        paint("id", f"{row.id[:width]:<{width}}"),
+        paint("time", f"  {age(row.active_ms):>4}  "),
     ]
     if row.problem is not None:
-        return [*pieces, paint("red", f"unreadable: {row.problem}")]
+        return [*pieces, paint("error", f"unreadable: {row.problem}")]
     if row.messages is None:
         return [*pieces, paint("dim", f"{size_words(row.size):>10}  "), row.key]
-    pieces.append(paint("dim", f"{row.messages:>5}  "))
+    pieces.append(paint("number", f"{row.messages:>5}  "))
     if with_directory:
         from branchline.views.calls import short_path
 
         where = os.path.basename(row.cwd.rstrip("/")) if row.cwd else "(no directory)"
-        pieces.append(paint("blue", f"{short_path(where, os.path.expanduser('~'))}  "))
+        pieces.append(paint("path", f"{short_path(where, os.path.expanduser('~'))}  "))
     if row.title:
-        pieces.append(paint("bold", row.title))
+        pieces.append(paint("title", row.title))
     else:
         pieces.append(row.first_prompt or paint("dim", "(no messages)"))
     if row.findings:
-        pieces.append(paint("dim", f"  ({count(row.findings, 'finding')})"))
+        pieces.append(paint("warning", f"  ({count(row.findings, 'finding')})"))
     return pieces
 
 

@@ -30,7 +30,7 @@ def command(name: str, *, examples: str) -> Callable[[Callable[..., None]], clic
 
     def decorate(function: Callable[..., None]) -> click.Command:
         @functools.wraps(function)
-        def run(*, json: bool, plain: bool, color: str, **own: Any) -> None:
+        def run(*, json: bool, plain: bool, color: str | None, **own: Any) -> None:
             from branchline.cli.output import Output
 
             function(Output(json=json, plain=plain, color=color), **own)  # type: ignore[arg-type]
@@ -50,8 +50,7 @@ def add_output_options(target: click.Command) -> None:
         click.Option(
             ["--color"],
             type=click.Choice(["auto", "always", "never"]),
-            default="auto",
-            help="Colours: auto means on a terminal, unless NO_COLOR is set.",
+            help="Colours: auto (the default) means on a terminal, unless NO_COLOR is set.",
         ),
     ]
 

@@ -13,42 +13,25 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from branchline.cli.streams import write, write_bytes
-from branchline.views.text import cut, one_line, safe, width
+from branchline.views.spans import Piece, Role, Span, cut_line, shown_line
+from branchline.views.text import one_line, pad, safe, width
 
-__all__ = ["Output", "Piece", "Style", "paint", "remark"]
+__all__ = ["Color", "Output", "Piece", "Role", "paint", "remark"]
 
-Style = Literal["plain", "bold", "dim", "red", "green", "yellow", "blue", "magenta", "cyan"]
 Color = Literal["auto", "always", "never"]
 
-_CODES: dict[Style, str] = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "magenta": "35",
-    "cyan": "36",
-}
 _DEEPEST = 20_000
+_ASCII = str.maketrans("│└├─•›…⊞⊟▸▾·×→↳█▉▊▋▌▍▎▏▇▆▅▄▃▂▁", "|`|-*>~+->v.x>>########%#*+=-.")
+"""What our drawings become where only ASCII is wanted; each character has one column, as before."""
 
 
-class Painted(NamedTuple):
-    """A piece of a line and how it looks on a terminal that shows colours."""
-
-    text: str
-    style: Style
-
-
-Piece = str | Painted
-
-
-def paint(style: Style, text: str) -> Painted:
-    return Painted(text, style)
+def paint(role: Role, text: str) -> Span:
+    """A piece of a line in its role."""
+    return Span(text, role)
 
 
 def remark(text: str) -> None:
@@ -64,15 +47,31 @@ class Output:
     """Where a command puts its result.
 
     ``json`` asks for data. ``columns`` is the width of the terminal, or None where lines are not cut:
-    when stdout is not a terminal, or plain output was asked for.
+    when stdout is not a terminal, or plain output was asked for. What the options leave open, the settings
+    say.
     """
 
-    def __init__(self, *, json: bool = False, plain: bool = False, color: Color = "auto") -> None:
-        terminal = sys.stdout.isatty()
+    def __init__(self, *, json: bool = False, plain: bool = False, color: Color | None = None) -> None:
+        from branchline.settings import load
+
+        loaded = load()
+        settings = loaded.settings
+        chosen = color or settings.color
         self.json = json
-        self.interactive = terminal and not plain
+        self.settings = settings
+        self.interactive = sys.stdout.isatty() and not (plain or settings.plain)
         self.columns = shutil.get_terminal_size().columns if self.interactive else None
-        self.colored = color == "always" or (color == "auto" and self.interactive and _colors_welcome())
+        self.colored = chosen == "always" or (chosen == "auto" and self.interactive and _colors_welcome())
+        self.ascii = settings.ascii or not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+        self._codes = self._theme() if self.colored else {}
+        if loaded.findings and sys.stderr.isatty():
+            what = "a setting is" if len(loaded.findings) == 1 else f"{len(loaded.findings)} settings are"
+            remark(f"{what} not in force; `branchline config` says why")
+
+    def _theme(self) -> Mapping[Role, str]:
+        from branchline.cli.themes import THEMES, theme_for
+
+        return THEMES[theme_for(self.settings.theme)]
 
     def result(self, command: str, fields: dict[str, Any], *, version: int = 1) -> None:
         """Write the result of a command as one JSON object, which names its schema."""
@@ -92,27 +91,24 @@ class Output:
         self._write(pieces, self.columns)
 
     def _write(self, pieces: Iterable[Piece], room: int | None) -> None:
-        shown = []
-        for piece in pieces:
-            text = one_piece(piece)
-            if room is not None:
-                text = cut(text, room)
-                room -= width(text)
-            shown.append(self._styled(text, piece.style if isinstance(piece, Painted) else "plain"))
-        write("".join(shown).rstrip() + "\n")
+        line = shown_line(pieces) if room is None else cut_line(pieces, room)
+        self._put("".join(self._styled(text, role) for text, role in line).rstrip())
 
-    def text(self, text: str, *, indent: str = "", style: Style = "plain") -> None:
+    def _put(self, text: str) -> None:
+        write((text.translate(_ASCII) if self.ascii else text) + "\n")
+
+    def text(self, text: str, *, indent: str = "", role: Role = "plain") -> None:
         """Write some text with all its lines; long ones are broken between words on a terminal."""
         for line in safe(text).split("\n"):
             for part in _broken(line, None if self.columns is None else self.columns - len(indent)):
-                write(indent + self._styled(part, style) + "\n" if part else "\n")
+                self._put(indent + self._styled(part, role) if part else "")
 
-    def table(self, rows: Iterable[tuple[str, Piece]], *, style: Style = "dim") -> None:
+    def table(self, rows: Iterable[tuple[str, Piece]], *, role: Role = "dim") -> None:
         """Write names and values, the values in one column."""
-        listed = list(rows)
-        room = max((width(one_line(name)) for name, _ in listed), default=0)
+        listed = [(one_line(name), value) for name, value in rows]
+        room = max((width(name) for name, _ in listed), default=0)
         for name, value in listed:
-            self.line(paint(style, f"{name:<{room}}"), "  ", value)
+            self.line(paint(role, pad(name, room)), "  ", value)
 
     def data(self, data: bytes) -> None:
         """Write bytes as they are, for another program to read; a terminal gets them filtered."""
@@ -121,16 +117,9 @@ class Output:
             return
         write_bytes(data)
 
-    def _styled(self, text: str, style: Style) -> str:
-        if not self.colored or not text or style == "plain":
-            return text
-        return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
-
-
-def one_piece(piece: Piece) -> str:
-    """The text of a piece for one line: filtered, its newlines and tabs blanks, its own blanks kept."""
-    text = piece.text if isinstance(piece, Painted) else piece
-    return safe(text).replace("\n", " ").replace("\t", " ")
+    def _styled(self, text: str, role: Role) -> str:
+        codes = self._codes.get(role)
+        return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
 
 
 def _broken(line: str, room: int | None) -> list[str]:

@@ -36,7 +36,7 @@ def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) ->
         out.result("rm", {"removed": fields})
         return
     for path, item in removed:
-        out.line(f"moved {item.key} to the trash; undo: ", paint("bold", _undo(path, item)))
+        out.line(f"moved {item.key} to the trash; undo: ", paint("title", _undo(path, item)))
 
 
 def _removable(path: str) -> str:
@@ -125,7 +125,7 @@ def _list_trash(out: Output, directory: str | None) -> None:
         return
     for _library, item in items:
         facts = f"  {age(item.removed * 1000):>4}  {size_words(item.size):>10}  "
-        out.line(paint("yellow", item.token), paint("dim", facts), item.key)
+        out.line(paint("id", item.token), paint("dim", facts), item.key)
     remark(f"{count(len(items), 'session')} in the trash")
 
 
@@ -160,8 +160,8 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
         row = pruned.row
         done = f"moved to the trash as {pruned.token}" if pruned.removed else "would go to the trash"
         out.line(
-            paint("yellow", row.id),
-            paint("dim", f"  {age(row.active_ms):>4}  "),
+            paint("id", row.id),
+            paint("time", f"  {age(row.active_ms):>4}  "),
             row.title or "",
             f"  {done}",
         )

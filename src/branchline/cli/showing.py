@@ -9,7 +9,7 @@ import click
 
 from branchline.cli.changes import position_fields
 from branchline.cli.options import command, directory_option, session_argument
-from branchline.cli.output import Output, Piece, Style, paint, remark
+from branchline.cli.output import Output, Piece, Role, paint, remark
 from branchline.cli.targets import entry_named, open_named
 from branchline.cli.words import count, size_words, time_words
 from branchline.errors import EntryNotFound
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["conversation_cards", "show_command"]
 
 _FOLDED = frozenset({"thinking", "tool", "bash", "system", "unknown", "damage"})
-_STYLES: dict[str, Style] = {
-    "user": "cyan",
-    "assistant": "green",
-    "bash": "magenta",
-    "custom": "magenta",
-    "compaction": "yellow",
-    "branch": "yellow",
-    "damage": "red",
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "bash": "bash",
+    "custom": "custom",
+    "compaction": "summary",
+    "branch": "summary",
+    "damage": "error",
 }
 
 
@@ -111,15 +110,15 @@ def _print(out: Output, deck: list[Card], *, full: bool) -> None:
             out.line(*_heading_pieces(card, heading))
             speaker = heading
         elif card.label:
-            out.line("  ", paint("yellow", f"[{card.label}]"))
+            out.line("  ", paint("label", f"[{card.label}]"))
         elif card.kind == "assistant" and deck[number - 1].id != card.id:
             out.line()
         if card.kind in _FOLDED:
             _print_folded(out, card, full=full)
         elif card.kind in ("setting", "note"):
-            out.line("  ", paint("dim", f"· {card.title}"))
+            out.line("  ", paint("setting", f"· {card.title}"))
         elif card.body.strip():
-            out.text(card.body.strip("\n"), indent="  ", style="red" if card.error else "plain")
+            out.text(card.body.strip("\n"), indent="  ", role="error" if card.error else "plain")
         for picture in card.pictures:
             out.line("  ", paint("dim", f"[{picture.mime_type}, {size_words(picture.size)}]"))
 
@@ -142,11 +141,11 @@ def _heading(card: Card) -> str | None:
 
 
 def _heading_pieces(card: Card, heading: str) -> list[Piece]:
-    pieces: list[Piece] = [paint(_STYLES.get(card.kind, "green"), heading)]
+    pieces: list[Piece] = [paint(_ROLES.get(card.kind, "heading"), heading)]
     facts = [time_words(card.timestamp), card.id[:8], *(() if card.kind in ("bash", "tool") else card.meta)]
     pieces.append(paint("dim", "  " + " · ".join(filter(None, facts))))
     if card.label:
-        pieces.append(paint("yellow", f"  [{card.label}]"))
+        pieces.append(paint("label", f"  [{card.label}]"))
     return pieces
 
 
@@ -163,9 +162,9 @@ def _print_folded(out: Output, card: Card, *, full: bool) -> None:
     lines = card.body.strip("\n").count("\n") + 1 if card.body.strip() else 0
     if lines:
         facts.append(count(lines, "line"))
-    style: Style = "red" if card.error else "dim"
-    out.row("  ", paint(style, f"{'▾' if full else '▸'} {title}"), paint("dim", "  " + " · ".join(facts)))
+    role: Role = "error" if card.error else "thinking" if card.kind == "thinking" else "tool"
+    out.row("  ", paint(role, f"{'▾' if full else '▸'} {title}"), paint("dim", "  " + " · ".join(facts)))
     if full and card.arguments and card.arguments != "{}":
-        out.text(card.arguments, indent="    ", style="dim")
+        out.text(card.arguments, indent="    ", role="dim")
     if full and lines:
         out.text(card.body.strip("\n"), indent="    ")

@@ -10,18 +10,17 @@ import click
 
 from branchline.cli.changes import position_fields
 from branchline.cli.options import command, directory_option, session_argument
-from branchline.cli.output import Output, Piece, Style, paint, remark
+from branchline.cli.output import Output, Piece, paint, remark
 from branchline.cli.targets import open_named
 from branchline.cli.words import count
 
 if TYPE_CHECKING:
     from branchline.session import Session
-    from branchline.tree import Filter, Outline, OutlineRow
+    from branchline.tree import Filter, Outline
 
 __all__ = ["tree_command"]
 
 _FILTERS = ["default", "no-tools", "user-only", "labeled-only", "all"]
-_STYLES: dict[str | None, Style] = {"user": "cyan", "assistant": "plain", "toolResult": "dim"}
 _LONGEST_ID = 16
 
 
@@ -99,7 +98,7 @@ def _fields(session: Session, outline: Outline) -> dict[str, Any]:
 
 
 def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: bool) -> None:
-    from branchline.views.outline import draw_row, indentation
+    from branchline.views.outline import entry_role, indentation, outline_line
     from branchline.views.rows import RowTexts
     from branchline.views.times import label_time
 
@@ -111,26 +110,24 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
     for number, row in enumerate(outline):
         pieces: list[Piece] = []
         if ids:
-            pieces.append(paint("dim", f"{row.key:<{min(widest, _LONGEST_ID)}}  "))
+            pieces.append(paint("id", f"{row.key:<{min(widest, _LONGEST_ID)}}  "))
         if times:
-            pieces.append(paint("dim", f"{label_time(index.times[row.position], now):<14}  "))
+            pieces.append(paint("time", f"{label_time(index.times[row.position], now):<14}  "))
         pieces += [
-            paint("bold", "› " if row.position == leaf else "  "),
+            paint("cursor", "› " if row.position == leaf else "  "),
             paint("dim", _shifted(indentation(row, outline.gutters(number)), out.columns)),
         ]
-        drawn = draw_row(row, texts(row.position), label=labels.get(row.key), now=now if times else None)
-        out.row(*pieces, paint(_style(session, row), drawn))
+        line = outline_line(
+            row,
+            texts(row.position),
+            role=entry_role(index, row.position),
+            label=labels.get(row.key),
+            now=now if times else None,
+        )
+        out.row(*pieces, *line)
 
 
 def _shifted(indent: str, columns: int | None) -> str:
     """The indentation of a row; on a terminal at most half a line of it, so that the text can be read."""
     room = None if columns is None else columns // 2
     return indent if room is None or len(indent) <= room else "…" + indent[1 - room :]
-
-
-def _style(session: Session, row: OutlineRow) -> Style:
-    if row.key in session.transcript.reading.labels:
-        return "yellow"
-    if row.position in session.index.placeholders:
-        return "red"
-    return _STYLES.get(session.index.roles[row.position], "dim")

@@ -1,0 +1,85 @@
+"""What each role looks like on a terminal: two themes of the sixteen colours that every terminal has.
+
+Sixteen and no more, because these are the ones that people choose themselves. The dark theme leaves out
+what is hard to see on black, the light one what is hard to see on white; neither sets a background.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal
+
+from branchline.views.spans import Role
+
+__all__ = ["THEMES", "ThemeName", "theme_for"]
+
+ThemeName = Literal["dark", "light"]
+
+_BOLD, _DIM, _ITALIC, _REVERSE = "1", "2", "3", "7"
+_RED, _GREEN, _YELLOW, _BLUE, _MAGENTA, _CYAN = "31", "32", "33", "34", "35", "36"
+_BRIGHT_BLUE = "94"
+
+_COMMON: dict[Role, str] = {
+    "plain": "",
+    "title": _BOLD,
+    "heading": _BOLD,
+    "time": _DIM,
+    "number": _DIM,
+    "dim": _DIM,
+    "assistant": "",
+    "thinking": f"{_DIM};{_ITALIC}",
+    "tool": _DIM,
+    "system": _DIM,
+    "setting": _DIM,
+    "active": _BOLD,
+    "cursor": _BOLD,
+    "match": _REVERSE,
+    "good": _GREEN,
+    "error": _RED,
+    "added": _GREEN,
+    "removed": _RED,
+    "cost": _GREEN,
+}
+THEMES: Mapping[ThemeName, Mapping[Role, str]] = {
+    "dark": {
+        **_COMMON,
+        "id": _YELLOW,
+        "path": _BRIGHT_BLUE,
+        "program": _MAGENTA,
+        "model": _CYAN,
+        "label": f"{_BOLD};{_YELLOW}",
+        "bar": _CYAN,
+        "user": _CYAN,
+        "bash": _MAGENTA,
+        "custom": _MAGENTA,
+        "summary": _YELLOW,
+        "warning": _YELLOW,
+    },
+    "light": {
+        **_COMMON,
+        "id": _BLUE,
+        "path": _BLUE,
+        "program": _MAGENTA,
+        "model": _MAGENTA,
+        "label": f"{_BOLD};{_MAGENTA}",
+        "bar": _BLUE,
+        "user": f"{_BOLD};{_BLUE}",
+        "bash": _MAGENTA,
+        "custom": _MAGENTA,
+        "summary": _MAGENTA,
+        "warning": f"{_BOLD};{_RED}",
+    },
+}
+"""The numbers between ``ESC [`` and ``m`` for each role; an empty one is the terminal's own look."""
+
+
+def theme_for(
+    choice: Literal["auto", "dark", "light"], environment: Mapping[str, str] | None = None
+) -> ThemeName:
+    """The theme that is meant; auto goes by what the terminal says about its background, else dark."""
+    if choice != "auto":
+        return choice
+    environment = os.environ if environment is None else environment
+    background = environment.get("COLORFGBG", "").rpartition(";")[2]
+    return "light" if background in ("7", "15") else "dark"
