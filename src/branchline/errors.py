@@ -11,6 +11,11 @@ What comes from files, other programs and people is one of these::
     ├── Ambiguous            several sessions or entries answer to this prefix
     ├── InvalidId            an id that cannot be a file name or is malformed (also a ValueError)
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
+    ├── FlowError            a flow could not do what was asked; nothing was written
+    │   ├── NoSummarizer     a summary is wanted and there is nothing that writes one
+    │   ├── SummaryFailed    the summary did not come, is empty or was cut off
+    │   ├── NothingToCompact the context is too small, or was compacted just now
+    │   └── SessionMoved     the conversation went on elsewhere while the questions were asked
     └── LogError             the log could not do what was asked
         ├── NotSaved         an append failed and was rolled back; nothing was written
         ├── LockTimeout      somebody else holds the lock; says who and since when
@@ -27,17 +32,22 @@ __all__ = [
     "Ambiguous",
     "BranchlineError",
     "EntryNotFound",
+    "FlowError",
     "InvalidId",
     "LockTimeout",
     "LogError",
     "LogGone",
     "LogReplaced",
     "LogShrank",
+    "NoSummarizer",
     "NotASession",
     "NotSaved",
     "NotSupported",
+    "NothingToCompact",
     "ReadOnly",
+    "SessionMoved",
     "SessionNotFound",
+    "SummaryFailed",
 ]
 
 
@@ -71,6 +81,26 @@ class InvalidId(BranchlineError, ValueError):
 
 class NotSupported(BranchlineError):
     """The format of this file cannot hold what was asked for."""
+
+
+class FlowError(BranchlineError):
+    """A flow could not do what was asked. Nothing was written."""
+
+
+class NoSummarizer(FlowError):
+    """A summary is wanted, and there is nothing that writes one."""
+
+
+class SummaryFailed(FlowError):
+    """The summary did not come, is empty or was cut off."""
+
+
+class NothingToCompact(FlowError):
+    """There is nothing to sum up: the context is too small, or was compacted just now."""
+
+
+class SessionMoved(FlowError):
+    """The conversation went on elsewhere while the questions of a flow were asked."""
 
 
 class LogError(BranchlineError):

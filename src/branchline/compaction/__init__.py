@@ -19,9 +19,12 @@ from branchline.compaction.prompts import SummaryRequest, branch_request, histor
 from branchline.compaction.summary import (
     BRANCH_PREAMBLE,
     NOTHING_TO_SUMMARIZE,
+    Summary,
     branch_summary,
     compaction_summary,
+    summary_of,
     summary_problem,
+    usage_of,
 )
 from branchline.compaction.transcript import transcript_text
 
@@ -34,6 +37,7 @@ __all__ = [
     "BranchPreparation",
     "CompactionPreparation",
     "FileOperations",
+    "Summary",
     "SummaryRequest",
     "branch_budget",
     "branch_request",
@@ -46,6 +50,8 @@ __all__ = [
     "prepare_branch_summary",
     "prepare_compaction",
     "should_compact",
+    "summary_of",
     "summary_problem",
     "transcript_text",
+    "usage_of",
 ]

@@ -7,15 +7,26 @@ is not mistaken for the task.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 
 from branchline.compaction.branch import BranchPreparation
-from branchline.compaction.prepare import CompactionPreparation
+from branchline.compaction.prepare import RESERVE_TOKENS, CompactionPreparation
 from branchline.compaction.transcript import transcript_text
 from branchline.entries import Message
 
-__all__ = ["SYSTEM_PROMPT", "SummaryRequest", "branch_request", "history_request", "prefix_request"]
+__all__ = [
+    "BRANCH_TOKENS",
+    "HISTORY_TOKENS",
+    "PREFIX_TOKENS",
+    "SYSTEM_PROMPT",
+    "SummaryKind",
+    "SummaryRequest",
+    "branch_request",
+    "history_request",
+    "prefix_request",
+]
 
 SYSTEM_PROMPT = """\
 You write summaries of conversations between a person and a coding agent. You are not part of the \
@@ -95,12 +106,24 @@ from an earlier point.
 {_FORM}
 {_EXACTLY}"""
 
+SummaryKind = Literal["history", "prefix", "branch"]
+"""What is summed up: everything before the cut, the beginning of a split turn, a branch that is left."""
+
+HISTORY_TOKENS = RESERVE_TOKENS * 4 // 5
+PREFIX_TOKENS = RESERVE_TOKENS // 2
+BRANCH_TOKENS = 2048
+
 
 class SummaryRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a summarizer."""
+    """One question to a summarizer.
 
+    ``max_tokens`` is how long the answer may be; one that was cut off there must not be used.
+    """
+
+    kind: SummaryKind
     system: str = SYSTEM_PROMPT
     prompt: str
+    max_tokens: int
 
 
 def history_request(preparation: CompactionPreparation, focus: str | None = None) -> SummaryRequest | None:
@@ -112,14 +135,15 @@ def history_request(preparation: CompactionPreparation, focus: str | None = None
     if previous:
         parts.append(_tagged("previous-summary", previous))
     parts.append(_UPDATE if previous else _HISTORY)
-    return SummaryRequest(prompt=_with_focus(parts, focus))
+    return SummaryRequest(kind="history", prompt=_with_focus(parts, focus), max_tokens=HISTORY_TOKENS)
 
 
 def prefix_request(preparation: CompactionPreparation, focus: str | None = None) -> SummaryRequest | None:
     """The request for the beginning of a turn that the cut splits; None when it splits none."""
     if not preparation.split_turn or not preparation.prefix:
         return None
-    return SummaryRequest(prompt=_with_focus([_conversation(preparation.prefix), _PREFIX], focus))
+    prompt = _with_focus([_conversation(preparation.prefix), _PREFIX], focus)
+    return SummaryRequest(kind="prefix", prompt=prompt, max_tokens=PREFIX_TOKENS)
 
 
 def branch_request(
@@ -130,8 +154,10 @@ def branch_request(
         return None
     parts = [_conversation(preparation.messages)]
     if instructions and replace:
-        return SummaryRequest(prompt="\n\n".join([*parts, instructions]))
-    return SummaryRequest(prompt=_with_focus([*parts, _BRANCH], instructions))
+        prompt = "\n\n".join([*parts, instructions])
+    else:
+        prompt = _with_focus([*parts, _BRANCH], instructions)
+    return SummaryRequest(kind="branch", prompt=prompt, max_tokens=BRANCH_TOKENS)
 
 
 def _with_focus(parts: list[str], focus: str | None) -> str:

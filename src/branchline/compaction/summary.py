@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
+
 from branchline.compaction.branch import BranchPreparation
 from branchline.compaction.files import files_block
 from branchline.compaction.prepare import CompactionPreparation
-from branchline.entries import AssistantMessage, ToolCall, blocks_text
+from branchline.entries import AssistantMessage, Cost, ToolCall, Usage, blocks_text
 
 __all__ = [
     "BRANCH_PREAMBLE",
     "NOTHING_TO_SUMMARIZE",
     "NO_PRIOR_HISTORY",
     "PREFIX_HEADING",
+    "Summary",
     "branch_summary",
     "compaction_summary",
+    "summary_of",
     "summary_problem",
+    "usage_of",
 ]
 
 NO_PRIOR_HISTORY = "Nothing was said before this turn."
 PREFIX_HEADING = "The turn so far (its end follows word for word):"
 BRANCH_PREAMBLE = "The person tried another branch of this conversation and came back. What happened there:"
 NOTHING_TO_SUMMARIZE = "The branch that was left holds nothing to summarize."
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a summarizer gives back. ``problem`` says why it cannot be used: cut off, refused, aborted."""
+
+    text: str
+    usage: Usage | None = None
+    problem: str | None = None
+
+    def why_unusable(self) -> str | None:
+        """Why nothing may be stored of this; None when it may."""
+        return self.problem or (None if self.text.strip() else "the summarizer wrote nothing")
 
 
 def compaction_summary(
@@ -49,3 +68,40 @@ def summary_problem(answer: AssistantMessage) -> str | None:
     if answer.stop_reason == "toolUse" or any(isinstance(block, ToolCall) for block in answer.content):
         return "the summarizer called a tool instead of writing a summary"
     return None if blocks_text(answer.content).strip() else "the summarizer wrote nothing"
+
+
+def summary_of(answer: AssistantMessage) -> Summary:
+    """An answer of a model as a summary, with the reason if it cannot be used."""
+    return Summary(
+        text=blocks_text(answer.content).strip(), usage=answer.usage, problem=summary_problem(answer)
+    )
+
+
+def usage_of(summaries: Iterable[Summary]) -> Usage | None:
+    """What some summaries have spent together; None when none of them says."""
+    spent = [summary.usage for summary in summaries if summary.usage is not None]
+    if len(spent) <= 1:
+        return spent[0] if spent else None
+    costs = [usage.cost for usage in spent]
+    return Usage(
+        **{
+            name: _sum(spent, name)
+            for name in ("input", "output", "cache_read", "cache_write", "total_tokens")
+        },
+        **{
+            name: _sum(spent, name)
+            for name in ("cache_write_1h", "reasoning")
+            if any(getattr(usage, name) is not msgspec.UNSET for usage in spent)
+        },
+        cost=Cost(
+            **{name: _sum(costs, name) for name in ("input", "output", "cache_read", "cache_write", "total")}
+        ),
+    )
+
+
+def _sum(parts: Iterable[Usage | Cost], name: str) -> int | float:
+    total: int | float = 0
+    for part in parts:
+        number = getattr(part, name)
+        total += 0 if number is msgspec.UNSET else number
+    return total

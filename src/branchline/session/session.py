@@ -44,6 +44,7 @@ from branchline.formats.copying import path_lines, tree_lines
 from branchline.formats.native import native_path, native_tree
 from branchline.log import Durability, FileLog, MemoryLog
 from branchline.session.naming import check_session_id
+from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.pen import Pen
 from branchline.session.view import SessionView
 from branchline.session.wording import role_of, stored_message, system_snapshot
@@ -420,6 +421,15 @@ class Session(SessionView):
         self._leaf = self._standing()
         return count
 
+    def subscribe(self, observer: Observer, *, on_problem: OnProblem | None = None) -> Callable[[], None]:
+        """Call this with the id of every entry that we append, once it is saved; gives back how to stop.
+
+        It cannot veto. What goes wrong in it is given to ``on_problem`` (default: logged), never raised.
+        """
+        if self._observers is None:
+            self._observers = Observers()
+        return self._observers.add(observer, on_problem)
+
     def close(self) -> None:
         """Let go of the file. A draft without words is forgotten; one with a prompt is kept."""
         if not self._closed:
@@ -456,6 +466,8 @@ class Session(SessionView):
         keys = self._pen.append(make)
         if keys and not side:
             self._leaf = keys[-1]
+        if self._observers is not None:
+            self._observers.tell(keys)
         return keys or named
 
     def _make(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[Entry]:

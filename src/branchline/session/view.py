@@ -10,6 +10,7 @@ from branchline.entries import SIDE, Entry, Header
 from branchline.formats import Transcript
 from branchline.log import Torn
 from branchline.session.nodes import Node
+from branchline.session.observers import Observers
 from branchline.session.pen import Pen
 from branchline.stores import Store
 from branchline.tree import ROOT, Filter, Finding, Outline, Tree
@@ -26,6 +27,7 @@ class SessionView:
         self._cwd = cwd
         self._leaf = pen.transcript.leaf
         self._closed = False
+        self._observers: Observers | None = None
 
     # -- what it is -----------------------------------------------------------------------------------
 

@@ -1,0 +1,72 @@
+"""A signal that somebody wants out: set once, from any thread, seen by whoever waits.
+
+The same object serves code that blocks (:meth:`Abort.wait`, :meth:`Abort.check`) and code that awaits
+(:meth:`Abort.call_back` lets an event loop cancel what it waits for). It knows no event loop itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+__all__ = ["Abort", "Aborted"]
+
+
+class Aborted(Exception):
+    """Raised where work stops because its :class:`Abort` was set. A summarizer may raise it too."""
+
+
+class Abort:
+    """Set by the person (Escape, Ctrl-C), looked at by the flow before and after every question."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._event = threading.Event()
+        self._reason = ""
+        self._waiting: dict[object, Callable[[], object]] = {}
+
+    @property
+    def aborted(self) -> bool:
+        return self._event.is_set()
+
+    @property
+    def reason(self) -> str:
+        """What was given to :meth:`set`; empty before."""
+        return self._reason
+
+    def set(self, reason: str = "") -> None:
+        """Ask everybody to stop. The first reason stays; setting it again does nothing."""
+        with self._lock:
+            if self._event.is_set():
+                return
+            self._reason = reason
+            self._event.set()
+            waiting, self._waiting = list(self._waiting.values()), {}
+        for callback in waiting:
+            callback()
+
+    def check(self) -> None:
+        """Raise :class:`Aborted` if it was set."""
+        if self._event.is_set():
+            raise Aborted(self._reason or "aborted")
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Block until it is set, or for so many seconds; whether it is set."""
+        return self._event.wait(seconds)
+
+    def call_back(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call this once when it is set (now, if it is), in the thread that sets it; gives back the undo."""
+        token = object()
+        with self._lock:
+            if not self._event.is_set():
+                self._waiting[token] = callback
+                return lambda: _forget(self._waiting, token)
+        callback()
+        return lambda: None
+
+    def __repr__(self) -> str:
+        return f"<Abort {self._reason!r}>" if self.aborted else "<Abort>"
+
+
+def _forget(waiting: dict[object, Callable[[], object]], token: object) -> None:
+    waiting.pop(token, None)

@@ -1,0 +1,132 @@
+"""The hooks that plugins implement: what each is called with, and what it may answer.
+
+This is the one place that names them. Nothing here needs pluggy: :mod:`branchline.plugins` makes its
+specifications from :class:`HookSpecs`, and flows find the implementations through :class:`Hooks`.
+
+An implementation takes any of the two arguments by name: ``event``, the record that the specification
+says, and ``context``, a :class:`~branchline.flows.contexts.HookContext`. It may be a plain function or a
+coroutine function, except ``entry_appended``, which is called while an append returns and is plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
+
+from branchline.flows.events import (
+    BranchMade,
+    BranchRequest,
+    Cancel,
+    CompactionAnswer,
+    CompactionFailed,
+    CompactionMade,
+    CompactionRequest,
+    EntryAppended,
+    ForkMade,
+    ForkRequest,
+    SessionShutdown,
+    SessionStart,
+    SwitchMade,
+    SwitchRequest,
+    TreeAnswer,
+    TreeMoved,
+    TreePreparation,
+)
+
+if TYPE_CHECKING:
+    from branchline.flows.contexts import HookContext
+
+__all__ = ["HOOKS", "NO_HOOKS", "HookSpecs", "Hooks", "Implementation", "PluginProblem"]
+
+
+class HookSpecs:
+    """Every hook, by name."""
+
+    def session_before_tree(self, event: TreePreparation, context: HookContext) -> Cancel | TreeAnswer | None:
+        """Before the leaf moves: cancel, bring a summary, or change the wishes of the caller."""
+
+    def session_tree(self, event: TreeMoved, context: HookContext) -> None:
+        """The leaf has moved."""
+
+    def session_before_branch(self, event: BranchRequest, context: HookContext) -> Cancel | None:
+        """Before a prompt is continued in a new session: cancel."""
+
+    def session_branch(self, event: BranchMade, context: HookContext) -> None:
+        """A prompt is continued in a new session."""
+
+    def session_before_fork(self, event: ForkRequest, context: HookContext) -> Cancel | None:
+        """Before a fork: cancel."""
+
+    def session_fork(self, event: ForkMade, context: HookContext) -> None:
+        """A fork was made."""
+
+    def session_before_compact(
+        self, event: CompactionRequest, context: HookContext
+    ) -> Cancel | CompactionAnswer | None:
+        """Before the context is summed up: cancel, or bring a compaction."""
+
+    def session_compact(self, event: CompactionMade, context: HookContext) -> None:
+        """The context was summed up."""
+
+    def session_compact_failed(self, event: CompactionFailed, context: HookContext) -> None:
+        """The context could not be summed up; nothing was written."""
+
+    def session_start(self, event: SessionStart, context: HookContext) -> None:
+        """A session becomes the current one."""
+
+    def session_before_switch(self, event: SwitchRequest, context: HookContext) -> Cancel | None:
+        """Before the person leaves this session for another one: cancel."""
+
+    def session_switch(self, event: SwitchMade, context: HookContext) -> None:
+        """Another session is the current one."""
+
+    def session_shutdown(self, event: SessionShutdown, context: HookContext) -> None:
+        """A session is the current one no longer, or the program ends."""
+
+    def entry_appended(self, event: EntryAppended, context: HookContext) -> None:
+        """An entry of ours is in the log. A plain function: it is called while the append returns."""
+
+
+HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
+"""The names of all hooks."""
+
+
+class PluginProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong in a plugin. It counts as if the plugin had said nothing."""
+
+    plugin: str
+    hook: str
+    message: str
+
+
+class Implementation(NamedTuple):
+    """One plugin's function for a hook, ready to be called with the event and the context."""
+
+    plugin: str
+    call: Callable[[Any, Any], Any]
+
+
+class Hooks(Protocol):
+    """Where flows find what plugins have to say."""
+
+    def implementations(self, hook: str, /) -> Sequence[Implementation]:
+        """The functions for a hook, in the order in which they are asked."""
+        ...
+
+    def report(self, problem: PluginProblem, /) -> None:
+        """Take note of what went wrong in a plugin."""
+        ...
+
+
+class _NoHooks:
+    def implementations(self, hook: str, /) -> Sequence[Implementation]:
+        del hook
+        return ()
+
+    def report(self, problem: PluginProblem, /) -> None:
+        del problem
+
+
+NO_HOOKS: Hooks = _NoHooks()

@@ -1,0 +1,230 @@
+"""The steps of a flow: what it wants to know, and the one thing that it does at the end.
+
+A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.drive` does that
+for code that blocks and for code that awaits. All questions come first. Then comes one :class:`Act`, which
+changes something, and after it only :class:`Tell`. So whoever stops a flow at a question (by an answer, an
+abort or an exception) has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from branchline.compaction import Summary, SummaryRequest
+from branchline.errors import SummaryFailed
+from branchline.flows.abort import Abort, Aborted
+from branchline.flows.events import Cancel, Event
+from branchline.flows.live import LiveSession
+
+__all__ = [
+    "Act",
+    "AskHook",
+    "Attempt",
+    "Attempted",
+    "Choice",
+    "Choose",
+    "Chosen",
+    "Flow",
+    "Status",
+    "Step",
+    "Stopped",
+    "Summarize",
+    "Tell",
+    "act",
+    "ask",
+    "attempt",
+    "choose",
+    "permit",
+    "summarize",
+    "tell",
+]
+
+T = TypeVar("T")
+Status = Literal["done", "unchanged", "cancelled", "aborted"]
+"""How a flow ended: it did it; there was nothing to do; somebody said no; it was aborted."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a flow wants from the world."""
+
+
+class AskHook(Step, frozen=True, kw_only=True):
+    """Ask the plugins before something happens. Answer: None, :class:`Cancel`, or a result of their own.
+
+    ``refuse`` says what is wrong with an answer, or None; a wrong answer is a problem of its plugin.
+    """
+
+    hook: str
+    event: Event
+    session: LiveSession
+    refuse: Callable[[object], str | None]
+    abort: Abort
+
+
+class Tell(Step, frozen=True, kw_only=True):
+    """Tell the plugins what has happened. The answer does not count."""
+
+    hook: str
+    event: Event
+    session: LiveSession
+
+
+class Summarize(Step, frozen=True, kw_only=True):
+    """Have something summed up. Answer: a text or a :class:`~branchline.compaction.Summary`."""
+
+    request: SummaryRequest
+    abort: Abort
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a person can choose; ``wants_text`` lets them add words of their own."""
+
+    key: str
+    label: str
+    wants_text: bool = False
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """What the person chose."""
+
+    key: str
+    text: str | None = None
+
+
+class Choose(Step, frozen=True, kw_only=True):
+    """Let the person choose. Answer: :class:`Chosen`, or None, which cancels.
+
+    ``default`` is taken where nobody can be asked.
+    """
+
+    question: str
+    choices: tuple[Choice, ...]
+    default: str | None
+    abort: Abort
+
+
+class Attempt(Step, frozen=True, kw_only=True):
+    """Try to get an answer from the model (see :mod:`branchline.flows.recover`). Answer: Attempted."""
+
+    number: int
+    abort: Abort
+
+
+class Attempted(msgspec.Struct, frozen=True, kw_only=True):
+    """How an attempt ended. ``failed`` is the entry of an answer that failed and was recorded."""
+
+    overflow: bool = False
+    failed: str | None = None
+    message: str = ""
+
+
+class Act(Step, frozen=True, kw_only=True):
+    """Do it: call this function, once. Answer: what it returns. It cannot be aborted half way."""
+
+    verb: str
+    call: Callable[[], Any]
+
+
+Flow = Generator[Step, Any, T]
+"""A flow that ends with a ``T``."""
+
+
+class Stopped(Exception):
+    """Inside a flow: a question was answered with no. The flow turns it into its result."""
+
+    def __init__(self, cancel: Cancel) -> None:
+        super().__init__(cancel.reason)
+        self.reason = cancel.reason
+
+
+def ask(
+    hook: str,
+    event: Event,
+    session: LiveSession,
+    kind: type[T],
+    abort: Abort,
+    wrong: Callable[[T], str | None],
+) -> Flow[T | None]:
+    """What the plugins bring, of the kind that this hook takes; Stopped when one of them says no.
+
+    ``wrong`` says why an answer of that kind cannot be used.
+    """
+
+    def refuse(answer: object) -> str | None:
+        if isinstance(answer, kind):
+            return wrong(answer)
+        return f"answered with a {type(answer).__name__}; {hook} takes a {kind.__name__}, a Cancel or nothing"
+
+    answer = yield from _asked(hook, event, session, refuse, abort)
+    assert answer is None or isinstance(answer, kind)
+    return answer
+
+
+def permit(hook: str, event: Event, session: LiveSession, abort: Abort) -> Flow[None]:
+    """Ask the plugins whether something may happen; Stopped when one of them says no."""
+
+    def refuse(answer: object) -> str:
+        return f"answered with a {type(answer).__name__}; {hook} takes a Cancel or nothing"
+
+    yield from _asked(hook, event, session, refuse, abort)
+
+
+def _asked(
+    hook: str, event: Event, session: LiveSession, refuse: Callable[[object], str | None], abort: Abort
+) -> Flow[object]:
+    abort.check()
+    answer: object = yield AskHook(hook=hook, event=event, session=session, refuse=refuse, abort=abort)
+    abort.check()
+    if isinstance(answer, Cancel):
+        raise Stopped(answer)
+    return answer
+
+
+def tell(hook: str, event: Event, session: LiveSession) -> Flow[None]:
+    yield Tell(hook=hook, event=event, session=session)
+
+
+def summarize(request: SummaryRequest, abort: Abort) -> Flow[Summary]:
+    """A summary that can be used. SummaryFailed when it is empty, was cut off, or did not come."""
+    abort.check()
+    try:
+        answer = yield Summarize(request=request, abort=abort)
+    except (Aborted, SummaryFailed):
+        raise
+    except Exception as problem:
+        abort.check()  # what broke because somebody wanted out did not fail
+        raise SummaryFailed(f"the {request.kind} summary failed, nothing was written: {problem}") from problem
+    abort.check()
+    summary = answer if isinstance(answer, Summary) else Summary(text=answer)
+    if why := summary.why_unusable():
+        raise SummaryFailed(f"the {request.kind} summary failed, nothing was written: {why}")
+    return summary
+
+
+def choose(question: str, choices: tuple[Choice, ...], default: str | None, abort: Abort) -> Flow[Chosen]:
+    """What the person chose; Stopped when they chose nothing."""
+    abort.check()
+    answer = yield Choose(question=question, choices=choices, default=default, abort=abort)
+    abort.check()
+    if answer is None:
+        raise Stopped(Cancel("nothing was chosen"))
+    assert isinstance(answer, Chosen)
+    if answer.key not in {choice.key for choice in choices}:
+        raise ValueError(f"{answer.key!r} is none of the choices of {question!r}")
+    return answer
+
+
+def attempt(number: int, abort: Abort) -> Flow[Attempted]:
+    """How an attempt ended. Who makes it looks at the abort itself, and records what came until then."""
+    answer = yield Attempt(number=number, abort=abort)
+    assert isinstance(answer, Attempted)
+    return answer
+
+
+def act(verb: str, call: Callable[[], T]) -> Flow[T]:
+    """What the function returns that changes something."""
+    answer: T = yield Act(verb=verb, call=call)
+    return answer

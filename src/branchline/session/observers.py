@@ -1,0 +1,59 @@
+"""Who wants to know of every entry that a session writes.
+
+Observers are told after the log is written and memory has changed. They cannot veto, and what goes wrong in
+one is reported, never raised: the entry is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+__all__ = ["Observer", "Observers", "OnProblem"]
+
+Observer = Callable[[str], object]
+"""Called with the id of an entry that was just appended."""
+OnProblem = Callable[[Exception], object]
+
+
+class _Watching(NamedTuple):
+    observer: Observer
+    on_problem: OnProblem
+
+
+class Observers:
+    """The observers of one session, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._watching: dict[object, _Watching] = {}
+        self._telling = False
+
+    def add(self, observer: Observer, on_problem: OnProblem | None) -> Callable[[], None]:
+        token = object()
+        self._watching[token] = _Watching(observer, on_problem or _log)
+        return lambda: _forget(self._watching, token)
+
+    def tell(self, keys: Iterable[str]) -> None:
+        """Tell everybody; what they append themselves meanwhile is told to nobody, so that this ends."""
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            for key in keys:
+                for watching in list(self._watching.values()):
+                    try:
+                        watching.observer(key)
+                    except Exception as problem:  # noqa: BLE001  the entry is saved, whatever they say
+                        watching.on_problem(problem)
+        finally:
+            self._telling = False
+
+
+def _forget(watching: dict[object, _Watching], token: object) -> None:
+    watching.pop(token, None)
+
+
+def _log(problem: Exception) -> None:
+    import logging  # noqa: PLC0415  only needed when something goes wrong
+
+    logging.getLogger("branchline").error("an observer of a session failed: %s", problem, exc_info=problem)
