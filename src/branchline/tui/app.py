@@ -12,8 +12,11 @@ from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
 from branchline.errors import BranchlineError
+from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.library import SessionRow
 from branchline.session import Session
+from branchline.tree import Filter
+from branchline.tui.browsing import Sort
 from branchline.tui.going_on import Going
 from branchline.tui.pins import Pins
 from branchline.tui.screens.browser import SessionBrowser
@@ -47,16 +50,21 @@ class BranchlineApp(App[int]):
         scope: Scope = "here",
         row: SessionRow | None = None,
         words: str = "",
+        sort: Sort = "recent",
+        filter: Filter = "default",  # noqa: A002
         theme: Literal["dark", "light"] = "dark",
         can_chat: bool = False,
         pins: Pins | None = None,
+        hooks: Hooks = NO_HOOKS,
     ) -> None:
         super().__init__()
         self.source = source
         self.pins = Pins() if pins is None else pins
         self.can_chat = can_chat
+        self.hooks = hooks
+        self.filter: Filter = filter
         self._view = view
-        self._first = SessionBrowser(source, scope, words=words)
+        self._first = SessionBrowser(source, scope, self.pins, words=words, sort=sort)
         self._row = row
         for made in THEMES:
             self.register_theme(made)
@@ -69,7 +77,7 @@ class BranchlineApp(App[int]):
         elif self._row is not None and self._view == "transcript":
             self.open_transcript(self._row)
         elif self._view == "forest":
-            self.open_forest(self._row, self._first.scope)
+            self.open_forest(self._row, self._first.state.scope)
         if self.pins.problem is not None:
             self.tell(self.pins.problem)
 
@@ -102,6 +110,23 @@ class BranchlineApp(App[int]):
             return
         self.call_from_thread(use, session)
 
+    def reopen(self, session: Session, use: Callable[[Session], None]) -> None:
+        """Open the file of a session once more, so that two screens never share one."""
+        path = session.file
+        if path is None:
+            self.tell("this session has no file")
+            return
+        try:
+            fresh = Session.open(path)
+        except (BranchlineError, OSError, ValueError) as problem:
+            self.tell(f"cannot open it: {problem}")
+            return
+        use(fresh)
+
+    def forked(self) -> None:
+        """A new session was made: the list should show it."""
+        self._first.reload_later()
+
     def open_tree(self, row: SessionRow) -> None:
         """The tree of a session."""
         self.with_session(row, self.show_tree)
@@ -109,7 +134,7 @@ class BranchlineApp(App[int]):
     def show_tree(self, session: Session, at: str | None = None) -> None:
         from branchline.tui.screens.tree import TreeNavigator  # noqa: PLC0415
 
-        self.push_screen(TreeNavigator(session, at=at))
+        self.push_screen(TreeNavigator(session, at=at, filter=self.filter))
 
     def open_transcript(self, row: SessionRow) -> None:
         """The conversation of a session."""
@@ -124,11 +149,17 @@ class BranchlineApp(App[int]):
         """Which sessions were forked from which."""
         from branchline.tui.screens.forest import ForestScreen  # noqa: PLC0415
 
-        self.push_screen(ForestScreen(self.source, scope, current=row))
+        def chosen(picked: SessionRow | None) -> None:
+            if picked is not None:
+                self._first.go_to(picked)
+
+        self.push_screen(ForestScreen(self.source, scope, current=row), chosen)
 
     def compare_sessions(self, one: SessionRow, other: SessionRow) -> None:
         """Two sessions side by side."""
-        self.with_session(one, lambda left: self.with_session(other, lambda right: self.show_comparison(left, right)))
+        self.with_session(
+            one, lambda left: self.with_session(other, lambda right: self.show_comparison(left, right))
+        )
 
     def show_comparison(
         self, left: Session, right: Session, left_leaf: str | None = None, right_leaf: str | None = None

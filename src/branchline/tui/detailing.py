@@ -37,7 +37,9 @@ def detail_lines(
     lines = wrap_line(_facts(session, position, entry), columns, indent=2)
     finding = reason_at(session, position)
     if finding is not None:
-        lines += wrap_line(line_of(Span(f"damage: {finding.message} (line {finding.line})", "error")), columns)
+        lines += wrap_line(
+            line_of(Span(f"damage: {finding.message} (line {finding.line})", "error")), columns
+        )
     if call := _call_of(session, position, entry):
         lines += wrap_line(call, columns)
     deck = cards(
@@ -97,7 +99,9 @@ def _card(card: Card, columns: int, most: int | None) -> list[Line]:
     lines: list[Line] = []
     if card.kind not in ("user", "assistant") or card.title not in ("User", "Assistant"):
         state = "  ✗ failed" if card.error else "  (no result)" if card.open else ""
-        lines += wrap_line(line_of(Span(card.title, "heading"), Span(state, "error" if card.error else "dim")), columns)
+        lines += wrap_line(
+            line_of(Span(card.title, "heading"), Span(state, "error" if card.error else "dim")), columns
+        )
     if card.meta:
         lines += wrap_line(line_of(Span(" · ".join(card.meta), "dim")), columns)
     if card.arguments and card.arguments != "{}":

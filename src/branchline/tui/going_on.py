@@ -16,7 +16,7 @@ __all__ = ["Going", "going_on"]
 
 
 class Going(msgspec.Struct, frozen=True, kw_only=True):
-    """A command and its directory. ``problem`` says why it cannot be run as it is, ``note`` what to expect."""
+    """A command and its directory. ``problem`` says why it cannot be run, ``note`` what to expect."""
 
     program: str
     command: tuple[str, ...]
@@ -60,6 +60,4 @@ def going_on(
             problem = "neither branchline chat nor pi is installed here; the command can be copied with y"
     cwd = row.cwd or None
     moved = cwd is not None and not is_directory(cwd)
-    return Going(
-        program=command[0], command=command, cwd=cwd, problem=problem, moved=moved, note=note
-    )
+    return Going(program=command[0], command=command, cwd=cwd, problem=problem, moved=moved, note=note)

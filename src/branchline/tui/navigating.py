@@ -95,7 +95,7 @@ class Navigating:
         self._arrange()
 
     def toggle_filter(self, kind: Filter) -> None:
-        """This filter, or the default one where it is in force."""
+        """Put a filter in force, or the default one where it is already."""
         self.set_filter("default" if self.filter == kind else kind)
 
     def step_filter(self, by: int) -> None:

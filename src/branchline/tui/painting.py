@@ -18,7 +18,11 @@ __all__ = ["strip_of", "text_of"]
 
 
 def strip_of(
-    line: Iterable[Piece], columns: int, styles: Mapping[Role, Style], ground: Style, over: Style | None = None
+    line: Iterable[Piece],
+    columns: int,
+    styles: Mapping[Role, Style],
+    ground: Style,
+    over: Style | None = None,
 ) -> Strip:
     """A line cut and filled to exactly this width, on its ground; ``over`` is laid on top of everything."""
     segments = []

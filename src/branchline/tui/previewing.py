@@ -31,11 +31,17 @@ def last_cards(session: Session, home: str = "") -> list[Card]:
     return cards(session.entries(path), labels=session.transcript.reading.labels, home=home)
 
 
-def preview_lines(facts: Sequence[Line], deck: Sequence[Card], columns: int) -> list[Line]:
-    """Facts, then what was said last; thoughts and results of tools left out."""
+def preview_lines(facts: Sequence[Line], deck: Sequence[Card], columns: int, rows: int) -> list[Line]:
+    """Facts, then as much of the end of the conversation as there are rows; results of tools left out."""
+    said = _said(deck, columns)
+    room = max(3, rows - len(facts))
+    if len(said) > room:
+        said = [line_of(Span("…", "dim")), *said[1 - room :]]
+    return [*facts, *said]
+
+
+def _said(deck: Sequence[Card], columns: int) -> list[Line]:
     lines: list[Line] = []
-    for fact in facts:
-        lines.append(fact)
     for card in deck:
         known = _ROLES.get(card.kind)
         if known is None:
@@ -43,9 +49,19 @@ def preview_lines(facts: Sequence[Line], deck: Sequence[Card], columns: int) -> 
         role, name = known
         if card.kind in ("tool", "bash"):
             failed = Span("  ✗", "error") if card.error else Span("")
-            lines.append(line_of(Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"), Span(card.title, role), failed))
+            lines.append(
+                line_of(
+                    Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"), Span(card.title, role), failed
+                )
+            )
             continue
-        lines += [(), line_of(Span(name, "user" if role == "user" else "heading"), Span(f"  [{card.label}]" if card.label else "", "label"))]
+        lines += [
+            (),
+            line_of(
+                Span(name, "user" if role == "user" else "heading"),
+                Span(f"  [{card.label}]" if card.label else "", "label"),
+            ),
+        ]
         body = card.body if len(card.body) <= _LONGEST else card.body[:_LONGEST] + "…"
         lines += text_lines(body.strip(), columns, "error" if card.error else "plain")
     return lines

@@ -12,7 +12,7 @@ from branchline.views.calls import short_path
 from branchline.views.spans import Line, Piece, Role, Span, cut_line, line_of, line_width, pad_line
 from branchline.views.words import age, count, money
 
-__all__ = ["Columns", "columns_for", "facts_line", "header_line", "session_line"]
+__all__ = ["Columns", "columns_for", "facts_lines", "header_line", "session_line"]
 
 
 class Columns(NamedTuple):
@@ -42,7 +42,17 @@ def columns_for(width: int, *, agents: int = 10, directory: bool = False, path: 
 
 def header_line(columns: Columns, *, path: bool = False) -> Line:
     """The names of the columns."""
-    return _line("    ", (Span("session", "dim"),), columns, "program", "msgs", "cost", "age", "file" if path else "directory", "dim")
+    return _line(
+        "    ",
+        (Span("session", "dim"),),
+        columns,
+        "program",
+        "msgs",
+        "cost",
+        "age",
+        "file" if path else "directory",
+        "dim",
+    )
 
 
 def session_line(
@@ -120,7 +130,7 @@ def _name(item: Item) -> list[Piece]:
     return pieces
 
 
-def facts_line(row: SessionRow, *, home: str = "", now: float) -> list[Line]:
+def facts_lines(row: SessionRow, *, home: str = "", now: float) -> list[Line]:
     """The small print of a session for the preview: who, where, when, from what."""
     lines = [line_of(Span(row.title or row.first_prompt or "(no messages)", "title"))]
     lines.append(

@@ -6,6 +6,8 @@ import importlib.util
 from typing import Literal
 
 from branchline.library import SessionRow
+from branchline.tree import Filter
+from branchline.tui.browsing import Sort
 from branchline.tui.source import Scope, Source
 
 __all__ = ["View", "available", "run"]
@@ -25,12 +27,27 @@ def run(
     scope: Scope = "here",
     row: SessionRow | None = None,
     words: str = "",
+    sort: Sort = "recent",
+    filter: Filter = "default",  # noqa: A002
     theme: Literal["dark", "light"] = "dark",
+    mouse: bool = True,
     can_chat: bool = False,
 ) -> int:
     """Open the app and return an exit code when the person leaves it."""
+    from branchline.plugins import Plugins  # noqa: PLC0415
     from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
 
-    app = BranchlineApp(source, view=view, scope=scope, row=row, words=words, theme=theme, can_chat=can_chat)
-    app.run()
+    app = BranchlineApp(
+        source,
+        view=view,
+        scope=scope,
+        row=row,
+        words=words,
+        sort=sort,
+        filter=filter,
+        theme=theme,
+        can_chat=can_chat,
+        hooks=Plugins.load(),
+    )
+    app.run(mouse=mouse)
     return app.return_code or 0

@@ -23,7 +23,9 @@ __all__ = ["FIELDS", "Contents", "Face", "Query", "Term", "Verdict", "parse_quer
 Field = Literal["agent", "cwd", "model", "role", "tool", "label", "after", "before"]
 FIELDS: tuple[Field, ...] = ("agent", "cwd", "model", "role", "tool", "after", "before", "label")
 
-_TOKEN = re.compile(r'(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))|(?P<empty>[a-z]+:)(?=\s|$)')
+_TOKEN = re.compile(
+    r'(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))|(?P<empty>[a-z]+:)(?=\s|$)'
+)
 _SPAN = re.compile(r"(\d+)(h|d|w|mo|y)")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "mo": 30 * 24, "y": 365 * 24}
 _RANK = 1_000_000.0
@@ -102,7 +104,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         roles = [term.text for term in self.terms if term.field == "role"]
         score, unknown = 0.0, False
         for term in self.terms:
-            found = self._field(term, face, contents) if term.field else _text(term, face, contents, roles, fuzzy)
+            found = (
+                self._field(term, face, contents) if term.field else _text(term, face, contents, roles, fuzzy)
+            )
             if found is None:
                 unknown = True
             elif found < 0:
@@ -141,7 +145,11 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _text(
-    term: Term, face: Face, contents: Contents | None, roles: list[str], fuzzy: bool  # noqa: FBT001
+    term: Term,
+    face: Face,
+    contents: Contents | None,
+    roles: list[str],
+    fuzzy: bool,  # noqa: FBT001
 ) -> float | None:
     """The score of a word, phrase or pattern; -1 for none, None while nobody can say."""
     if term.kind == "pattern":
@@ -159,7 +167,9 @@ def _text(
     if contents is not None and any(term.text in text for text in _said(contents, roles)):
         return _RANK
     if fuzzy and not roles and term.kind == "word":
-        scores = [score for text in (face.name, face.cwd) if (score := fuzzy_score(term.text, text)) is not None]
+        scores = [
+            score for text in (face.name, face.cwd) if (score := fuzzy_score(term.text, text)) is not None
+        ]
         if scores:
             return max(0.0, 2 * _RANK + min(scores))
     return None if contents is None else -1.0
@@ -213,10 +223,10 @@ def parse_query(text: str, *, now: datetime) -> Query:
                     terms=tuple(terms),
                     problem=f"{field}:{value} is no time; write 2026-01-31, today, yesterday, 12h, 7d, 2w or 3mo",
                 )
-            terms.append(Term(field=field, text=value, moment_ms=moment))  # type: ignore[arg-type]
+            terms.append(Term(field=field, text=value, moment_ms=moment))
         else:
             kind: Literal["word", "phrase"] = "word" if phrase is None else "phrase"
-            terms.append(Term(kind=kind, field=field, text=value))  # type: ignore[arg-type]
+            terms.append(Term(kind=kind, field=field, text=value))
     return Query(terms=tuple(terms))
 
 

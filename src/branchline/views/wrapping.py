@@ -1,5 +1,6 @@
 """Long lines broken for a screen: between words where possible, never inside of what a reader sees as one
-character, and nothing is lost but the blank at a break."""
+character, and nothing is lost but the blank at a break.
+"""
 
 from __future__ import annotations
 

@@ -50,17 +50,21 @@ class KeyedScreen(Screen[Any]):
 
     def hint_line(self) -> Line:
         """The keys that matter most, as many as fit."""
+        hints = [
+            line_of(Span(shown_key(key.keys).split(" ")[0], "active"), Span(f" {key.hint}", "dim"))
+            for key in keys_of(self.table)
+            if key.hint
+        ]
+        ends = 2  # how to see all keys, and how to leave, are always told
+        room = self.size.width - 2 - sum(line_width(hint) + 3 for hint in hints[-ends:])
+        told = []
+        for hint in hints[:-ends]:
+            room -= line_width(hint) + 3
+            if room >= 0:
+                told.append(hint)
         pieces: list[Piece] = [" "]
-        room = self.size.width - 2
-        for key in keys_of(self.table):
-            if not key.hint:
-                continue
-            name = shown_key(key.keys).split(" ")[0]
-            piece = (Span(name, "active"), Span(f" {key.hint}   ", "dim"))
-            room -= line_width(piece)
-            if room < -3:
-                continue
-            pieces += piece
+        for hint in (*told, *hints[-ends:]):
+            pieces += [*hint, "   "]
         return line_of(*pieces)
 
     def show_hints(self) -> None:
@@ -147,7 +151,7 @@ class ListScreen(KeyedScreen):
             self.set_words("")
         elif event.is_printable and character is not None:
             if not self.typing and (
-                character in self.letters_that_act or (character in "?" and not self.words)
+                character in self.letters_that_act or (character == "?" and not self.words)
             ):
                 return
             if character != "/" or self.words or self.typing:

@@ -31,7 +31,10 @@ _BOX = """
 class ConfirmScreen(ModalScreen[bool]):
     """A question that Enter or ``y`` answers with yes, and anything else that leaves with no."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("enter,y", "dismiss(True)", "yes"), ("escape,n,q", "dismiss(False)", "no")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("enter,y", "dismiss(True)", "yes"),
+        ("escape,n,q", "dismiss(False)", "no"),
+    ]
     DEFAULT_CSS = _BOX.format(name="ConfirmScreen") + "ConfirmScreen TextPanel { height: 5; }"
 
     def __init__(self, question: str, yes: str) -> None:
@@ -43,7 +46,10 @@ class ConfirmScreen(ModalScreen[bool]):
         with Vertical():
             yield TextPanel()
             yield LineBar(
-                Span("Enter", "active"), Span(f" {self._yes}   ", "dim"), Span("Esc", "active"), Span(" no", "dim")
+                Span("Enter", "active"),
+                Span(f" {self._yes}   ", "dim"),
+                Span("Esc", "active"),
+                Span(" no", "dim"),
             )
 
     def on_mount(self) -> None:
@@ -67,7 +73,10 @@ class AskScreen(ModalScreen["str | None"]):
             yield LineBar(Span(self._question, "heading"))
             yield Input(one_line(self._value), select_on_focus=False)
             yield LineBar(
-                Span("Enter", "active"), Span(" keeps it   ", "dim"), Span("Esc", "active"), Span(f" leaves   {self._hint}", "dim")
+                Span("Enter", "active"),
+                Span(" keeps it   ", "dim"),
+                Span("Esc", "active"),
+                Span(f" leaves   {self._hint}", "dim"),
             )
 
     def on_mount(self) -> None:
@@ -96,7 +105,9 @@ class _Options:
     def line(self, index: int, columns: int) -> Line:
         del columns
         option = self._options[index]
-        return line_of(Span(f" {option.words}", "title"), Span(f"  {option.about}" if option.about else "", "dim"))
+        return line_of(
+            Span(f" {option.words}", "title"), Span(f"  {option.about}" if option.about else "", "dim")
+        )
 
 
 class PickScreen(ModalScreen["str | None"]):
@@ -119,7 +130,12 @@ class PickScreen(ModalScreen["str | None"]):
         with Vertical():
             yield LineBar(Span(self._question, "heading"))
             yield RowList(wrapping=True)
-            yield LineBar(Span("Enter", "active"), Span(" choose   ", "dim"), Span("Esc", "active"), Span(" leave", "dim"))
+            yield LineBar(
+                Span("Enter", "active"),
+                Span(" choose   ", "dim"),
+                Span("Esc", "active"),
+                Span(" leave", "dim"),
+            )
 
     def on_mount(self) -> None:
         rows = self.query_one(RowList)

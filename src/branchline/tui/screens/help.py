@@ -46,7 +46,9 @@ class TextScreen(ModalScreen[None]):
         with Vertical():
             yield LineBar(Span(self._title, "heading"))
             yield TextPanel()
-            yield LineBar(Span("Esc", "active"), Span(" closes   ", "dim"), Span("↑↓", "active"), Span(" scroll", "dim"))
+            yield LineBar(
+                Span("Esc", "active"), Span(" closes   ", "dim"), Span("↑↓", "active"), Span(" scroll", "dim")
+            )
 
     def on_mount(self) -> None:
         self.query_one(TextPanel).show(self.lines)

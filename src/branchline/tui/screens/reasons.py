@@ -25,6 +25,8 @@ class ReasonsScreen(TextScreen):
         lines: list[Line] = []
         for kind, name, reason in self._reasons:
             lines += wrap_line(
-                line_of(Span(f"{kind}  ", "warning"), Span(name, "path"), "  ", Span(reason)), columns, indent=4
+                line_of(Span(f"{kind}  ", "warning"), Span(name, "path"), "  ", Span(reason)),
+                columns,
+                indent=4,
             )
         return lines or [line_of(Span("Nothing is hidden and everything could be read.", "good"))]

@@ -32,5 +32,9 @@ class TooSmall(Screen[None]):
     def _say(self) -> None:
         width, height = self._needed
         self.query_one(LineBar).say_lines(
-            [line_of("too small"), line_of(f"needs {width}×{height}"), line_of(f"has {self.size.width}×{self.size.height}")]
+            [
+                line_of("too small"),
+                line_of(f"needs {width}×{height}"),
+                line_of(f"has {self.size.width}×{self.size.height}"),
+            ]
         )

@@ -57,7 +57,12 @@ class RowList(ScrollView, can_focus=True):
             self.index = index
 
     def __init__(
-        self, *, id: str | None = None, centred: bool = False, wrapping: bool = False, empty: str = ""  # noqa: A002
+        self,
+        *,
+        id: str | None = None,
+        centred: bool = False,
+        wrapping: bool = False,
+        empty: str = "",
     ) -> None:
         super().__init__(id=id)
         self.rows: Rows | None = None
