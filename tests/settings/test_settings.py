@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from branchline.settings import (
     Settings,
     about,
-    edited,
     load,
     names,
-    removed,
     settings_path,
     template,
     toml_text,
     value_of,
 )
+from branchline.settings.editing import edited, removed
 
 
 @pytest.fixture

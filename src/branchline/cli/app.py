@@ -32,6 +32,8 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "context": ("contexts", "Print the messages that a model would see."),
         "inspect": ("inspecting", "Say everything about the shape of a session."),
         "forest": ("listing", "Show which sessions were forked from which."),
+
+        "stats": ("statistics", "Add up messages, tokens and cost."),
     },
     "Write": {
         "new": ("writing", "Begin a session."),
@@ -50,6 +52,10 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "repair": ("repairing", "Write a mended copy of a damaged session."),
         "export": ("exporting", "Write a session as JSONL or Markdown."),
         "import": ("importing", "Copy a session file into the library."),
+    },
+    "Set up": {
+        "config": ("configuring", "Show or change the settings."),
+        "completion": ("configuring", "Let a shell complete commands, sessions and entries."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}

@@ -1,45 +1,169 @@
-"""What all commands share: three options about output, help with examples, and how arguments are named."""
+"""What all commands share: options about output, the pages of their help, and arguments that complete."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.types import StringParamType
 
-__all__ = ["SETTINGS", "add_output_options", "command", "directory_option", "session_argument"]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+__all__ = ["SETTINGS", "add_output_options", "command", "directory_option", "group", "session_argument"]
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
+_EXIT_CODES = {
+    "0": "done",
+    "1": "a file or session is bad, damaged or not there; or the system refused",
+    "2": "a wrong call",
+}
+_RELATED: Mapping[str, str] = {
+    "append": "new, label, show",
+    "branch": "tree, fork, reset",
+    "check": "repair, inspect",
+    "completion": "config",
+    "config": "completion",
+    "context": "show, stats, inspect",
+    "demo": "ls, tree, stats",
+    "diff": "tree, show, fork",
+    "export": "import, show",
+    "forest": "ls, fork, tree",
+    "fork": "branch, forest, diff",
+    "import": "export, check",
+    "inspect": "check, tree, stats",
+    "label": "tree, name",
+    "ls": "forest, show, stats",
+    "name": "ls, label",
+    "new": "append, fork",
+    "prune": "rm, restore",
+    "repair": "check, export",
+    "reset": "branch, new",
+    "restore": "rm, prune",
+    "rm": "restore, prune",
+    "show": "tree, diff, export",
+    "stats": "ls, inspect",
+    "tree": "show, branch, label, diff",
+}
+_NO_PAGE = "ls, show, tree"
 
-class _Command(click.Command):
-    """A command whose help ends with examples, printed as they were written."""
+
+class _Page:
+    """The end of every help page: examples as they were written, exit codes, and where to read on."""
+
+    name: str | None
+    epilog: str | None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
         if self.epilog:
             with formatter.section("Examples"):
                 for line in inspect.cleandoc(self.epilog).splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}".rstrip() + "\n")
+        with formatter.section("Exit codes"):
+            formatter.write_dl(list(_EXIT_CODES.items()))
+        names = _RELATED.get(self.name or "") or _RELATED.get(_parent(ctx), _NO_PAGE)
+        related = ", ".join(f"branchline {name}" for name in names.split(", "))
+        with formatter.section("See also"):
+            formatter.write_text(related)
+
+
+def _parent(context: click.Context) -> str:
+    return "" if context.parent is None else context.parent.command.name or ""
+
+
+class _Command(_Page, click.Command):
+    """A command with a whole page of help."""
+
+
+class _Group(_Page, click.Group):
+    """A command with commands of its own, and something to do without one."""
 
 
 def command(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.Command]:
     """Make a click command of a function that takes an Output first, then its own parameters."""
 
     def decorate(function: Callable[..., None]) -> click.Command:
+        made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(_run(function))
+        return _finished(made)
+
+    return decorate
+
+
+def group(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.Group]:
+    """As :func:`command`, for a command that has others below it; alone it runs the function."""
+
+    def decorate(function: Callable[..., None]) -> click.Group:
+        run = _run(function)
+
         @functools.wraps(function)
-        def run(*, json: bool, plain: bool, color: str | None, **own: Any) -> None:
-            from branchline.cli.output import Output
+        @click.pass_context
+        def run_alone(context: click.Context, /, **options: Any) -> None:
+            if context.invoked_subcommand is None:
+                run(**options)
 
-            function(Output(json=json, plain=plain, color=color), **own)  # type: ignore[arg-type]
-
-        made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(run)
-        add_output_options(made)
+        made = click.group(
+            name, cls=_Group, epilog=examples, context_settings=SETTINGS, invoke_without_command=True
+        )(run_alone)
+        _finished(made)
         return made
 
     return decorate
+
+
+def _run(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def run(*, json: bool, plain: bool, color: str | None, **own: Any) -> None:
+        from branchline.cli.output import Output
+
+        function(Output(json=json, plain=plain, color=color), **own)  # type: ignore[arg-type]
+
+    return run
+
+
+def _finished(made: click.Command) -> click.Command:
+    for parameter in made.params:
+        if parameter.type is click.STRING and parameter.name in _COMPLETED:
+            parameter.type = _Completed(_COMPLETED[parameter.name])
+    add_output_options(made)
+    return made
+
+
+_COMPLETED = {
+    "session": "session",
+    "sessions": "session",
+    "one": "session",
+    "other": "session_or_entry",
+    "entry": "entry",
+    "at": "entry",
+    "start": "entry",
+    "directory": "directory",
+    "file": "file",
+    "output": "file",
+    "agent": "program",
+    "program": "program",
+    "key": "setting",
+    "model": "model",
+}
+"""What parameters of these names are, and so what a shell offers for them."""
+
+
+class _Completed(StringParamType):
+    """A text that a shell can complete: a session, an entry, a directory …"""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del param
+        from branchline.cli.completing import offers
+
+        return offers(self.kind, ctx, incomplete)
 
 
 def add_output_options(target: click.Command) -> None:

@@ -29,6 +29,8 @@ __all__ = [
     "UsageRow",
     "UsageSum",
     "UsageTotals",
+    "entry_usage",
+    "model_name",
     "totals",
     "usage_rows",
 ]
@@ -105,7 +107,7 @@ def totals(source: EntrySource, *, inherited_entries: int = 0) -> UsageTotals:
     inherited: dict[str, UsageSum] = {}
     for position, entry in _entries_with_usage(source, range(len(source.tree))):
         models = inherited if position < inherited_entries else own
-        for model, spent in _spent(entry):
+        for model, spent in entry_usage(entry):
             models[model] = models[model] + spent if model in models else spent
     return UsageTotals(own=_breakdown(own), inherited=_breakdown(inherited))
 
@@ -115,7 +117,7 @@ def usage_rows(source: EntrySource, positions: Iterable[int] | None = None) -> I
     cumulative = UsageSum()
     wanted = range(len(source.tree)) if positions is None else positions
     for position, entry in _entries_with_usage(source, wanted):
-        for model, spent in _spent(entry):
+        for model, spent in entry_usage(entry):
             cumulative += spent
             yield UsageRow(position, entry.id, model, spent, cumulative)
 
@@ -132,11 +134,16 @@ def _entries_with_usage(source: EntrySource, positions: Iterable[int]) -> Iterat
     yield from zip(chunk, source.entries(chunk), strict=True)
 
 
-def _spent(entry: Entry) -> Iterator[tuple[str, UsageSum]]:
+def model_name(message: AssistantMessage) -> str:
+    """``provider/model`` of an answer; either may be empty."""
+    return f"{message.provider or ''}/{message.response_model or message.model or ''}"
+
+
+def entry_usage(entry: Entry) -> Iterator[tuple[str, UsageSum]]:
+    """What one entry spent, each part with the model that it was spent on."""
     match entry:
         case MessageEntry(message=AssistantMessage() as message) if message.usage is not None:
-            model = f"{message.provider or ''}/{message.response_model or message.model or ''}"
-            yield model, _sum(message.usage)
+            yield model_name(message), _sum(message.usage)
         case MessageEntry(message=ToolResult(usage=Usage() as usage)):
             yield TOOLS_AND_SUMMARIES, _sum(usage)
         case Compaction() | BranchSummary() if entry.usage is not None:

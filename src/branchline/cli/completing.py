@@ -1,0 +1,165 @@
+"""What a shell offers when somebody presses Tab: sessions with their titles, entries with their words.
+
+A person waits here, so that reading stops after a moment: what was found until then is offered. Nothing
+that goes wrong is told, because a shell would print it in the middle of the line.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    import click
+
+    from branchline.library import SessionLibrary, SessionRow
+
+__all__ = ["offers"]
+
+_PATIENCE = 0.25  # seconds for reading files
+_OFFERED = 60
+_PATHS = ("/", ".", "~")
+
+
+def offers(kind: str, context: click.Context, typed: str) -> list[CompletionItem]:
+    """The completions of a text of this kind."""
+    try:
+        match kind:
+            case "session":
+                return list(_sessions(context, typed))
+            case "entry":
+                return list(_entries(context, typed))
+            case "session_or_entry":
+                return [*_entries(context, typed), *_sessions(context, typed)]
+            case "directory":
+                return [CompletionItem(typed, type="dir")]
+            case "file":
+                return [CompletionItem(typed, type="file")]
+            case "program":
+                return list(_programs(typed))
+            case "setting":
+                return list(_settings(typed))
+            case "model":
+                return list(_models(context, typed))
+            case _:
+                return []
+    except Exception:  # noqa: BLE001  see above
+        return []
+
+
+def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
+    if "/" in typed or typed.startswith(_PATHS):
+        yield CompletionItem(typed, type="file")
+        return
+    if "@last".startswith(typed):
+        yield CompletionItem("@last", help="the session that changed last")
+    end = time.monotonic() + _PATIENCE
+    offered: set[str] = set()
+    for library, row in _rows(context):
+        by_id = row.id.startswith(typed) or row.key.startswith(typed)
+        if len(offered) >= _OFFERED or (not by_id and time.monotonic() > end):
+            break
+        deep = _deep(library, row) if time.monotonic() < end else row
+        title = "" if deep is None else deep.title or deep.first_prompt or ""
+        if by_id and row.id not in offered:
+            offered.add(row.id)
+            yield CompletionItem(row.id, help=_short(title))
+        elif typed and deep is not None and deep.title and deep.title.lower().startswith(typed.lower()):
+            yield from _title(deep.title)
+
+
+def _rows(context: click.Context) -> Iterator[tuple[SessionLibrary, SessionRow]]:
+    """The sessions of the directory that was named, or of this one and then all others; newest first."""
+    from branchline.cli.targets import here
+    from branchline.library import SessionLibrary
+
+    directory = context.params.get("directory")
+    nearest = here(directory)
+    yield from ((nearest, row) for row in nearest.list())
+    if directory is None:
+        for library in SessionLibrary.everything():
+            if library.name != nearest.name:
+                yield from ((library, row) for row in library.list())
+
+
+def _deep(library: SessionLibrary, row: SessionRow) -> SessionRow | None:
+    try:
+        return library.describe(row.key).row
+    except Exception:  # noqa: BLE001  it is listed and cannot be read
+        return None
+
+
+def _title(title: str) -> Iterator[CompletionItem]:
+    from branchline.views.text import one_line
+
+    if one_line(title) == title:  # another one could not be typed
+        # bash takes what it is given as it is, blanks and all
+        bash = os.environ.get("_BRANCHLINE_COMPLETE", "").startswith("bash")
+        yield CompletionItem(title.replace(" ", "\\ ") if bash else title, help="by its title")
+
+
+def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
+    # Behind an option that still waits for its value, click has not told the arguments apart yet.
+    name = context.params.get("session") or context.params.get("one") or next(iter(context.args), None)
+    if not name:
+        return
+    from branchline.cli.targets import open_named
+    from branchline.views.rows import RowTexts
+
+    if "@leaf".startswith(typed):
+        yield CompletionItem("@leaf", help="where the next message goes")
+    with open_named(str(name), context.params.get("directory")) as session:
+        texts = RowTexts(session.transcript)
+        index, labels = session.index, session.labels
+        offered = 0
+        # What has a label, then the path from its end, then everything else from the newest on.
+        path = [entry for entry in reversed(session.path()) if entry not in labels]
+        order: Iterable[str] = dict.fromkeys([*labels, *path, *reversed(index.keys)])
+        for entry in order:
+            if entry.startswith(typed) and entry in index and offered < _OFFERED:
+                text = texts(index.position(entry))
+                if text or entry in labels:
+                    offered += 1
+                    mark = f"[{labels[entry]}] " if entry in labels else ""
+                    yield CompletionItem(entry, help=_short(mark + text))
+
+
+def _programs(typed: str) -> Iterator[CompletionItem]:
+    from branchline.formats.detect import formats
+
+    for name in sorted({found.name for found in formats()}):
+        if name.startswith(typed):
+            yield CompletionItem(name)
+
+
+def _settings(typed: str) -> Iterator[CompletionItem]:
+    from branchline.settings import about, names
+
+    for name in names():
+        if name.startswith(typed):
+            yield CompletionItem(name, help=about(name))
+
+
+def _models(context: click.Context, typed: str) -> Iterator[CompletionItem]:
+    """The models of the newest sessions: what was used before is what is wanted again."""
+    end = time.monotonic() + _PATIENCE
+    offered: set[str] = set()
+    for library, row in _rows(context):
+        if time.monotonic() > end:
+            break
+        deep = _deep(library, row)
+        if deep is not None and deep.model:
+            name = f"{deep.provider}/{deep.model}" if deep.provider else deep.model
+            if name.startswith(typed) and name not in offered:
+                offered.add(name)
+                yield CompletionItem(name)
+
+
+def _short(text: str) -> str:
+    from branchline.views.text import cut, one_line
+
+    return cut(one_line(text), 60)

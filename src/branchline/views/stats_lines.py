@@ -1,0 +1,166 @@
+"""The sums of :mod:`branchline.views.stats` as lines: an overview, or one table with bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from branchline.views.calls import short_path
+from branchline.views.plots import bar, sparkline
+from branchline.views.spans import Line, Role, Span, line_of
+from branchline.views.stats import Dimension, Figures, Group, Stats
+from branchline.views.text import cut, one_line, pad, width
+from branchline.views.words import count, money, tokens
+
+__all__ = ["overview", "table"]
+
+_TOP = 5
+_TOOLS = 8
+_SHORT_NAME = 28
+_SHORT_BAR, _LONGEST_BAR = 10, 40
+_UNKNOWN: dict[Dimension, str] = {
+    "day": "(no time)",
+    "model": "(not said)",
+    "agent": "(not known)",
+    "directory": "(none)",
+}
+_ROLES: dict[Dimension, Role] = {"day": "time", "model": "model", "agent": "program", "directory": "path"}
+
+
+class _Column(NamedTuple):
+    title: str
+    text: Callable[[Figures], str]
+    role: Role
+
+
+_COLUMNS = (
+    _Column("sessions", lambda figures: f"{figures.sessions:,}", "number"),
+    _Column("messages", lambda figures: f"{figures.messages:,}", "number"),
+    _Column("calls", lambda figures: f"{figures.tool_calls:,}", "number"),
+    _Column("in", lambda figures: tokens(figures.input), "plain"),
+    _Column("out", lambda figures: tokens(figures.output), "plain"),
+    _Column("cached", lambda figures: tokens(figures.cache_read), "plain"),
+    _Column("cost", lambda figures: money(figures.cost), "cost"),
+)
+_CHOICES = (
+    _COLUMNS,
+    (_COLUMNS[0], _COLUMNS[1], _COLUMNS[3], _COLUMNS[4], _COLUMNS[6]),
+    (_COLUMNS[1], _COLUMNS[4], _COLUMNS[6]),
+)
+"""From wide to narrow: the first that leaves room for a name and a bar is taken."""
+
+
+def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> list[Line]:
+    """The totals, the days as a sparkline, and the top of every other table.
+
+    Without ``columns`` nothing is drawn or cut: the lines are for a pipe, or to be read aloud.
+    """
+    total = stats.total
+    lines = [
+        _fact(
+            "said",
+            f"{count(total.messages, 'message')} in {count(total.sessions, 'session')}: "
+            f"{count(total.prompts, 'prompt')}, {count(total.answers, 'answer')}, "
+            f"{count(total.tool_calls, 'tool call')}",
+        ),
+        _fact(
+            "tokens",
+            f"{tokens(total.input)} in, {tokens(total.output)} out, "
+            f"{tokens(total.cache_read)} from cache, {tokens(total.cache_write)} into cache",
+        ),
+        _fact("cost", money(total.cost), "cost"),
+    ]
+    if columns is not None:
+        lines += _days(stats, columns)
+    if stats.tools:
+        shown = [f"{one_line(tool.name)} {tool.calls:,}" for tool in stats.tools[:_TOOLS]]
+        more = len(stats.tools) - _TOOLS
+        lines.append(_fact("tools", ", ".join(shown) + (f", {more} more" if more > 0 else "")))
+    dimensions: tuple[Dimension, ...] = ("model", "agent", "directory")
+    for dimension in dimensions:
+        groups = stats.by(dimension)
+        if groups and (len(groups) > 1 or groups[0].name):
+            lines += [(), *table(groups[:_TOP], dimension, columns=columns, home=home)]
+            if len(groups) > _TOP:
+                lines.append(line_of(Span(f"… {len(groups) - _TOP} more; --by {dimension} shows all", "dim")))
+    return lines
+
+
+def _fact(name: str, text: str, role: Role = "plain") -> Line:
+    return line_of(Span(f"{name:<8}", "dim"), Span(text, role))
+
+
+def _days(stats: Stats, columns: int) -> list[Line]:
+    """Every day from the first to the last, those without a word included."""
+    by_day = {group.name: group.figures for group in stats.day if group.name}
+    if not by_day:
+        return []
+    first, last = date.fromisoformat(min(by_day)), date.fromisoformat(max(by_day))
+    measure, what = _measure(list(stats.day))
+    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    values = [measure(by_day[day.isoformat()]) if day.isoformat() in by_day else 0.0 for day in days]
+    drawn = sparkline(values, max(8, columns - 48))
+    period = f"  {first} … {last}" if first != last else f"  {first}"
+    return [line_of(Span("days    ", "dim"), Span(drawn, "bar"), Span(f"{period}, by {what}", "dim"))]
+
+
+def table(
+    groups: Sequence[Group], dimension: Dimension, *, columns: int | None = None, home: str = ""
+) -> list[Line]:
+    """One line per group below a line of titles; with ``columns``, a bar where there is room for one."""
+    names = [_name(group, dimension, home) for group in groups]
+    longest = max([width(dimension), *map(width, names)])
+    chosen, cells, widths, left = _grid(groups, columns, min(longest, _SHORT_NAME) + 2 + _SHORT_BAR)
+    name_room = longest if columns is None else max(8, min(longest, left - 2 - _SHORT_BAR))
+    bar_room = min(_LONGEST_BAR, left - name_room - 2)
+    measure, _ = _measure(groups)
+    largest = max((measure(group.figures) for group in groups), default=0)
+    titles = "".join(f"  {column.title:>{room}}" for column, room in zip(chosen, widths, strict=True))
+    lines = [line_of(Span(pad(dimension, name_room) + titles, "heading"))]
+    for group, name, row in zip(groups, names, cells, strict=True):
+        spans = [Span(pad(cut(name, name_room), name_room), _ROLES[dimension])]
+        for column, room, text in zip(chosen, widths, row, strict=True):
+            spans.append(Span(f"  {pad(text, room, right=True)}", column.role))
+        if bar_room >= 4:
+            spans.append(Span("  " + bar(measure(group.figures), largest, bar_room), "bar"))
+        lines.append(line_of(*spans))
+    return lines
+
+
+class _Grid(NamedTuple):
+    """The columns that are shown, their texts row by row, their widths, and what is left of a line."""
+
+    chosen: Sequence[_Column]
+    cells: list[list[str]]
+    widths: list[int]
+    left: int
+
+
+def _grid(groups: Sequence[Group], columns: int | None, wanted: int) -> _Grid:
+    """As many columns as leave the wanted room for name and bar; without a width, all of them."""
+    grids = []
+    for chosen in _CHOICES:
+        cells = [[column.text(group.figures) for column in chosen] for group in groups]
+        titles = [column.title for column in chosen]
+        widths = [max(map(len, texts)) for texts in zip(titles, *cells, strict=True)]
+        left = 0 if columns is None else columns - sum(widths) - 2 * len(widths)
+        grids.append(_Grid(chosen, cells, widths, left))
+        if columns is None or left >= wanted:
+            break
+    return grids[-1]
+
+
+def _measure(groups: Sequence[Group]) -> tuple[Callable[[Figures], float], str]:
+    """What bars show: money where some was spent, else tokens, else messages."""
+    if any(group.figures.cost > 0 for group in groups):
+        return (lambda figures: figures.cost), "cost"
+    if any(group.figures.tokens > 0 for group in groups):
+        return (lambda figures: figures.tokens), "tokens"
+    return (lambda figures: figures.messages), "messages"
+
+
+def _name(group: Group, dimension: Dimension, home: str) -> str:
+    if not group.name:
+        return _UNKNOWN[dimension]
+    return one_line(short_path(group.name, home) if dimension == "directory" else group.name)

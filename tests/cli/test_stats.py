@@ -1,0 +1,69 @@
+"""``branchline stats``: sums for a person and for a program."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_an_overview_of_this_directory(run, talk):
+    result = run("stats")
+
+    assert "4 messages in 1 session: 3 prompts, 1 answer, 0 tool calls" in result.stdout
+    assert result.stderr == "1 session read\n"
+
+
+def test_a_fork_adds_only_what_is_its_own(run, data, talk):
+    before = data("stats")["total"]
+    run("fork", talk)
+
+    after = data("stats")
+
+    assert after["total"]["messages"] == before["messages"]
+    assert after["read"] == 2
+    assert after["repeated"] == 3
+    assert "3 messages of forks counted once" in run("stats").stderr
+
+
+def test_one_table_at_a_time(run, talk):
+    lines = run("stats", "--by", "model").stdout.splitlines()
+
+    assert lines[0].split() == ["model", "sessions", "messages", "calls", "in", "out", "cached", "cost"]
+    assert lines[1].split()[:3] == ["anthropic/claude-sonnet-4-5", "1", "1"]
+    assert run("stats", "--by", "agent").stdout.splitlines()[1].split()[0] == "pi"
+
+
+def test_json_has_every_table(data, talk):
+    result = data("stats", "--since", "2000-01-01", "--until", "today")
+
+    assert set(result["by"]) == {"day", "model", "agent", "directory"}
+    assert result["since"] == "2000-01-01"
+    assert result["total"]["prompts"] == 3
+    assert data("stats", "--until", "1999-12")["total"]["messages"] == 0
+
+
+def test_what_cannot_be_read_is_told_and_costs_only_itself(run, data, write_session, line):
+    write_session("garbage", header=False, name="bad.jsonl")
+    write_session(line("a", None, "user", "hi"))
+
+    result = data("stats", "--dir", ".")
+
+    assert result["total"]["messages"] == 1
+    assert [path.rpartition("/")[2] for path in result["unreadable"]] == ["bad.jsonl"]
+    assert "1 unreadable" in run("stats", "--dir", ".").stderr
+
+
+def test_nothing_to_count_is_told(run, talk):
+    assert "no sessions here yet" in run("stats", "--dir", ".").stderr
+    assert "nothing said in this time" in run("stats", "--until", "1999-01-01").stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--since", "soon"], "--since: 'soon' is no day"),
+        (["--by", "mood"], "is not one of"),
+        (["--all", "--dir", "."], "either --all or --dir"),
+    ],
+)
+def test_a_wrong_call_is_told(run, options, words):
+    assert words in run("stats", *options, code=2).stderr
