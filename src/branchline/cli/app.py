@@ -26,13 +26,13 @@ OK, BAD_FILE, WRONG_CALL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     "Look": {
+        "browse": ("browsing", "Open the full-screen browser."),
         "ls": ("listing", "List the sessions of this directory, or of all."),
         "show": ("showing", "Read a conversation from its beginning to the leaf."),
         "tree": ("trees", "Draw all branches of a session."),
         "context": ("contexts", "Print the messages that a model would see."),
         "inspect": ("inspecting", "Say everything about the shape of a session."),
         "forest": ("listing", "Show which sessions were forked from which."),
-
         "stats": ("statistics", "Add up messages, tokens and cost."),
     },
     "Write": {
@@ -201,12 +201,17 @@ def _system_words(problem: OSError) -> str:
 @click.version_option(__version__, "-V", "--version", message="branchline %(version)s")
 @click.pass_context
 def cli(context: click.Context, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
-    """List the sessions of this directory when no command is given."""
+    """Open the browser when no command is given; where there is no terminal for it, list the sessions."""
     if context.invoked_subcommand is None:
-        from branchline.cli.home import show_home
+        from branchline.cli.browsing import can_browse, open_browser
         from branchline.cli.output import Output
 
-        show_home(Output(json=json, plain=plain, color=color))  # type: ignore[arg-type]
+        out = Output(json=json, plain=plain, color=color)  # type: ignore[arg-type]
+        if can_browse(out):
+            open_browser()
+        from branchline.cli.home import show_home
+
+        show_home(out)
 
 
 add_output_options(cli)

@@ -25,6 +25,7 @@ _EXIT_CODES = {
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
     "branch": "tree, fork, reset",
+    "browse": "ls, tree, show, forest",
     "check": "repair, inspect",
     "completion": "config",
     "config": "completion",

@@ -195,7 +195,7 @@ def _role(name: str) -> str:
 
 
 def parse_query(text: str, *, now: datetime) -> Query:
-    """Understand what a person typed. ``now`` is what ``today``, ``7d`` and dates without a zone count from."""
+    """Understand what a person typed. ``today``, ``7d`` and dates without a zone count from ``now``."""
     text = text.strip()
     if text.lower().startswith("re:"):
         return _pattern(text[3:])
@@ -221,7 +221,7 @@ def parse_query(text: str, *, now: datetime) -> Query:
             if moment is None:
                 return Query(
                     terms=tuple(terms),
-                    problem=f"{field}:{value} is no time; write 2026-01-31, today, yesterday, 12h, 7d, 2w or 3mo",
+                    problem=f"{field}:{value} is no time; write 2026-01-31, today, yesterday, 12h, 7d or 3mo",
                 )
             terms.append(Term(field=field, text=value, moment_ms=moment))
         else:

@@ -41,7 +41,8 @@ class SessionBrowser(SessionReading):
     SessionBrowser #body.wide { layout: horizontal; }
     SessionBrowser #preview { height: 8; border-top: solid $border; padding: 0 1; display: none; }
     SessionBrowser.previewing #preview { display: block; }
-    SessionBrowser #body.wide #preview { width: 42%; height: 100%; border-top: none; border-left: solid $border; }
+    SessionBrowser #body.wide #preview { width: 42%; height: 100%; border-top: none;
+                                         border-left: solid $border; }
     SessionBrowser #top, SessionBrowser #hints { background: $panel; }
     """
 

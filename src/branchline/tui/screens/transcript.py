@@ -1,4 +1,4 @@
-"""The transcript: a conversation to be read, with thoughts and results folded, that follows a live session."""
+"""The transcript: a conversation to be read, thoughts and results folded, that follows a live session."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ class TreeNavigator(ListScreen):
     TreeNavigator #body.wide { layout: horizontal; }
     TreeNavigator #detail { height: 9; border-top: solid $border; padding: 0 1; display: none; }
     TreeNavigator.detailed #detail { display: block; }
-    TreeNavigator #body.wide #detail { width: 42%; height: 100%; border-top: none; border-left: solid $border; }
+    TreeNavigator #body.wide #detail { width: 42%; height: 100%; border-top: none;
+                                       border-left: solid $border; }
     TreeNavigator #top, TreeNavigator #hints { background: $panel; }
     """
 

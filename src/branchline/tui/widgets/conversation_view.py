@@ -28,8 +28,8 @@ class ConversationView(ScrollView, can_focus=True):
     """Shows a conversation. ``selected`` is a part and one of its cards."""
 
     DEFAULT_CSS = """
-    ConversationView { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden;
-                       scrollbar-color: $scrollbar; scrollbar-background: $background; }
+    ConversationView { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0;
+                       overflow-x: hidden; scrollbar-color: $scrollbar; scrollbar-background: $background; }
     """
 
     class Selected(Message):

@@ -59,7 +59,7 @@ class RowList(ScrollView, can_focus=True):
     def __init__(
         self,
         *,
-        id: str | None = None,
+        id: str | None = None,  # noqa: A002
         centred: bool = False,
         wrapping: bool = False,
         empty: str = "",
