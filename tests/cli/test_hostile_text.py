@@ -132,6 +132,9 @@ COMMANDS = [
     ["tree", "--filter", "all", "--ids", "--all-times"],
     ["tree", "--filter", "labeled-only"],
     ["tree", "--search", "half"],
+    ["diff", "a"],
+    ["diff", "a", "--side-by-side"],
+    ["diff", "u"],
     ["context"],
     ["context", "--provider", "anthropic"],
     ["context", "--provider", "openai-chat"],
@@ -180,7 +183,18 @@ def test_no_character_of_a_session_acts_on_a_screen(command, extra, hostile) -> 
 
 
 @pytest.mark.parametrize(
-    "command", [["ls"], ["ls", "-v"], ["ls", "--shallow"], ["forest"], ["check"], ["prune"]]
+    "command",
+    [
+        ["ls"],
+        ["ls", "-v"],
+        ["ls", "--shallow"],
+        ["forest"],
+        ["check"],
+        ["prune"],
+        ["stats"],
+        ["stats", "--by", "model"],
+        ["stats", "--by", "directory"],
+    ],
 )
 def test_no_character_of_a_session_acts_in_a_list(command, hostile, world, run) -> None:
     (world / f"{ESCAPES['colour']}{ESCAPES['bidi']}.jsonl").write_bytes(b"garbage")

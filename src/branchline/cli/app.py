@@ -33,6 +33,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "context": ("contexts", "Print the messages that a model would see."),
         "inspect": ("inspecting", "Say everything about the shape of a session."),
         "forest": ("listing", "Show which sessions were forked from which."),
+        "diff": ("comparing", "Compare two branches or two sessions."),
         "stats": ("statistics", "Add up messages, tokens and cost."),
     },
     "Write": {

@@ -104,7 +104,7 @@ def _title(title: str) -> Iterator[CompletionItem]:
 
 def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
     # Behind an option that still waits for its value, click has not told the arguments apart yet.
-    name = context.params.get("session") or context.params.get("one") or next(iter(context.args), None)
+    name = context.params.get("session") or next(iter(context.args), None)
     if not name:
         return
     from branchline.cli.targets import open_named

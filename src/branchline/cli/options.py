@@ -136,8 +136,7 @@ def _finished(made: click.Command) -> click.Command:
 _COMPLETED = {
     "session": "session",
     "sessions": "session",
-    "one": "session",
-    "other": "session_or_entry",
+    "others": "session_or_entry",
     "entry": "entry",
     "at": "entry",
     "start": "entry",

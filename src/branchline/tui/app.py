@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Literal
@@ -56,15 +57,17 @@ class BranchlineApp(App[int]):
         can_chat: bool = False,
         pins: Pins | None = None,
         hooks: Hooks = NO_HOOKS,
+        now: Callable[[], float] = time.time,
     ) -> None:
         super().__init__()
         self.source = source
         self.pins = Pins() if pins is None else pins
         self.can_chat = can_chat
         self.hooks = hooks
+        self.now = now
         self.filter: Filter = filter
         self._view = view
-        self._first = SessionBrowser(source, scope, self.pins, words=words, sort=sort)
+        self._first = SessionBrowser(source, scope, self.pins, words=words, sort=sort, now=now)
         self._row = row
         for made in THEMES:
             self.register_theme(made)

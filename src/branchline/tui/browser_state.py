@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from branchline.library import SessionRow
@@ -50,11 +50,19 @@ class BrowserState:
     """The rows of a list, arranged by what a person has chosen."""
 
     def __init__(
-        self, source: Source, scope: Scope, pins: Pins, *, words: str = "", sort: Sort = "recent"
+        self,
+        source: Source,
+        scope: Scope,
+        pins: Pins,
+        *,
+        words: str = "",
+        sort: Sort = "recent",
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.source = source
         self.scope: Scope = scope
         self.pins = pins
+        self.now = now
         self.sort: Sort = sort
         self.named_only = False
         self.paths = False
@@ -94,7 +102,7 @@ class BrowserState:
 
     def search(self, words: str) -> None:
         """Look for other words."""
-        self.query = parse_query(words, now=datetime.now().astimezone())
+        self.query = parse_query(words, now=datetime.fromtimestamp(self.now()).astimezone())
         self.decided = {}
 
     def next_sort(self) -> None:
@@ -173,7 +181,7 @@ class BrowserState:
         return session_line(
             item,
             self._columns(columns),
-            now=time.time(),
+            now=self.now(),
             cost=self.costs.get(name),
             marked=name in self.marked,
             home=self.home,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -47,9 +49,16 @@ class SessionBrowser(SessionReading):
     """
 
     def __init__(
-        self, source: Source, scope: Scope, pins: Pins, *, words: str = "", sort: Sort = "recent"
+        self,
+        source: Source,
+        scope: Scope,
+        pins: Pins,
+        *,
+        words: str = "",
+        sort: Sort = "recent",
+        now: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(source, BrowserState(source, scope, pins, words=words, sort=sort))
+        super().__init__(source, BrowserState(source, scope, pins, words=words, sort=sort, now=now))
         self.words = words
         self._removed: list[list[tuple[SessionRow, str]]] = []
         self._wants_preview: bool | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from datetime import datetime
 from functools import partial
 from typing import ClassVar
@@ -110,7 +109,7 @@ class ForestScreen(ListScreen):
         line = session_line(
             item,
             columns_for(columns, directory=self.scope == "all"),
-            now=time.time(),
+            now=self.branchline.now(),
             current=current,
             home=self._home,
         )

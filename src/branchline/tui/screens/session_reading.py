@@ -192,7 +192,9 @@ class SessionReading(ListScreen):
             else:
                 with self.source.open(row) as session:
                     deck = last_cards(session, self.state.home)
-                show = partial(preview_lines, facts_lines(row, home=self.state.home, now=time.time()), deck)
+                show = partial(
+                    preview_lines, facts_lines(row, home=self.state.home, now=self.state.now()), deck
+                )
         except (BranchlineError, OSError, ValueError) as problem:
             show = partial(preview_lines, [line_of(Span(str(problem), "error"))], [])
         if not worker.is_cancelled:

@@ -1,0 +1,306 @@
+"""Two branches, or two sessions, turn by turn from where they part: what was said, done, touched and spent.
+
+A turn is what a person says and everything until they speak again. What follows the common beginning is
+paired in order: the first turn of one side with the first of the other. Differences of text are those of
+lines; of texts too long to be compared in a moment, what is between their common ends is shown as replaced.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from branchline.context.usage import UsageSum, entry_usage
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    BranchSummary,
+    Compaction,
+    CustomMessage,
+    Entry,
+    MessageEntry,
+    ToolResult,
+    UserMessage,
+    blocks_text,
+    message_text,
+)
+from branchline.tree import ROOT, EntrySource, compare_paths, compare_sessions
+from branchline.views.calls import Call, calls_of
+
+__all__ = ["CompareView", "Difference", "Side", "Turn", "TurnPair", "compare_view", "text_difference"]
+
+_TOGETHER = 256
+_LONGEST = 40_000  # lines of one side times lines of the other
+_READ = frozenset({"read", "view", "cat", "read_file", "open"})
+_CHANGED = frozenset(
+    {"write", "edit", "multiedit", "notebookedit", "write_file", "edit_file", "str_replace", "create"}
+)
+_PATH_NAMES = ("path", "file_path", "filePath", "notebook_path", "filename")
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """A prompt and what followed it. ``prompt`` is empty where a side begins in the middle of a turn."""
+
+    ids: tuple[str, ...]
+    prompt: str
+    answer: str
+    """The words of the model, and of summaries, in order."""
+    timestamp: str
+    messages: int
+    tools: tuple[tuple[str, int], ...]
+    """The tools that were called, most often first, and how often."""
+    errors: int
+    read: tuple[str, ...]
+    """Files that were read and not changed."""
+    changed: tuple[str, ...]
+    models: tuple[str, ...]
+    usage: UsageSum
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two: its turns after the common beginning, and their sums."""
+
+    leaf: str | None
+    turns: tuple[Turn, ...]
+    messages: int
+    tools: tuple[tuple[str, int], ...]
+    errors: int
+    read: tuple[str, ...]
+    changed: tuple[str, ...]
+    usage: UsageSum
+
+
+Difference = tuple[tuple[Literal[" ", "-", "+"], str], ...]
+"""Lines of a text: in both, only left, only right."""
+
+
+class TurnPair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two turns side by side, one of them None where a side has no more."""
+
+    left: Turn | None
+    right: Turn | None
+    prompt: Difference
+    answer: Difference
+
+    @property
+    def same_words(self) -> bool:
+        return all(mark == " " for mark, _ in (*self.prompt, *self.answer))
+
+
+class CompareView(msgspec.Struct, frozen=True, kw_only=True):
+    """What two paths share, and how they go on."""
+
+    common_ancestor: str | None
+    """The last shared entry, by its id on the left side."""
+    shared: int
+    """How many entries both begin with."""
+    by: Literal["id", "text"]
+    """How the common beginning was recognised."""
+    left: Side
+    right: Side
+    pairs: tuple[TurnPair, ...]
+
+
+def compare_view(one: EntrySource, one_leaf: int, other: EntrySource, other_leaf: int) -> CompareView:
+    """Compare the paths to two positions: of one tree, or of two sessions."""
+    if one is other:
+        found = compare_paths(one.tree, one_leaf, other_leaf)
+    else:
+        found = compare_sessions(one, one_leaf, other, other_leaf)
+    left = _side(one, one_leaf, found.left)
+    right = _side(other, other_leaf, found.right)
+    return CompareView(
+        common_ancestor=found.common_ancestor,
+        shared=len(found.shared),
+        by=found.by,
+        left=left,
+        right=right,
+        pairs=tuple(_pair(*turns) for turns in zip_longest(left.turns, right.turns)),
+    )
+
+
+def _pair(left: Turn | None, right: Turn | None) -> TurnPair:
+    return TurnPair(
+        left=left,
+        right=right,
+        prompt=text_difference(left.prompt if left else "", right.prompt if right else ""),
+        answer=text_difference(left.answer if left else "", right.answer if right else ""),
+    )
+
+
+# -- turns ------------------------------------------------------------------------------------------------
+
+
+def _side(source: EntrySource, leaf: int, keys: Sequence[str]) -> Side:
+    turns = tuple(_turns(source, keys))
+    tools: Counter[str] = Counter()
+    for turn in turns:
+        tools.update(dict(turn.tools))
+    changed = dict.fromkeys(path for turn in turns for path in turn.changed)
+    read = dict.fromkeys(path for turn in turns for path in turn.read if path not in changed)
+    return Side(
+        leaf=None if leaf == ROOT else source.tree.keys[leaf],
+        turns=turns,
+        messages=sum(turn.messages for turn in turns),
+        tools=tuple(tools.most_common()),
+        errors=sum(turn.errors for turn in turns),
+        read=tuple(read),
+        changed=tuple(changed),
+        usage=sum((turn.usage for turn in turns), UsageSum()),
+    )
+
+
+def _turns(source: EntrySource, keys: Sequence[str]) -> Iterator[Turn]:
+    collected = _Collected()
+    for entry in _read(source, keys):
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and collected.spoken:
+            yield collected.turn()
+            collected = _Collected()
+        collected.add(entry)
+    if collected.ids:
+        yield collected.turn()
+
+
+def _read(source: EntrySource, keys: Sequence[str]) -> Iterator[Entry]:
+    positions = [source.tree.position(key) for key in keys]
+    for start in range(0, len(positions), _TOGETHER):
+        yield from source.entries(positions[start : start + _TOGETHER])
+
+
+class _Collected:
+    """A turn that is still going on."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.prompt = ""
+        self.spoken = False  # something was said in it: what only sets a model belongs to the turn after
+        self._time = ""
+        self._answers: list[str] = []
+        self._messages = self._errors = 0
+        self._tools: Counter[str] = Counter()
+        self._read: dict[str, None] = {}
+        self._changed: dict[str, None] = {}
+        self._models: dict[str, None] = {}
+        self._usage = UsageSum()
+
+    def add(self, entry: Entry) -> None:
+        self.ids.append(entry.id)
+        self._time = self._time or entry.timestamp
+        for model, usage in entry_usage(entry):
+            self._usage += usage
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
+                self._models[model.strip("/")] = None
+        for call in calls_of(entry):
+            self._call(call)
+        match entry:
+            case MessageEntry(message=UserMessage() as message):
+                self.prompt = blocks_text(message.content, "\n\n")
+            case MessageEntry(message=AssistantMessage() as message):
+                self._say(message_text(message, "\n\n"))
+                self._errors += message.stop_reason == "error"
+                if message.error_message:
+                    self._say(message.error_message)
+            case MessageEntry(message=ToolResult() as message):
+                self._errors += message.is_error is True
+            case MessageEntry(message=BashExecution() as message):
+                self._say(f"$ {message.command}")
+                self._errors += bool(message.exit_code)
+            case Compaction() | BranchSummary():
+                self._say(entry.summary)
+            case CustomMessage():
+                self._say(blocks_text(entry.content))
+            case _:
+                pass
+        if isinstance(entry, MessageEntry):
+            self._messages += 1
+            self.spoken = True
+
+    def _say(self, text: str) -> None:
+        if text.strip():
+            self._answers.append(text.strip("\n"))
+            self.spoken = True
+
+    def _call(self, call: Call) -> None:
+        self._tools[call.name] += 1
+        path = next(
+            (value for name in _PATH_NAMES if isinstance(value := call.arguments.get(name), str) and value),
+            None,
+        )
+        if path is not None:
+            name = call.name.lower()
+            if name in _CHANGED:
+                self._changed[path] = None
+            elif name in _READ:
+                self._read[path] = None
+
+    def turn(self) -> Turn:
+        return Turn(
+            ids=tuple(self.ids),
+            prompt=self.prompt,
+            answer="\n\n".join(self._answers),
+            timestamp=self._time,
+            messages=self._messages,
+            tools=tuple(self._tools.most_common()),
+            errors=self._errors,
+            read=tuple(path for path in self._read if path not in self._changed),
+            changed=tuple(self._changed),
+            models=tuple(self._models),
+            usage=self._usage,
+        )
+
+
+# -- texts ------------------------------------------------------------------------------------------------
+
+
+class _Trimmed(NamedTuple):
+    before: list[str]
+    left: list[str]
+    right: list[str]
+    after: list[str]
+
+
+def text_difference(left: str, right: str) -> Difference:
+    """The lines of two texts in order: those of both, and between them what only one of them has."""
+    before, one, other, after = _trimmed(_lines(left), _lines(right))
+    return (
+        *((" ", line) for line in before),
+        *_changes(one, other),
+        *((" ", line) for line in after),
+    )
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n") if text else []
+
+
+def _trimmed(left: list[str], right: list[str]) -> _Trimmed:
+    """Beginning and end that are the same cost nothing to compare."""
+    shorter = min(len(left), len(right))
+    start = next((n for n in range(shorter) if left[n] != right[n]), shorter)
+    rest = shorter - start
+    end = next((n for n in range(rest) if left[-1 - n] != right[-1 - n]), rest)
+    return _Trimmed(
+        left[:start],
+        left[start : len(left) - end],
+        right[start : len(right) - end],
+        left[len(left) - end :],
+    )
+
+
+def _changes(left: list[str], right: list[str]) -> Iterator[tuple[Literal[" ", "-", "+"], str]]:
+    if len(left) * len(right) > _LONGEST:
+        yield from (("-", line) for line in left)
+        yield from (("+", line) for line in right)
+        return
+    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
+    for kind, start, end, other_start, other_end in matcher.get_opcodes():
+        if kind == "equal":
+            yield from ((" ", line) for line in left[start:end])
+        else:
+            yield from (("-", line) for line in left[start:end])
+            yield from (("+", line) for line in right[other_start:other_end])
