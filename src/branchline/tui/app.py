@@ -41,7 +41,7 @@ class BranchlineApp(App[int]):
         Binding("ctrl+q,ctrl+c", "quit", "quit", priority=True, show=False),
         Binding("f2", "theme", "light or dark", priority=True, show=False),
     ]
-    CSS = "Screen { background: $background; }"
+    CSS = "ModalScreen { background: $background 70%; }"
 
     def __init__(
         self,
@@ -67,20 +67,20 @@ class BranchlineApp(App[int]):
         self.now = now
         self.filter: Filter = filter
         self._view = view
-        self._first = SessionBrowser(source, scope, self.pins, words=words, sort=sort, now=now)
+        self.browser = SessionBrowser(source, scope, self.pins, words=words, sort=sort, now=now)
         self._row = row
         for made in THEMES:
             self.register_theme(made)
         self.theme = LIGHT if theme == "light" else DARK
 
     def on_mount(self) -> None:
-        self.push_screen(self._first)
+        self.push_screen(self.browser)
         if self._row is not None and self._view == "tree":
             self.open_tree(self._row)
         elif self._row is not None and self._view == "transcript":
             self.open_transcript(self._row)
         elif self._view == "forest":
-            self.open_forest(self._row, self._first.state.scope)
+            self.open_forest(self._row, self.browser.state.scope)
         if self.pins.problem is not None:
             self.tell(self.pins.problem)
 
@@ -128,7 +128,7 @@ class BranchlineApp(App[int]):
 
     def forked(self) -> None:
         """A new session was made: the list should show it."""
-        self._first.reload_later()
+        self.browser.reload_later()
 
     def open_tree(self, row: SessionRow) -> None:
         """The tree of a session."""
@@ -154,7 +154,7 @@ class BranchlineApp(App[int]):
 
         def chosen(picked: SessionRow | None) -> None:
             if picked is not None:
-                self._first.go_to(picked)
+                self.browser.go_to(picked)
 
         self.push_screen(ForestScreen(self.source, scope, current=row), chosen)
 

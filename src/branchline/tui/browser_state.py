@@ -96,7 +96,8 @@ class BrowserState:
 
     def agents(self) -> list[str]:
         """The programs whose sessions are here."""
-        return sorted({self.source.agent(row) for row in self.loaded.rows.values()})
+        rows = self.loaded.rows.values()
+        return sorted({self.source.agent(row) for row in rows if row.problem is None})
 
     # -- choosing -------------------------------------------------------------------------------------
 

@@ -102,7 +102,7 @@ def _card(card: Card, columns: int, most: int | None) -> list[Line]:
         lines += wrap_line(
             line_of(Span(card.title, "heading"), Span(state, "error" if card.error else "dim")), columns
         )
-    if card.meta:
+    if card.meta and card.kind != "assistant":  # an answer has them in its first line
         lines += wrap_line(line_of(Span(" · ".join(card.meta), "dim")), columns)
     if card.arguments and card.arguments != "{}":
         lines += text_lines(_limited(card.arguments, most), columns, "dim", indent="  ")

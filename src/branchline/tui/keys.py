@@ -122,7 +122,7 @@ TURNS = (
     Key("enter", "choose", "go to this turn, or fork before it", "choose"),
     Key("ctrl+f", "fork", "fork before this turn", "fork"),
     Key("ctrl+y", "copy", "copy the prompt"),
-    Key("f1,question_mark", "help", "all keys"),
+    Key("f1,question_mark", "help", "all keys", "keys"),
     Key("escape", "back", "clear the filter; then leave, nothing done", "back"),
 )
 FOREST = (

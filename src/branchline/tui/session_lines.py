@@ -12,7 +12,10 @@ from branchline.views.calls import short_path
 from branchline.views.spans import Line, Piece, Role, Span, cut_line, line_of, line_width, pad_line
 from branchline.views.words import age, count, money
 
-__all__ = ["Columns", "columns_for", "facts_lines", "header_line", "session_line"]
+__all__ = ["Columns", "columns_for", "facts_lines", "header_line", "reason_words", "session_line"]
+
+
+_ENOUGH_ROWS = 14
 
 
 class Columns(NamedTuple):
@@ -32,7 +35,7 @@ def columns_for(width: int, *, agents: int = 10, directory: bool = False, path: 
     cost = 8 if width >= 64 else 0
     agent = min(11, agents) if width >= 56 else 0
     fixed = sum(part + 2 for part in (age_width, messages, cost, agent) if part)
-    left = width - fixed - 4  # two marks and a blank on each side
+    left = width - fixed - 5  # two marks with a blank on each side, and one at the end
     place = 0
     if (directory or path) and left >= 34:
         place = max(12, left // (2 if path else 3))
@@ -116,9 +119,10 @@ def _name(item: Item) -> list[Piece]:
     row = item.row
     pieces: list[Piece] = [Span(item.branch, "dim")]
     if row.parent_session and not item.branch:
-        pieces.append(Span("⑂ ", "active"))
+        pieces.append(Span("↳ ", "active"))
     if row.problem is not None:
-        return [*pieces, Span("unreadable: ", "error"), Span(row.problem, "error")]
+        name = os.path.basename(row.path or row.key)
+        return [*pieces, Span(name, "path"), Span(f"  {reason_words(row)}", "error")]
     if row.title:
         pieces.append(Span(row.title, "title"))
     elif row.first_prompt:
@@ -130,19 +134,24 @@ def _name(item: Item) -> list[Piece]:
     return pieces
 
 
-def facts_lines(row: SessionRow, *, home: str = "", now: float) -> list[Line]:
-    """The small print of a session for the preview: who, where, when, from what."""
-    lines = [line_of(Span(row.title or row.first_prompt or "(no messages)", "title"))]
-    lines.append(
+def reason_words(row: SessionRow) -> str:
+    """Why a file could not be read, without its name, which stands beside it."""
+    return (row.problem or "").removeprefix(row.path or "").strip(" :")
+
+
+def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> list[Line]:
+    """The small print of a session for the preview: who, where, when, from what; in one line if need be."""
+    parent = os.path.basename(row.parent_session or "") or row.parent_session or ""
+    facts = [
         line_of(
             Span(row.id, "id"),
             Span(f" · {age(row.active_ms, now)} ago" if row.active_ms else "", "time"),
             Span(f" · {row.model}" if row.model else "", "model"),
-        )
-    )
-    if row.cwd:
-        lines.append(line_of(Span(short_path(row.cwd, home), "path")))
-    if row.parent_session:
-        parent = os.path.basename(row.parent_session) or row.parent_session
-        lines.append(line_of(Span("⑂ fork of ", "active"), Span(parent, "id")))
-    return lines
+        ),
+        line_of(Span(short_path(row.cwd or "", home), "path")),
+        line_of(Span("↳ fork of " if parent else "", "active"), Span(parent, "id")),
+    ]
+    facts = [fact for fact in facts if fact]
+    if rows < _ENOUGH_ROWS:
+        facts = [tuple(span for fact in facts for span in (*fact, Span("  ")))]
+    return [line_of(Span(row.title or row.first_prompt or "(no messages)", "title")), *facts]

@@ -23,7 +23,7 @@ from branchline.views.query import Contents, Query
 __all__ = ["Batch", "LibrarySource", "Scope", "Source", "name_of"]
 
 Scope = Literal["here", "all"]
-_FIRST = 24
+_FIRST = 50
 """Rows in the first batch: a screenful, so that it is there at once."""
 _PAUSE = 0.1
 """Seconds between later batches: often enough to look alive, rarely enough to leave time for keys."""
@@ -96,6 +96,7 @@ class LibrarySource:
         self.cwd = places.resolve_cwd(cwd)
         self._here = here or (lambda: [SessionLibrary.for_cwd(self.cwd)])
         self._everything = everything
+        self._own = places.sessions_root() + os.sep
 
     @classmethod
     def of_directory(cls, directory: str) -> LibrarySource:
@@ -127,7 +128,7 @@ class LibrarySource:
         yield Batch(rows, hidden, len(found), len(found))
 
     def agent(self, row: SessionRow) -> str:
-        if row.path is None or row.path.startswith(places.sessions_root() + os.sep):
+        if row.path is None or row.path.startswith(self._own):
             return "branchline"
         return row.format or "?"
 

@@ -20,6 +20,7 @@ from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import AskScreen, ConfirmScreen
 from branchline.tui.screens.reasons import Reason, ReasonsScreen
 from branchline.tui.screens.session_reading import SessionReading
+from branchline.tui.session_lines import reason_words
 from branchline.tui.source import Scope, Source, name_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
@@ -131,7 +132,7 @@ class SessionBrowser(SessionReading):
     def action_reasons(self) -> None:
         loaded = self.state.loaded
         reasons: list[Reason] = [
-            ("unreadable", row.path or row.key, row.problem or "") for row in loaded.unreadable
+            ("unreadable", row.path or row.key, reason_words(row)) for row in loaded.unreadable
         ]
         reasons += [("hidden", item.name, item.reason) for item in loaded.hidden]
         self.app.push_screen(ReasonsScreen("What is not shown, and why", reasons))

@@ -16,12 +16,15 @@ from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.compare import CompareView, compare_view
 from branchline.views.compare_lines import side_by_side, sums, unified
+from branchline.views.rows import RowTexts
 from branchline.views.spans import Line, Span, line_of
+from branchline.views.text import cut, one_line
 from branchline.views.words import count
 from branchline.views.wrapping import wrap_line
 
 __all__ = ["CompareScreen"]
 
+_NAME = 30
 _TWO_COLUMNS = 72
 """Columns from which two sides can be read beside each other."""
 
@@ -94,7 +97,8 @@ class CompareScreen(KeyedScreen):
         how = ", by their words" if view.shared and view.by == "text" else ""
         self.query_one("#seen", LineBar).say(
             Span(
-                f" {shared}{how} · {len(view.left.turns)} turns and {len(view.right.turns)} turns after that",
+                f" {shared}{how} · then {count(len(view.left.turns), 'turn')}"
+                f" and {count(len(view.right.turns), 'turn')}",
                 "dim",
             )
         )
@@ -162,7 +166,8 @@ def _position(session: Session, leaf: str | None) -> int:
 
 
 def _end_name(session: Session, leaf: str | None) -> str:
-    """What tells one end of a branch from another: its label, else its first words."""
+    """What tells one end of a branch from another: its label, else its words."""
     if leaf is None:
         return "the beginning"
-    return session.label(leaf) or leaf
+    label = session.label(leaf)
+    return label or cut(one_line(RowTexts(session.transcript)(session.index.position(leaf))), _NAME)

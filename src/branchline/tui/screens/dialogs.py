@@ -14,8 +14,8 @@ from textual.widgets import Input
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.spans import Line, Span, line_of
-from branchline.views.text import one_line
+from branchline.views.spans import Line, Span, line_of, pad_line
+from branchline.views.text import one_line, width
 from branchline.views.wrapping import text_lines
 
 __all__ = ["AskScreen", "ConfirmScreen", "Option", "PickScreen"]
@@ -98,6 +98,7 @@ class Option(NamedTuple):
 class _Options:
     def __init__(self, options: Sequence[Option]) -> None:
         self._options = options
+        self._room = min(38, max(width(option.words) for option in options))
 
     def __len__(self) -> int:
         return len(self._options)
@@ -105,9 +106,8 @@ class _Options:
     def line(self, index: int, columns: int) -> Line:
         del columns
         option = self._options[index]
-        return line_of(
-            Span(f" {option.words}", "title"), Span(f"  {option.about}" if option.about else "", "dim")
-        )
+        words = pad_line((Span(option.words, "title"),), self._room)
+        return line_of(" ", *words, "  ", Span(option.about, "dim"))
 
 
 class PickScreen(ModalScreen["str | None"]):

@@ -18,13 +18,16 @@ from branchline.tui.session_lines import facts_lines
 from branchline.tui.source import Batch, Scope, Source, name_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.cards import Card
 from branchline.views.query import Query, Verdict
 from branchline.views.spans import Line, Span, line_of
+from branchline.views.wrapping import wrap_line
 
 __all__ = ["SessionReading"]
 
 _REST = 0.06
 """Seconds that the cursor rests before the session under it is read for the preview."""
+_BREATH = 0.02
 _PAUSE = 0.1
 """Seconds between two looks at what a search has found inside sessions."""
 
@@ -88,6 +91,7 @@ class SessionReading(ListScreen):
                 if worker.is_cancelled:
                     return
                 self.app.call_from_thread(self._take, loaded, batch)
+                time.sleep(_BREATH)  # the screen is drawn before the next files are read
         except (BranchlineError, OSError) as problem:
             self.app.call_from_thread(self._failed, loaded, str(problem))
 
@@ -185,18 +189,26 @@ class SessionReading(ListScreen):
 
     def _read_preview(self, row: SessionRow) -> None:
         worker = get_current_worker()
-        try:
-            if row.problem is not None:
-                facts = [line_of(Span(row.path or row.key, "path")), line_of(Span(row.problem, "error"))]
-                show = partial(preview_lines, facts, [])
-            else:
+        deck: list[Card] = []
+        problem = row.problem
+        if problem is None:
+            try:
                 with self.source.open(row) as session:
                     deck = last_cards(session, self.state.home)
-                show = partial(
-                    preview_lines, facts_lines(row, home=self.state.home, now=self.state.now()), deck
-                )
-        except (BranchlineError, OSError, ValueError) as problem:
-            show = partial(preview_lines, [line_of(Span(str(problem), "error"))], [])
+            except (BranchlineError, OSError, ValueError) as failure:
+                problem = str(failure)
         if not worker.is_cancelled:
-            panel = self.query_one("#preview", TextPanel)
-            self.app.call_from_thread(panel.show, lambda columns: show(columns, panel.size.height))
+            self.app.call_from_thread(self._show_preview, row, deck, problem)
+
+    def _show_preview(self, row: SessionRow, deck: list[Card], problem: str | None) -> None:
+        panel, state = self.query_one("#preview", TextPanel), self.state
+
+        def lines(columns: int) -> list[Line]:
+            rows = panel.size.height
+            if problem is not None:
+                return wrap_line(line_of(Span(problem, "error")), columns)
+            return preview_lines(
+                facts_lines(row, home=state.home, now=state.now(), rows=rows), deck, columns, rows
+            )
+
+        panel.show(lines)

@@ -116,7 +116,6 @@ class TreeNavigator(ListScreen):
         self.tree_state.stand(event.index)
         self._show_bars()
         self._show_detail()
-        self.list.redraw()  # a deep row under the cursor moves all rows to the left
 
     def _show_detail(self) -> None:
         state = self.tree_state

@@ -5,15 +5,13 @@ from __future__ import annotations
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from branchline.tui.card_strips import Look, Row, card_rows, foldable
 from branchline.tui.conversation import Conversation
 from branchline.tui.heights import Heights
-from branchline.tui.painting import strip_of
-from branchline.tui.themes import looks
-from branchline.views.spans import Span, line_of
+from branchline.tui.widgets.line_view import LineView
+from branchline.views.spans import Span
 from branchline.views.words import count
 
 __all__ = ["ConversationView"]
@@ -24,13 +22,10 @@ _KEPT = 400
 _MEASURED_AT_ONCE = 30
 
 
-class ConversationView(ScrollView, can_focus=True):
+class ConversationView(LineView):
     """Shows a conversation. ``selected`` is a part and one of its cards."""
 
-    DEFAULT_CSS = """
-    ConversationView { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0;
-                       overflow-x: hidden; scrollbar-color: $scrollbar; scrollbar-background: $background; }
-    """
+    DEFAULT_CSS = "ConversationView { height: 1fr; }"
 
     class Selected(Message):
         """Another card is selected."""
@@ -79,7 +74,7 @@ class ConversationView(ScrollView, can_focus=True):
             return
         self._mark(part, card)
         self._fill(part)
-        self.scroll_to(y=self._heights.start(part), animate=False, immediate=True)
+        self._scroll(self._heights.start(part))
         self.refresh()
         self.post_message(self.Selected())
 
@@ -90,10 +85,14 @@ class ConversationView(ScrollView, can_focus=True):
             lines += self._measure(part)
             part -= 1
         self._resize()
-        self.scroll_to(y=self._heights.total, animate=False, immediate=True)
+        self._scroll(self._heights.total)
         if len(self._heights):
             self._mark(len(self._heights) - 1, 0)
         self.refresh()
+
+    def _scroll(self, line: float) -> None:
+        # Forced: the scroll bar of what has just been laid out may not be there yet.
+        self.scroll_to(y=max(0, line), animate=False, immediate=True, force=True)
 
     def _mark(self, part: int, card: int) -> None:
         """Select a card; both parts that change are drawn anew."""
@@ -121,15 +120,15 @@ class ConversationView(ScrollView, can_focus=True):
         if conversation is None or not len(conversation):
             return
         part, card = self.selected
-        while 0 <= part < len(conversation):
+        for _ in range(len(conversation) + 1):  # around the end, and back to where we are
             deck = conversation.cards(part)
             numbers = range(card + 1, len(deck)) if by > 0 else range(min(card, len(deck)) - 1, -1, -1)
             for number in numbers:
                 if foldable(deck[number]):
                     self._select(part, number)
                     return
-            part += by
-            card = -1 if by > 0 else 1 << 30
+            part = (part + by) % len(conversation)
+            card = -1 if by > 0 else len(conversation.cards(part))
 
     def _select(self, part: int, card: int) -> None:
         self._mark(part, card)
@@ -140,7 +139,7 @@ class ConversationView(ScrollView, can_focus=True):
         )
         top = int(self.scroll_offset.y)
         if not top <= line < top + self.size.height:
-            self.scroll_to(y=max(0, line - self.size.height // 3), animate=False, immediate=True)
+            self._scroll(line - self.size.height // 3)
         self.refresh()
         self.post_message(self.Selected())
 
@@ -151,8 +150,7 @@ class ConversationView(ScrollView, can_focus=True):
     # -- laying out -----------------------------------------------------------------------------------
 
     def _look(self) -> Look:
-        theme = self.app.current_theme
-        return Look(self.scrollable_content_region.width, self.rich_style, looks(self.app.theme), theme.dark)
+        return Look(self.columns, self.rich_style, self.styles_of_roles, self.app.current_theme.dark)
 
     def _lines(self, part: int) -> list[Row]:
         rows = self._rows.get(part)
@@ -168,10 +166,8 @@ class ConversationView(ScrollView, can_focus=True):
         rows: list[Row] = []
         others = self.conversation.other_branches(part)
         if others > 0:
-            words = f"  ⑂ {count(others, 'other branch', 'other branches')} from here (s switches)"
-            rows.append(
-                Row(strip_of(line_of(Span(words, "active")), look.columns, look.styles, look.ground), 0)
-            )
+            words = f"  ├ {count(others, 'other branch', 'other branches')} from here (s switches)"
+            rows.append(Row(self.draw((Span(words, "active"),), look.ground), 0))
         deck = self.conversation.cards(part)
         spoken = False
         for number, card in enumerate(deck):
@@ -197,7 +193,7 @@ class ConversationView(ScrollView, can_focus=True):
         self._resize()
 
     def _resize(self) -> None:
-        self.virtual_size = Size(self.scrollable_content_region.width, self._heights.total)
+        self.virtual_size = Size(self.columns, self._heights.total)
 
     def _changed(self, part: int) -> None:
         self._rows.pop(part, None)
@@ -218,7 +214,7 @@ class ConversationView(ScrollView, can_focus=True):
                 self._fill(part)
                 if new_value < old_value and difference:
                     # Seen from below: the end of the part stays where it is on the screen.
-                    self.scroll_to(y=max(0, new_value + difference), animate=False, immediate=True)
+                    self._scroll(new_value + difference)
             else:
                 self._fill(part)
         finally:
@@ -228,14 +224,10 @@ class ConversationView(ScrollView, can_focus=True):
         line = int(self.scroll_offset.y) + y
         if not len(self._heights) or line >= self._heights.total:
             words = "  nothing was said here yet" if y == 0 and not len(self._heights) else ""
-            return strip_of(
-                (Span(words, "dim"),), self._look().columns, looks(self.app.theme), self.rich_style
-            )
+            return self.draw((Span(words, "dim"),))
         part, offset = self._heights.at(line)
         rows = self._lines(part)
-        return (
-            rows[offset].strip if offset < len(rows) else Strip.blank(self._look().columns, self.rich_style)
-        )
+        return rows[offset].strip if offset < len(rows) else self.draw(())
 
     # -- events ---------------------------------------------------------------------------------------
 
@@ -246,9 +238,7 @@ class ConversationView(ScrollView, can_focus=True):
             self.go_to_end()
         else:
             self._fill(part)
-            self.scroll_to(
-                y=self._heights.start(part) if len(self._heights) else 0, animate=False, immediate=True
-            )
+            self._scroll(self._heights.start(part) if len(self._heights) else 0)
 
     def theme_changed(self) -> None:
         """Draw everything in other colours."""

@@ -8,11 +8,9 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from branchline.tui.painting import strip_of
-from branchline.tui.themes import looks
+from branchline.tui.widgets.line_view import LineView
 from branchline.views.outline import window
 from branchline.views.spans import Line, Span
 
@@ -29,16 +27,13 @@ class Rows(Protocol):
         ...
 
 
-class RowList(ScrollView, can_focus=True):
+class RowList(LineView):
     """Rows under a cursor. Moving it tells ``Moved``, choosing a row tells ``Chosen``.
 
     ``centred`` keeps the cursor in the middle, as trees are read; ``wrapping`` goes around at the ends.
     """
 
-    DEFAULT_CSS = """
-    RowList { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden;
-              scrollbar-color: $scrollbar; scrollbar-background: $background; }
-    """
+    DEFAULT_CSS = "RowList { height: 1fr; }"
 
     class Moved(Message):
         """The cursor stands on another row."""
@@ -81,11 +76,6 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
         self.post_message(self.Moved(self, self.cursor))
 
-    @property
-    def columns(self) -> int:
-        """How wide a row is: all but the scroll bar."""
-        return self.scrollable_content_region.width
-
     def redraw(self) -> None:
         """Draw again what is seen: the rows say something else now."""
         self.refresh()
@@ -119,22 +109,13 @@ class RowList(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         index = int(self.scroll_offset.y) + y
-        columns = self.columns
-        ground = self.rich_style
-        styles = looks(self.app.theme)
         if self.rows is None or index >= len(self.rows):
             words = self.empty if y == 0 and (self.rows is None or not len(self.rows)) else ""
-            return strip_of((Span(words, "dim"),), columns, styles, ground)
-        over = None
+            return self.draw((Span(words, "dim"),))
+        ground = self.ground
         if index == self.cursor:
-            over = self.get_component_rich_style("row-list--cursor") if self.has_focus else None
-            ground = ground + Style(bgcolor=self._cursor_ground())
-        return strip_of(self.rows.line(index, columns), columns, styles, ground, over)
-
-    COMPONENT_CLASSES = {"row-list--cursor"}  # noqa: RUF012  as Textual has it
-
-    def _cursor_ground(self) -> str:
-        return self.app.theme_variables.get("cursor-ground", "#2b3350")
+            ground += Style(bgcolor=self.app.theme_variables["cursor-ground"])
+        return self.draw(self.rows.line(index, self.columns), ground)
 
     def _refresh_row(self, index: int) -> None:
         y = index - int(self.scroll_offset.y)
@@ -173,9 +154,3 @@ class RowList(ScrollView, can_focus=True):
         self.move_to(index)
         if again:
             self.choose()
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from branchline.tui.painting import strip_of
-from branchline.tui.themes import looks
+from branchline.tui.widgets.line_view import LineView
 from branchline.views.spans import Line, line_text
 
 __all__ = ["TextPanel"]
@@ -17,24 +15,19 @@ __all__ = ["TextPanel"]
 MakeLines = Callable[[int], Sequence[Line]]
 
 
-class TextPanel(ScrollView, can_focus=True):
+class TextPanel(LineView):
     """Shows what a function gives for its width; asked again when the width changes."""
-
-    DEFAULT_CSS = """
-    TextPanel { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden;
-                scrollbar-color: $scrollbar; scrollbar-background: $background; }
-    """
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._make: MakeLines | None = None
         self._lines: Sequence[Line] = ()
-        self._columns = -1
+        self._laid_for = -1
 
     def show(self, make: MakeLines, *, at_end: bool = False) -> None:
         """Show another text, from its beginning or at its end."""
         self._make = make
-        self._columns = -1
+        self._laid_for = -1
         self._lay()
         self.scroll_to(y=len(self._lines) if at_end else 0, animate=False, immediate=True)
 
@@ -44,9 +37,9 @@ class TextPanel(ScrollView, can_focus=True):
         return "\n".join(map(line_text, self._lines))
 
     def _lay(self) -> None:
-        columns = self.scrollable_content_region.width
-        if self._make is not None and columns > 0 and columns != self._columns:
-            self._columns = columns
+        columns = self.columns
+        if self._make is not None and columns > 0 and columns != self._laid_for:
+            self._laid_for = columns
             self._lines = self._make(columns)
             self.virtual_size = Size(columns, len(self._lines))
             self.refresh()
@@ -56,5 +49,4 @@ class TextPanel(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         index = int(self.scroll_offset.y) + y
-        line = self._lines[index] if 0 <= index < len(self._lines) else ()
-        return strip_of(line, self.scrollable_content_region.width, looks(self.app.theme), self.rich_style)
+        return self.draw(self._lines[index] if 0 <= index < len(self._lines) else ())
