@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Literal
 
+from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
@@ -91,9 +92,9 @@ class BranchlineApp(App[int]):
     def action_theme(self) -> None:
         self.theme = DARK if self.theme == LIGHT else LIGHT
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """Say so when there is too little room, and go on when there is enough."""
-        small = self.size.width < _SMALLEST[0] or self.size.height < _SMALLEST[1]
+        small = event.size.width < _SMALLEST[0] or event.size.height < _SMALLEST[1]
         if small and not isinstance(self.screen, TooSmall):
             self.push_screen(TooSmall(*_SMALLEST))
         elif not small and isinstance(self.screen, TooSmall):

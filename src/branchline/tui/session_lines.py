@@ -16,6 +16,7 @@ __all__ = ["Columns", "columns_for", "facts_lines", "header_line", "reason_words
 
 
 _ENOUGH_ROWS = 14
+_SHORTEST_NAME = 24
 
 
 class Columns(NamedTuple):
@@ -29,18 +30,23 @@ class Columns(NamedTuple):
     place: int
 
 
-def columns_for(width: int, *, agents: int = 10, directory: bool = False, path: bool = False) -> Columns:
-    """Columns for a list of this width; the name has at least half of a narrow one."""
-    age_width, messages = 4, 5
-    cost = 8 if width >= 64 else 0
-    agent = min(11, agents) if width >= 56 else 0
-    fixed = sum(part + 2 for part in (age_width, messages, cost, agent) if part)
-    left = width - fixed - 5  # two marks with a blank on each side, and one at the end
-    place = 0
-    if (directory or path) and left >= 34:
-        place = max(12, left // (2 if path else 3))
-        left -= place + 2
-    return Columns(max(8, left), agent, messages, cost, age_width, place)
+def columns_for(width: int, *, directory: bool = False, path: bool = False) -> Columns:
+    """Columns for a list of this width; those that matter least are left out so that names can be read."""
+    columns = Columns(0, agent=10, messages=5, cost=8, age=4, place=0)
+    if path:
+        columns = columns._replace(place=max(16, width // 3))
+    elif directory:
+        columns = columns._replace(place=max(12, min(28, width // 5)))
+    for without in ({"cost": 0}, {"agent": 0}, {"place": 0}):
+        if _room(columns, width) >= _SHORTEST_NAME:
+            break
+        columns = columns._replace(**without)
+    return columns._replace(name=max(8, _room(columns, width)))
+
+
+def _room(columns: Columns, width: int) -> int:
+    """What the name gets: all but the others, two marks with a blank on each side, and one at the end."""
+    return width - 5 - sum(part + 2 for part in columns[1:] if part)
 
 
 def header_line(columns: Columns, *, path: bool = False) -> Line:

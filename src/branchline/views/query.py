@@ -24,7 +24,7 @@ Field = Literal["agent", "cwd", "model", "role", "tool", "label", "after", "befo
 FIELDS: tuple[Field, ...] = ("agent", "cwd", "model", "role", "tool", "after", "before", "label")
 
 _TOKEN = re.compile(
-    r'(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))|(?P<empty>[a-z]+:)(?=\s|$)'
+    r'(?P<empty>[a-z]+:)(?=\s|$)|(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))'
 )
 _SPAN = re.compile(r"(\d+)(h|d|w|mo|y)")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "mo": 30 * 24, "y": 365 * 24}

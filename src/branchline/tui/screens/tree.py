@@ -279,6 +279,7 @@ class TreeNavigator(ListScreen):
             done = await arun(flow, hooks=self.branchline.hooks, summarizer=lambda _request: summary or "")
             if done.status != "done":
                 return "you are there already" if done.status == "unchanged" else f"not moved: {done.reason}"
+            self.words = self.tree_state.words = ""  # the new place may be none that the search finds
             if done.new_leaf is not None:
                 self.tree_state.position = self.session.index.position(done.new_leaf)
             if done.text is not None:
