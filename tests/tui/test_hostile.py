@@ -22,6 +22,8 @@ def hostile(tmp_path: Path) -> Path:
     directory = tmp_path / "sessions"
     with Session.create(CWD, directory=directory, clock=clock(1)) as session:
         session.append_message(user(HOSTILE))
+        session.append_message(answer(f"{NAMED}\n\n- {NAMED}"))
+        session.append_message(user("and again"))
         session.append_message(
             answer(
                 f"{HOSTILE}\n\n{NAMED}\n\n# {HOSTILE}\n\n```{HOSTILE}\n{HOSTILE}\n```\n\n[a]({HOSTILE})",
@@ -63,9 +65,10 @@ def test_no_screen_shows_anything_that_acts_or_hides(hostile: Path) -> None:
         look()
         await press(pilot, "escape", "ctrl+a", "escape", "o", "z")
         look()
-        for _ in range(4):
-            await press(pilot, "p")
+        for key in ("p", "p", "p", "home", "down"):
+            await press(pilot, key)
             look()
+        assert "turned" in screen(app)
         await press(pilot, "s")
         look()
         await press(pilot, "escape", "c")

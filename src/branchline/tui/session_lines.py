@@ -145,13 +145,18 @@ def reason_words(row: SessionRow) -> str:
     return (row.problem or "").removeprefix(row.path or "").strip(" :")
 
 
+def _ago(row: SessionRow, now: float) -> str:
+    words = age(row.active_ms, now)
+    return "just now" if words == "now" else f"{words} ago"
+
+
 def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> list[Line]:
     """The small print of a session for the preview: who, where, when, from what; in one line if need be."""
     parent = os.path.basename(row.parent_session or "") or row.parent_session or ""
     facts = [
         line_of(
             Span(row.id, "id"),
-            Span(f" · {age(row.active_ms, now)} ago" if row.active_ms else "", "time"),
+            Span(f" · {_ago(row, now)}", "time"),
             Span(f" · {row.model}" if row.model else "", "model"),
         ),
         line_of(Span(short_path(row.cwd or "", home), "path")),
