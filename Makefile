@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint format bench parity lock clean
+.PHONY: help run test test-all lint format bench parity demo lock clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,9 @@ bench: $(VENV)/ready  ## measure against the real pi, side by side
 
 parity: $(VENV)/ready  ## which promises of the reference systems are met, by which tests
 	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m "parity and not slow" --parity-table $(ARGS)
+
+demo: $(VENV)/ready  ## write the demo library of the package again
+	$(BIN)/python scripts/make_demo.py
 
 lock:  ## write requirements/*.txt again (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \

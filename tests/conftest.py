@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -13,6 +15,23 @@ import parity_table
 hypothesis.settings.register_profile("steady", derandomize=True)
 hypothesis.settings.register_profile("search", derandomize=False)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+# What moves the places where programs keep sessions; nobody's own settings may change what the tests see.
+_MOVES = re.compile(
+    r"BRANCHLINE_HOME|PI_\w+|OMP_PROFILE|INDUSAGI_\w+|ZOT_HOME|XDG_(?:CONFIG|DATA|STATE)_HOME"
+    r"|CLAUDE_CONFIG_DIR|CODEX_HOME|LOCALAPPDATA"
+)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _home_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An empty home: the sessions of whoever runs the tests are not looked at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("nobody")))
+        for name in filter(_MOVES.fullmatch, tuple(os.environ)):
+            patch.delenv(name)
+        yield
+
 
 _WHOLE, _PART = "parity", "parity in part"
 

@@ -12,15 +12,23 @@ from branchline._version import __version__
 from branchline.session import Session
 
 if TYPE_CHECKING:
+    from branchline import flows
     from branchline.library import SessionLibrary
+    from branchline.plugins import Plugins
 
-__all__ = ["Session", "SessionLibrary", "__version__"]
+__all__ = ["Plugins", "Session", "SessionLibrary", "__version__", "flows"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the library when it is first asked for: an agent that keeps one session never needs it."""
-    if name == "SessionLibrary":
-        from branchline.library import SessionLibrary  # noqa: PLC0415
+    """Load the rest when it is first asked for: an agent that keeps one session never needs it."""
+    import importlib  # noqa: PLC0415
 
-        return SessionLibrary
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    match name:
+        case "SessionLibrary":
+            return importlib.import_module("branchline.library").SessionLibrary
+        case "Plugins":
+            return importlib.import_module("branchline.plugins").Plugins
+        case "flows":
+            return importlib.import_module("branchline.flows")
+        case _:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,8 @@
 """Where sessions are kept: the only module that looks at home and environment.
 
 Our own layout gives every working directory a folder of its own, named for people and told apart by a hash,
-so that two different directories never share one. ``BRANCHLINE_HOME`` moves everything.
+so that two different directories never share one. ``BRANCHLINE_HOME`` moves everything. Where other programs
+keep theirs is said by their formats; :func:`known_places` puts it all together.
 """
 
 from __future__ import annotations
@@ -9,24 +10,54 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-__all__ = ["data_directory", "resolve_cwd", "scope_name", "session_directory", "sessions_root"]
+from branchline.entries import jsontext
+from branchline.formats import OTHERS, PI, BrokenFormat, Format, installed
+
+__all__ = [
+    "OURS",
+    "KnownPlaces",
+    "Place",
+    "agent_names",
+    "data_directory",
+    "known_places",
+    "resolve_cwd",
+    "scope_name",
+    "session_directory",
+    "sessions_root",
+]
+
+OURS = "branchline"
+"""The name under which our own sessions stand among those of other programs."""
+_LARGEST_SETTINGS = 1 << 20
 
 
-def data_directory(environment: Mapping[str, str] | None = None) -> str:
-    """The folder that holds everything branchline keeps for this person."""
+def data_directory(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
+    """The folder that holds everything branchline keeps for this person, or for the one of another home."""
     environment = os.environ if environment is None else environment
-    if home := environment.get("BRANCHLINE_HOME"):
-        return os.path.abspath(os.path.expanduser(home))
+    if moved := environment.get("BRANCHLINE_HOME"):
+        return os.path.abspath(os.path.expanduser(moved))
+    if home is not None:
+        return os.path.join(_data_home(environment, home), "branchline")
     import platformdirs  # noqa: PLC0415  `import branchline` needs msgspec alone
 
     return platformdirs.user_data_dir("branchline", appauthor=False)
 
 
-def sessions_root(environment: Mapping[str, str] | None = None) -> str:
+def _data_home(environment: Mapping[str, str], home: str) -> str:
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support")
+    if sys.platform == "win32":
+        return environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    return environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+
+
+def sessions_root(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
     """The folder of all our own sessions, one folder inside per working directory."""
-    return os.path.join(data_directory(environment), "sessions")
+    return os.path.join(data_directory(environment, home), "sessions")
 
 
 def resolve_cwd(cwd: str | os.PathLike[str] | None = None) -> str:
@@ -43,7 +74,132 @@ def scope_name(cwd: str | os.PathLike[str]) -> str:
 
 
 def session_directory(
-    cwd: str | os.PathLike[str] | None = None, environment: Mapping[str, str] | None = None
+    cwd: str | os.PathLike[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    home: str | None = None,
 ) -> str:
     """Where the sessions of a working directory lie."""
-    return os.path.join(sessions_root(environment), scope_name(resolve_cwd(cwd)))
+    return os.path.join(sessions_root(environment, home), scope_name(resolve_cwd(cwd)))
+
+
+# -- every program ----------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """A folder in which one program keeps sessions, and where to look in it."""
+
+    agent: str
+    """The name of the program."""
+    format: Format
+    root: str
+    folders: tuple[str, ...]
+    """The root itself; or, for one working directory, the folders inside that are named after it."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the sessions of all projects lie together in what is looked at."""
+        return self.folders == (self.root,)
+
+
+class KnownPlaces(NamedTuple):
+    """Where to look, and the formats of other packages that could not say it."""
+
+    places: list[Place]
+    broken: list[BrokenFormat]
+
+
+def agent_names() -> list[str]:
+    """The programs whose sessions are known, ours first."""
+    names = [PI.name, *(program.name for program in OTHERS), *(one.name for one in installed().formats)]
+    return [OURS, *sorted(names)]
+
+
+def known_places(
+    cwds: Iterable[str] | None = None,
+    *,
+    agents: Iterable[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    home: str | None = None,
+) -> KnownPlaces:
+    """Where the programs keep the sessions of a working directory (several spellings of it, or None: of all).
+
+    ``agents`` names the programs to look for; ValueError for one that is not known.
+    """
+    wanted = None if agents is None else set(map(_known_agent, agents))
+    named = None if cwds is None else tuple(cwds)
+    places: list[Place] = []
+    broken = list(installed().broken)
+    if wanted is None or OURS in wanted:
+        root = sessions_root(environment, home)
+        own = (root,) if named is None else tuple(session_directory(cwd, environment, home) for cwd in named)
+        places.append(Place(OURS, PI, root, own))
+    environment = os.environ if environment is None else environment
+    home = os.path.expanduser("~") if home is None else home
+    for format_ in _formats(environment, home, wanted):
+        try:
+            places += _places_of(format_, named, environment, home)
+        except Exception as problem:  # noqa: BLE001  formats come from many hands
+            broken.append(BrokenFormat(format_.name, f"{type(problem).__name__}: {problem}"))
+    return KnownPlaces(places, broken)
+
+
+def _formats(environment: Mapping[str, str], home: str, wanted: set[str] | None) -> Iterator[Format]:
+    """The formats of programs that may have kept something. Loading all of them takes its time."""
+    if wanted is None or PI.name in wanted:
+        yield PI
+    for program in OTHERS:
+        if wanted is not None and program.name not in wanted:
+            continue
+        folders = (os.path.join(home, folder) for folder in program.folders)
+        if not home or any(map(environment.get, program.variables)) or any(map(os.path.isdir, folders)):
+            yield program.load()
+    yield from (one for one in installed().formats if wanted is None or one.name in wanted)
+
+
+def _places_of(
+    format_: Format, cwds: tuple[str, ...] | None, environment: Mapping[str, str], home: str
+) -> Iterator[Place]:
+    roots = list(dict.fromkeys(map(os.path.abspath, format_.roots(environment, home))))
+    inside: dict[str, list[str]] = {}
+    for cwd in cwds or ():
+        for found in format_.directories(cwd, environment, home):
+            folder = os.path.abspath(found)
+            root = next((root for root in roots if folder == root or folder.startswith(root + os.sep)), None)
+            if root is not None and folder not in (known := inside.setdefault(root, [])):
+                known.append(folder)
+    for root in roots:
+        if cwds is None or root in inside:
+            yield Place(format_.name, format_, root, tuple(inside.get(root, [root])))
+    if format_ is PI and not environment.get("PI_CODING_AGENT_SESSION_DIR"):
+        for root in _directories_in_settings(cwds or (), environment, home):
+            yield Place(format_.name, format_, root, (root,))
+
+
+def _directories_in_settings(
+    cwds: tuple[str, ...], environment: Mapping[str, str], home: str
+) -> Iterator[str]:
+    """The directories that pi's settings name instead of its own: for a project, and for the person."""
+    agent = os.path.dirname(PI.roots(environment, home)[0])
+    files = [(cwd, os.path.join(cwd, ".pi", "settings.json")) for cwd in cwds]
+    files += [(cwd, os.path.join(agent, "settings.json")) for cwd in cwds or (home,)]
+    for base, path in files:
+        try:
+            with open(path, "rb") as file:
+                settings = jsontext.loads(file.read(_LARGEST_SETTINGS))
+        except (OSError, ValueError):
+            continue  # no settings, or none that tell anything
+        named = settings.get("sessionDir") if isinstance(settings, dict) else None
+        if isinstance(named, str) and named and "\0" not in named:
+            named = home + named[1:] if named == "~" or named.startswith("~/") else named
+            yield os.path.abspath(os.path.join(base, named))
+
+
+def _known_agent(name: str) -> str:
+    known = agent_names()
+    if name in known:
+        return name
+    import difflib  # noqa: PLC0415  only for those who mistype
+
+    close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}"
+    raise ValueError(f"there is no agent {name!r}; {hint}")

@@ -119,7 +119,7 @@ class Plugins:
         """Load what a package names."""
         try:
             plugin = point.load()
-        except Exception as problem:  # noqa: BLE001  somebody else's code
+        except (Exception, SystemExit) as problem:  # noqa: BLE001  somebody else's code
             self._failed(point.name, f"it cannot be loaded: {_words(problem)}")
             return
         dist = point.dist
@@ -138,7 +138,7 @@ class Plugins:
         try:
             found = plugin() if inspect.isclass(plugin) else plugin
             self._manager.register(found, name)
-        except Exception as problem:  # noqa: BLE001
+        except (Exception, SystemExit) as problem:  # noqa: BLE001
             with contextlib.suppress(Exception):
                 self._manager.unregister(name=name)
             self._failed(name, f"it cannot be added: {_words(problem)}")
@@ -198,12 +198,15 @@ def _why_unusable(impl: pluggy.HookImpl, hook: str) -> str | None:
 
 
 def _caller(impl: pluggy.HookImpl) -> Callable[[Any, Any], Any]:
-    """The function, called with those arguments that it names."""
+    """The function, called with those arguments that it names. It fails if it wants to end the program."""
     names, function = impl.argnames, impl.function
 
     def call(event: Any, context: Any) -> Any:
         given = {"event": event, "context": context}
-        return function(*[given[name] for name in names])
+        try:
+            return function(*[given[name] for name in names])
+        except SystemExit as problem:
+            raise RuntimeError("it wants to end the program, which is not its decision") from problem
 
     return call
 
@@ -217,7 +220,10 @@ def _observer(
         event = EntryAppended(
             entry=entry, type=tree.types[position], role=tree.roles[position], parent=tree.parent(entry)
         )
-        call(event, context)
+        answer = call(event, context)
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise TypeError("it gave a coroutine back; an append cannot wait for it")
 
     return told
 
@@ -229,5 +235,5 @@ def _reporter(plugins: Plugins, plugin: str) -> Callable[[Exception], None]:
     return report
 
 
-def _words(problem: Exception) -> str:
+def _words(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__

@@ -24,7 +24,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project = tmp_path / "project"
     project.mkdir()
     monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
-    for name in ("NO_COLOR", "COLORFGBG", "BRANCHLINE_CONFIG", "BRANCHLINE_DEBUG", "PYTHONWARNINGS"):
+    monkeypatch.setenv("BRANCHLINE_CONFIG", str(tmp_path / "home" / "config.toml"))
+    for name in ("NO_COLOR", "COLORFGBG", "BRANCHLINE_DEBUG", "PYTHONWARNINGS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(project)
     return project

@@ -79,3 +79,12 @@ def test_where_to_read_on_exists_and_is_another_page(name, run):
     assert names
     assert set(names) <= set(PAGES)
     assert name not in names
+
+
+def test_the_first_page_has_examples_and_the_environment_too(run):
+    page = run("--help").stdout
+
+    assert all(section in page for section in ("Examples:", "Exit codes:", "See also:", "Environment:"))
+    assert "BRANCHLINE_HOME" in page
+    for words in calls(cli.epilog or ""):
+        cli.make_context("branchline", list(words)) if "--help" not in words else None

@@ -84,3 +84,22 @@ def test_the_module_is_the_command(process) -> None:
 
     assert done.stdout == process("--version").stdout
     assert done.stdout.startswith(b"branchline 0.")
+
+
+@pytest.mark.parametrize("words", ["stats", "config", "completion bash", "demo --help", "diff --help"])
+def test_plain_commands_need_no_library_for_drawing(words: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path))
+    run = f"import sys; sys.argv = ['branchline', *{words.split()!r}]\nfrom branchline.cli import main\ntry: main()\nexcept SystemExit: pass"
+
+    modules = loaded(run)
+
+    assert modules & (HEAVY - {"click", "platformdirs"}) == set()
+    assert "wcwidth" not in modules
+
+
+def test_settings_cost_no_parser_where_there_is_no_file(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path))
+
+    modules = loaded("from branchline.settings import load; load()")
+
+    assert modules & {"tomllib", "difflib", "click", "branchline.settings.editing"} == set()

@@ -59,7 +59,16 @@ def terminal(monkeypatch):
 def test_rows_have_colours_and_fit(terminal, run, talk) -> None:
     run("append", talk, "a long prompt 日本語 " * 20)
 
-    for command in (["ls"], ["tree", talk], ["forest"], ["tree", talk, "--ids", "--all-times"]):
+    for command in (
+        ["ls"],
+        ["tree", talk],
+        ["forest"],
+        ["tree", talk, "--ids", "--all-times"],
+        ["stats"],
+        ["stats", "--by", "directory"],
+        ["diff", talk, "--side-by-side"],
+        ["config"],
+    ):
         printed = terminal(*command)
         assert COLOUR.search(printed)
         plain = COLOUR.sub("", printed)

@@ -58,3 +58,21 @@ def test_drawings_can_be_asked_for_in_ascii(run, talk, monkeypatch):
 
     assert run("tree", talk).stdout.isascii()
     assert "> |- * user: And the tests?" in run("tree", talk).stdout
+
+
+def test_the_filter_of_the_settings_is_the_one_of_tree(run, talk, monkeypatch):
+    monkeypatch.setenv("BRANCHLINE_FILTER", "user-only")
+
+    assert "assistant:" not in run("tree", talk).stdout
+    assert "assistant:" in run("tree", talk, "--filter", "default").stdout
+
+
+def test_plain_in_the_settings_is_plain_for_every_command(run, talk, monkeypatch, capsys):
+    from branchline.cli.output import Output
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert Output().columns is not None
+    monkeypatch.setenv("BRANCHLINE_PLAIN", "yes")
+
+    assert Output().columns is None
+    assert not Output().colored

@@ -15,10 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 import branchline
-from branchline import Session, SessionLibrary, errors, library
+from branchline import Session, SessionLibrary, compaction, errors, flows, library, plugins
 from branchline.cli.app import cli
 from branchline.formats import formats
 from branchline.library import ForestRow, SessionRow
+from branchline.settings import Settings, names
 from branchline.tree import Kind
 from branchline.tree import severity as severity_of
 from branchline.views.cards import Card, CardKind
@@ -143,6 +144,15 @@ def test_findings_are_listed_with_their_severity():
     assert said == {kind: severity_of(kind) for kind in get_args(Kind)}
 
 
+def test_every_setting_is_on_the_page_with_its_default():
+    rows = dict(re.findall(r"^\| `(\w+)` \| `?([\w-]+)`? \|", section("config"), re.MULTILINE))
+    defaults = {name: getattr(Settings(), name) for name in names()}
+
+    said = {name: "none" if value in (None, ()) else str(value).lower() for name, value in defaults.items()}
+
+    assert rows == said
+
+
 # -- Python -----------------------------------------------------------------------------------------------
 
 
@@ -171,9 +181,32 @@ def test_every_public_method_and_property_is_on_the_page(owner):
     assert not missing, f"docs/reference/python.md does not say {', '.join(missing)} of {owner.__name__}"
 
 
-@pytest.mark.parametrize("room", [errors, library], ids=lambda room: room.__name__)
+@pytest.mark.parametrize(
+    "room", [compaction, errors, flows, library, plugins], ids=lambda room: room.__name__
+)
 def test_errors_and_records_are_on_the_page(room):
     assert not [name for name in room.__all__ if not in_code(PYTHON_PAGE, name) and name != "Progress"]
+
+
+def test_the_guide_for_plugins_names_every_hook_with_every_field_that_it_gets():
+    guide = (DOCS / "guides" / "plugins.md").read_text(encoding="utf-8")
+    rows = {row[0]: row for row in re.findall(r"^\| `(\w+)` \| `(\w+)`: (.*?) \| .*\|$", guide, re.MULTILINE)}
+
+    assert list(rows) == list(flows.HOOKS)
+    for hook, event, said in rows.values():
+        record = inspect.signature(getattr(flows.HookSpecs, hook)).parameters["event"].annotation
+        assert event == record
+        others = {
+            "session",
+            "file",
+            "previous_session",
+            "previous_file",
+        }  # said in words where there are four
+        fields = set(getattr(flows, event).__struct_fields__)
+        missing = [
+            name for name in fields - (others if others <= fields else set()) if f"`{name}`" not in said
+        ]
+        assert not missing or said.startswith("the same"), f"{hook} does not say {missing}"
 
 
 # -- what pages name exists -------------------------------------------------------------------------------

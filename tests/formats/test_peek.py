@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from branchline.formats import peek_header
+from branchline.errors import NotASession
+from branchline.formats import Transcript, peek_header
+from branchline.formats import peek as peek_format
 from support import CORPUS, load
 
 HEADER = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/p"}'
@@ -58,3 +62,53 @@ def test_the_header_that_is_peeked_is_the_header_that_is_read():
         header = expected[path.stem]["reader"]["header"]
 
         assert peek(path.read_bytes())[0] == (None if header is None else header["id"]), path.stem
+
+
+# -- other programs ---------------------------------------------------------------------------------------
+
+
+def samples():
+    for program in ("claude-code", "codex", "induscode", "oh-my-pi", "operator", "piglet", "zot"):
+        for path in sorted((CORPUS / program).rglob("*.*")):
+            if path.name.endswith((".jsonl", ".ndjson")) and path.name != "session_index.jsonl":
+                yield path
+
+
+@pytest.mark.parametrize("path", list(samples()), ids=lambda path: f"{path.parts[-3]}-{path.stem[-16:]}")
+def test_what_the_beginning_of_any_file_tells_is_what_reading_all_of_it_tells(path):
+    data = path.read_bytes()
+
+    def read(offset, size):
+        return data[offset : offset + size]
+
+    try:
+        found = peek_format(read, str(path))
+    except NotASession:
+        return
+    whole = Transcript(found.format, read, str(path)).reading.header
+
+    fields = ("id", "cwd", "parent_session")
+    assert [getattr(found.header, field, None) for field in fields] == [
+        getattr(whole, field, None) for field in fields
+    ]
+
+
+def test_a_first_record_of_many_megabytes_still_tells_its_directory():
+    """Claude Code writes the working directory before the words; a pasted image can follow."""
+    record = {"parentUuid": None, "cwd": "/home/u/demo", "sessionId": "s", "type": "user", "uuid": "u"}
+    data = (
+        json.dumps(record)[:-1].encode()
+        + b',"message":{"role":"user","content":"'
+        + b"x" * (3 << 20)
+        + b'"}}\n'
+    )
+    asked = []
+
+    def read(offset, size):
+        asked.append(size)
+        return data[offset : offset + size]
+
+    found = peek_format(read, "/x/projects/y/5a000000-0000-4000-8000-000000000001.jsonl")
+
+    assert (found.format.name, found.header.cwd) == ("claude-code", "/home/u/demo")
+    assert max(asked) <= 1 << 20

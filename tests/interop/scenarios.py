@@ -7,6 +7,7 @@ from typing import Any
 
 from branchline import Session
 from branchline.entries import Usage
+from branchline.flows import Attempt, Attempted, compact, navigate, rewind_failed, run, turn
 
 __all__ = ["NEWER", "SCENARIOS", "Scenario", "assistant", "everything"]
 
@@ -174,6 +175,47 @@ def everything(session: Session) -> None:
     session.set_title("Everything, again")
 
 
+def navigation(session: Session) -> None:
+    """Back to a prompt with a summary and a name for it, then on, then back without one, with a name."""
+    ids = talk(session)
+    run(navigate(session, ids[2], summarize=True, label="tried"), summarizer=lambda request: "It was read.")
+    session.append_message("a better question")
+    session.append_message(assistant("a better answer"))
+    run(navigate(session, ids[3], label="again"))
+
+
+def a_compaction_by_flow(session: Session) -> None:
+    """Inside a turn, twice, the second time as an update."""
+    talk(session)
+    for text in ("so far", "and further"):
+        run(compact(session, keep_recent_tokens=2), summarizer=lambda request, text=text: text)
+        session.append_message(f"after {text}")
+        session.append_message(assistant("still here"))
+
+
+def a_retry(session: Session) -> None:
+    talk(session)
+    session.append_message("once more")
+    session.append_message(assistant("", content=[], stopReason="error", errorMessage="overloaded"))
+    run(rewind_failed(session))
+    session.append_message(assistant("this time it worked"))
+
+
+def an_overflow(session: Session) -> None:
+    """The failed attempt is taken out by an edit, then the context is summed up."""
+    talk(session)
+    session.append_message("too long " * 50)
+
+    def attempt(step: Attempt) -> Attempted:
+        if step.number == 2:
+            session.append_message(assistant("fits"))
+            return Attempted()
+        error = assistant("", content=[], stopReason="error", errorMessage="too long")
+        return Attempted(overflow=True, failed=session.append_message(error))
+
+    run(turn(session, keep_recent_tokens=50), attempt=attempt, summarizer=lambda request: "in short")
+
+
 def context_edits(session: Session) -> None:
     ids = talk(session)
     session.append_context_edit(ids[0], "a shorter question")
@@ -222,7 +264,10 @@ SCENARIOS: list[Scenario] = [
     custom_entries,
     settings,
     shell_commands,
+    navigation,
+    a_compaction_by_flow,
+    a_retry,
     everything,
 ]
 # Entry types and roles that pi 0.73.1 does not know yet.
-NEWER: list[Scenario] = [context_edits, an_edit_on_another_branch, usage, system_messages]
+NEWER: list[Scenario] = [context_edits, an_edit_on_another_branch, usage, system_messages, an_overflow]

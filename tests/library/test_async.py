@@ -91,6 +91,7 @@ def test_every_verb_that_waits_has_a_twin_with_the_same_signature():
     assert (
         sorted(
             [
+                "adiscover",
                 "alist",
                 "alatest",
                 "afind",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,14 +200,15 @@ NAMES = [f"s{number}" for number in range(8)]
             st.sampled_from([None, "", "missing", *NAMES, *(f"/s/k{number}.jsonl" for number in range(8))]),
             st.integers(0, 3),
             st.sampled_from(["", "1", "2"]),
+            st.sampled_from([None, "pi", "zot"]),
         ),
         max_size=8,
     )
 )
 def test_whatever_the_links_every_session_is_shown_exactly_once(links):
     rows = [
-        row(f"k{number}", parent, name=name, at=at, created=created)
-        for number, (name, parent, at, created) in enumerate(links)
+        msgspec.structs.replace(row(f"k{number}", parent, name=name, at=at, created=created), agent=agent)
+        for number, (name, parent, at, created, agent) in enumerate(links)
     ]
 
     forest = plant(rows)
@@ -216,6 +218,7 @@ def test_whatever_the_links_every_session_is_shown_exactly_once(links):
     for item in forest:
         del above[item.depth :]
         assert item.parent == (above[-1].row.key if above else None)
+        assert item.parent_path == (above[-1].row.path if above else None)
         assert len(above) == item.depth
         assert item.active_ms >= item.row.active_ms
         above.append(item)
@@ -225,3 +228,42 @@ def test_whatever_the_links_every_session_is_shown_exactly_once(links):
             (item.active_ms for item in siblings), reverse=True
         )
         assert [item.last for item in siblings] == [False] * (len(siblings) - 1) + [True] * bool(siblings)
+
+
+# -- several programs -------------------------------------------------------------------------------------
+
+
+def of(agent, key, parent=None, *, name, created="1"):
+    made = row(key, parent, name=name, created=created)
+    return msgspec.structs.replace(made, agent=agent, path=f"/{agent}/{key}.jsonl")
+
+
+def test_of_two_parents_with_one_id_that_of_the_same_program_is_meant():
+    rows = [of("pi", "a", name="x"), of("zot", "b", name="x"), of("zot", "c", "x", name="y", created="2")]
+
+    assert {item.row.key: item.parent for item in plant(rows)}["c"] == "b"
+
+
+def test_an_id_that_only_another_program_has_is_found_there():
+    rows = [of("pi", "a", name="x"), of("zot", "c", "x", name="y", created="2")]
+
+    assert {item.row.key: item.parent_path for item in plant(rows)}["c"] == "/pi/a.jsonl"
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.zst", ".ndjson"])
+def test_a_file_is_known_by_its_name_after_its_folder_moved(ending):
+    name = "019f1000-0000-7000-8000-000000000001"
+    rows = [
+        of("codex", f"rollout-2026-09-02T02-00-00-{name}", name=name),
+        of("branchline", "fork", f"/former/rollout-2026-09-02T02-00-00-{name}{ending}", name="f"),
+    ]
+
+    assert {item.row.key: item.depth for item in plant(rows)}["fork"] == 1
+
+
+def test_thousands_of_sessions_with_one_id_take_no_more_than_linear_time():
+    rows = [of("pi", f"k{number}", "same", name="same") for number in range(20_000)]
+
+    forest = plant(rows)
+
+    assert len(forest) == 20_000

@@ -307,10 +307,10 @@ def test_a_reader_that_stumbles_costs_one_row(place, monkeypatch):
     library = fill(place, 2)
     bad = library.list()[0].path
 
-    def stumble(head, path):
+    def stumble(head, path, **options):
         if path == bad:
             raise KeyError("oops")
-        return detect(head, path)
+        return detect(head, path, **options)
 
     from branchline.library import look
 

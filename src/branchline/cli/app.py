@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from branchline._version import __version__
-from branchline.cli.options import SETTINGS, add_output_options
+from branchline.cli.options import SETTINGS, Page, add_output_options
 from branchline.cli.streams import open_streams, stop_writing
 
 __all__ = ["cli"]
@@ -55,19 +55,34 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "import": ("importing", "Copy a session file into the library."),
     },
     "Set up": {
+        "demo": ("demonstrating", "Make a library to try things on."),
         "config": ("configuring", "Show or change the settings."),
         "completion": ("configuring", "Let a shell complete commands, sessions and entries."),
+        "plugins": ("extending", "List installed plugins, and problems with them."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
+
+
+_ENVIRONMENT = {
+    "BRANCHLINE_HOME": "where sessions and settings are kept",
+    "BRANCHLINE_CONFIG": "the file of settings",
+    "BRANCHLINE_THEME, …": "one setting, for this command alone (`branchline config` lists them)",
+    "NO_COLOR": "no colours",
+}
 
 
 class _PipeClosed(Exception):
     """Whoever read our output has gone."""
 
 
-class _Commands(click.Group):
+class _Commands(Page, click.Group):
     """Commands that are imported when they are asked for."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        with formatter.section("Environment"):
+            formatter.write_dl(list(_ENVIRONMENT.items()))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -198,11 +213,22 @@ def _system_words(problem: OSError) -> str:
 
     A SESSION is a file, an id, the beginning of one, or @last. An ENTRY is an id, the beginning of one,
     @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
+    epilog="""
+    branchline                         browse the sessions of this directory
+    branchline tree @last              all branches of the one that changed last
+    branchline --demo ls               the same on sessions that come with branchline
+    branchline show --help             everything about a command
+    """,
 )
+@click.option("--demo", is_flag=True, help="Work on the demo library instead of your own sessions.")
 @click.version_option(__version__, "-V", "--version", message="branchline %(version)s")
 @click.pass_context
-def cli(context: click.Context, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
+def cli(context: click.Context, demo: bool, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
     """Open the browser when no command is given; where there is no terminal for it, list the sessions."""
+    if demo:
+        from branchline.cli.demonstrating import enter_demo
+
+        enter_demo()
     if context.invoked_subcommand is None:
         from branchline.cli.browsing import can_browse, open_browser
         from branchline.cli.output import Output

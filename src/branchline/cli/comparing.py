@@ -103,12 +103,12 @@ def _print_turns(out: Output, view: CompareView, *, two: bool) -> None:
 
 
 def _print_head(out: Output, left: _End, right: _End, view: CompareView) -> None:
-    out.line(paint("removed", f"--- {_described(left)}"))
-    out.line(paint("added", f"+++ {_described(right)}"))
+    out.row(paint("removed", f"--- {_described(left)}"))
+    out.row(paint("added", f"+++ {_described(right)}"))
     shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
     how = ", by their words" if view.shared and view.by == "text" else ""
     upto = f", up to {_entry_words(left.session, view.common_ancestor)}" if view.common_ancestor else ""
-    out.line(paint("dim", f"{shared}{how}{upto}"))
+    out.row(paint("dim", f"{shared}{how}{upto}"))
     out.line()
 
 

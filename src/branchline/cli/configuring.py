@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from branchline.cli.options import command, group
 from branchline.cli.output import Output, paint, remark
-
-if TYPE_CHECKING:
-    from branchline.settings import Loaded
 
 __all__ = ["completion_command", "config_command"]
 
@@ -36,10 +32,9 @@ def config_command(out: Output) -> None:
     """
     from branchline.settings import about, load, names, toml_text
 
-    loaded = load()
-    if out.json:
-        out.result("config", _fields(loaded))
+    if _told(out):
         return
+    loaded = load()
     values = {name: toml_text(getattr(loaded.settings, name)) for name in names()}
     name_room = max(map(len, values))
     value_room = min(24, max(map(len, values.values())))
@@ -57,10 +52,16 @@ def config_command(out: Output) -> None:
         remark(str(finding))
 
 
-def _fields(loaded: Loaded) -> dict[str, Any]:
+def _told(out: Output) -> bool:
+    """Print the settings as they are now, if data was asked for: the same object after every command."""
+    if not out.json:
+        return False
     import msgspec
 
-    return {
+    from branchline.settings import load
+
+    loaded = load()
+    fields = {
         "file": loaded.path,
         "exists": loaded.exists,
         "settings": msgspec.to_builtins(loaded.settings),
@@ -68,6 +69,8 @@ def _fields(loaded: Loaded) -> dict[str, Any]:
         "lines": loaded.lines,
         "findings": [msgspec.to_builtins(finding) for finding in loaded.findings],
     }
+    out.result("config", fields)
+    return True
 
 
 def _add(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -86,9 +89,7 @@ def path_command(out: Output) -> None:
     """Say where the file of settings is, or would be."""
     from branchline.settings import settings_path
 
-    if out.json:
-        path = settings_path()
-        out.result("config.path", {"file": path, "exists": os.path.exists(path)})
+    if _told(out):
         return
     out.line(settings_path())
 
@@ -100,11 +101,9 @@ def get_command(out: Output, key: str) -> None:
     from branchline.settings import load, toml_text
 
     _require(key)
-    loaded = load()
-    value = getattr(loaded.settings, key)
-    if out.json:
-        out.result("config.get", {"key": key, "value": value, "source": loaded.sources[key]})
+    if _told(out):
         return
+    value = getattr(load().settings, key)
     out.line(value if isinstance(value, str) else "" if value is None else toml_text(value))
 
 
@@ -128,9 +127,8 @@ def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
         value = value_of(key, " ".join(values))
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
-    path = _change(lambda text: edited(text, key, value))
-    if out.json:
-        out.result("config.set", {"file": path, "key": key, "value": value})
+    _change(lambda text: edited(text, key, value))
+    if _told(out):
         return
     out.line(paint("id", key), " = ", toml_text(value))
     if load().sources[key] == "environment":
@@ -144,16 +142,13 @@ def unset_command(out: Output, key: str) -> None:
     from branchline.settings import load, toml_text
     from branchline.settings.editing import removed
 
-    if not os.path.exists(load().path):
-        _require(key)
-        path = load().path
+    if load().exists:
+        _change(lambda text: removed(text, key))
     else:
-        path = _change(lambda text: removed(text, key))
-    value = getattr(load().settings, key, None)
-    if out.json:
-        out.result("config.unset", {"file": path, "key": key, "value": value})
+        _require(key)
+    if _told(out):
         return
-    out.line(paint("id", key), " = ", toml_text(value))
+    out.line(paint("id", key), " = ", toml_text(getattr(load().settings, key, None)))
 
 
 @_add("edit", examples="branchline config edit\nEDITOR=nano branchline config edit")
@@ -165,12 +160,10 @@ def edit_command(out: Output) -> None:
     if not os.path.exists(loaded.path):
         _write(loaded.path, template())
     click.edit(filename=loaded.path)
-    findings = load().findings
-    if out.json:
-        out.result("config.edit", _fields(load()))
+    if _told(out):
         return
     out.line(loaded.path)
-    for finding in findings:
+    for finding in load().findings:
         remark(str(finding))
 
 
@@ -185,7 +178,7 @@ def _require(key: str) -> None:
         raise click.UsageError(f"there is no setting {key!r}{hint}")
 
 
-def _change(edit: Callable[[str], str]) -> str:
+def _change(edit: Callable[[str], str]) -> None:
     """Change the text of the file in one step; nothing is written when that cannot be done."""
     from branchline.errors import NotSaved
     from branchline.settings import settings_path
@@ -204,7 +197,6 @@ def _change(edit: Callable[[str], str]) -> str:
         raise NotSaved(f"cannot change {path}: {problem}; `branchline config edit` opens it") from None
     if after != before:
         _write(path, after)
-    return path
 
 
 def _write(path: str, text: str) -> None:

@@ -84,10 +84,11 @@ def read_anything(path: str) -> tuple[Transcript, list[Finding]]:
 def transcript_of(log: FileLog, path: str) -> Transcript:
     """A reading of a log whatever it holds; what no format knows is read as if it were ours."""
     from branchline.errors import NotASession
-    from branchline.formats import PI, Transcript, detect
+    from branchline.formats import PI, Transcript, detect, unpacked
 
+    head = log.read(0, 1 << 16)
     try:
-        format_ = detect(log.read(0, 1 << 16), path)
+        format_ = detect(head, path)
     except NotASession:
         format_ = PI
-    return Transcript(format_, log.read, path)
+    return Transcript(format_, unpacked(format_, head, log.read), path)

@@ -7,19 +7,20 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import agent_option, command, names_of
 from branchline.cli.output import Output, Piece, paint, remark
-from branchline.cli.targets import here
+from branchline.cli.targets import discovery, here
 from branchline.cli.words import age, count, size_words
+from branchline.places import OURS
 
 if TYPE_CHECKING:
     from branchline.library import Forest, ForestRow, Listing, Progress, SessionRow
 
-__all__ = ["forest_command", "list_all", "list_here", "ls_command", "print_rows"]
+__all__ = ["forest_command", "list_newest", "ls_command", "print_rows"]
 
 _SHORTEST_ID = 8
 _PATIENCE = 0.5  # seconds before a count of what was read is shown
@@ -30,12 +31,15 @@ _PATIENCE = 0.5  # seconds before a count of what was read is shown
     examples="""
     branchline ls
     branchline ls --all -n 20
+    branchline ls --agent pi,claude-code
     branchline ls --dir ~/.pi/agent/sessions/--home-me-shop-- --named
     """,
 )
 @click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
 @click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
-@click.option("--deep/--shallow", default=True, help="Read the files (default), or only their names.")
+@agent_option
+@click.option("--subagents", is_flag=True, help="Sessions that other sessions started as well.")
+@click.option("--deep/--shallow", default=True, help="Read the files (default), or only headers.")
 @click.option("--named", is_flag=True, help="Only sessions with a title.")
 @click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N, the newest ones.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what is not listed, and why.")
@@ -43,34 +47,33 @@ def ls_command(
     out: Output,
     everywhere: bool,  # noqa: FBT001
     directory: str | None,
+    agents: tuple[str, ...],
+    subagents: bool,  # noqa: FBT001
     deep: bool,  # noqa: FBT001
     named: bool,  # noqa: FBT001
     limit: int | None,
     verbose: bool,  # noqa: FBT001
 ) -> None:
-    """List sessions, newest first: id, age, messages, title or first prompt."""
-    _require_one_scope(directory, everywhere=everywhere)
+    """List the sessions of all programs, newest first: id, age, messages, program, title or first prompt."""
+    _require_one_scope(directory, everywhere=everywhere, agents=agents)
     if named and not deep:
         raise click.UsageError("--named needs to read the files; it does not go with --shallow")
-    listing = list_all(deep=deep) if everywhere else list_here(directory, deep=deep)
+    if directory is not None:
+        listing = here(directory).list(deep, progress=_progress())
+    else:
+        found = discovery(names_of(agents), everywhere=everywhere, subagents=subagents)
+        listing = found.list(deep, progress=_progress())
+        if verbose:
+            for broken in found.broken:
+                remark(f"the format {broken.name} cannot be used: {broken.reason}")
     rows = [row for row in listing if row.title] if named else list(listing)
     shown = rows if limit is None else rows[:limit]
     print_rows(out, listing, shown, with_directory=everywhere, verbose=verbose)
 
 
-def list_here(directory: str | None = None, *, deep: bool = True) -> Listing:
-    """The sessions of this working directory, or of the given directory."""
-    return here(directory).list(deep, progress=_progress())
-
-
-def list_all(*, deep: bool = True) -> Listing:
-    """The sessions of all working directories."""
-    from branchline.library import Listing, SessionLibrary
-
-    listings = [library.list(deep, progress=_progress()) for library in SessionLibrary.everything()]
-    rows = [row for listing in listings for row in listing]
-    rows.sort(key=lambda row: (-row.active_ms, row.key))
-    return Listing(rows, [hidden for listing in listings for hidden in listing.hidden])
+def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
+    """The sessions of this working directory, or of all, whose files changed last."""
+    return discovery(everywhere=everywhere).list(limit=limit, progress=_progress())
 
 
 def print_rows(
@@ -80,24 +83,31 @@ def print_rows(
     *,
     with_directory: bool = False,
     verbose: bool = False,
+    command: str = "ls",
 ) -> None:
     """Print some rows of a listing, and on stderr what else was seen."""
+    from branchline.library.records import ELSEWHERE
+
     if out.json:
-        out.result("ls", _listing_fields(listing, shown))
+        out.result(command, _listing_fields(listing, shown))
         return
     if not listing.seen:
         remark("no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are")
         return
-    width = _id_width(listing.rows)
+    columns = _columns(listing.rows, with_directory=with_directory)
     for row in shown:
-        out.row(*_row_pieces(row, width, with_directory=with_directory))
-    hidden, unreadable = listing.hidden, listing.unreadable
+        out.row(*_row_pieces(row, columns))
+    unreadable = listing.unreadable
+    hidden = [item for item in listing.hidden if item.reason != ELSEWHERE]
     facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
+    if elsewhere := len(listing.hidden) - len(hidden):
+        hint = "" if shown else " (`branchline ls --all` lists them)"
+        facts.append(f"{elsewhere} of other directories{hint}")
     facts += [f"{len(hidden)} hidden"] if hidden else []
     facts += [f"{len(unreadable)} unreadable"] if unreadable else []
     remark(", ".join(facts) + ("; -v says why" if (hidden or unreadable) and not verbose else ""))
     if verbose:
-        for item in hidden:
+        for item in listing.hidden:
             remark(f"hidden: {item.name}: {item.reason}")
         for row in unreadable:
             remark(f"unreadable: {row.path or row.key}: {row.problem}")
@@ -114,17 +124,33 @@ def _listing_fields(listing: Listing, shown: Sequence[SessionRow]) -> dict[str, 
     }
 
 
-def _row_pieces(row: SessionRow, width: int, *, with_directory: bool) -> list[Piece]:
+class _Columns(NamedTuple):
+    """How wide the columns of a list are; one without width is left out."""
+
+    id: int
+    agent: int
+    with_directory: bool
+
+
+def _columns(rows: Sequence[SessionRow], *, with_directory: bool = False) -> _Columns:
+    """The program has a column where there are sessions of others than ours."""
+    agents = {row.agent for row in rows if row.agent is not None}
+    widest = max(map(len, agents), default=0) if agents - {OURS} else 0
+    return _Columns(_id_width(rows), widest, with_directory)
+
+
+def _row_pieces(row: SessionRow, columns: _Columns) -> list[Piece]:
     pieces: list[Piece] = [
-        paint("id", f"{row.id[:width]:<{width}}"),
+        paint("id", f"{row.id[: columns.id]:<{columns.id}}"),
         paint("time", f"  {age(row.active_ms):>4}  "),
     ]
+    program: list[Piece] = [paint("program", f"{row.agent or '':<{columns.agent}}  ")] if columns.agent else []
     if row.problem is not None:
-        return [*pieces, paint("error", f"unreadable: {row.problem}")]
+        return [*pieces, *program, paint("error", f"unreadable: {row.problem}")]
     if row.messages is None:
-        return [*pieces, paint("dim", f"{size_words(row.size):>10}  "), row.key]
-    pieces.append(paint("number", f"{row.messages:>5}  "))
-    if with_directory:
+        return [*pieces, paint("dim", f"{size_words(row.size):>10}  "), *program, row.title or row.key]
+    pieces += [paint("number", f"{row.messages:>5}  "), *program]
+    if columns.with_directory:
         from branchline.views.calls import short_path
 
         where = os.path.basename(row.cwd.rstrip("/")) if row.cwd else "(no directory)"
@@ -164,56 +190,54 @@ def _progress() -> Progress | None:
     return tell
 
 
-def _require_one_scope(directory: str | None, *, everywhere: bool) -> None:
+def _require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequence[str]) -> None:
     if everywhere and directory is not None:
         raise click.UsageError("either --all or --dir, not both")
+    if agents and directory is not None:
+        raise click.UsageError("--agent is for the folders of programs; it does not go with --dir")
 
 
 # -- forest -----------------------------------------------------------------------------------------------
 
 
-@command("forest", examples="branchline forest\nbranchline forest --all")
+@command("forest", examples="branchline forest\nbranchline forest --all --agent codex")
 @click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
 @click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
-def forest_command(out: Output, everywhere: bool, directory: str | None) -> None:  # noqa: FBT001
-    """Show sessions below the sessions that they were forked from."""
-    _require_one_scope(directory, everywhere=everywhere)
-    forest = _forest(directory, everywhere=everywhere)
+@agent_option
+def forest_command(
+    out: Output,
+    everywhere: bool,  # noqa: FBT001
+    directory: str | None,
+    agents: tuple[str, ...],
+) -> None:
+    """Show sessions below the sessions that they were forked from or started by."""
+    _require_one_scope(directory, everywhere=everywhere, agents=agents)
+    forest = _forest(directory, names_of(agents), everywhere=everywhere)
     if out.json:
         import msgspec
 
         out.result("forest", {"sessions": [msgspec.to_builtins(item) for item in forest]})
         return
-    width = _id_width([item.row for item in forest])
+    columns = _columns([item.row for item in forest])
     lines: list[bool] = []  # for each level above, whether a sibling still follows
     for item in forest:
         del lines[item.depth :]
-        out.row(*_forest_pieces(item, lines, width))
+        out.row(*_forest_pieces(item, lines, columns))
         lines.append(not item.last)
     remark(f"{count(len(forest), 'session')}, {count(len(forest.roots), 'root')}")
 
 
-def _forest(directory: str | None, *, everywhere: bool) -> Forest:
-    from branchline.library import plant
-
-    return plant(list_all() if everywhere else list_here(directory), resolve=_resolved)
-
-
-def _resolved(path: str) -> str:
-    """A path with its links followed; as it is where the system has no such path."""
-    try:
-        return os.path.realpath(path)
-    except (ValueError, OSError):
-        return os.path.normpath(path)
+def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: bool) -> Forest:
+    if directory is not None:
+        return here(directory).forest()
+    return discovery(agents, everywhere=everywhere, subagents=True).forest(progress=_progress())
 
 
-def _forest_pieces(item: ForestRow, lines: list[bool], width: int) -> list[Piece]:
+def _forest_pieces(item: ForestRow, lines: list[bool], columns: _Columns) -> list[Piece]:
     drawn = "".join("│  " if going_on else "   " for going_on in lines[1:])
     if item.depth:
         drawn += "└─ " if item.last else "├─ "
-    row = item.row
-    id_, *rest = _row_pieces(row, width, with_directory=False)
-    pieces = [paint("dim", drawn), id_, *rest]
+    pieces = [paint("dim", drawn), *_row_pieces(item.row, columns)]
     if item.note:
         pieces.append(paint("dim", f"  ({item.note})"))
     return pieces

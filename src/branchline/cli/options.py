@@ -13,7 +13,17 @@ from click.types import StringParamType
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["SETTINGS", "add_output_options", "command", "directory_option", "group", "session_argument"]
+__all__ = [
+    "SETTINGS",
+    "Page",
+    "add_output_options",
+    "agent_option",
+    "command",
+    "directory_option",
+    "group",
+    "names_of",
+    "session_argument",
+]
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -50,10 +60,10 @@ _RELATED: Mapping[str, str] = {
     "stats": "ls, inspect",
     "tree": "show, branch, label, diff",
 }
-_NO_PAGE = "ls, show, tree"
+_FIRST_STEPS = "ls, show, tree"
 
 
-class _Page:
+class Page:
     """The end of every help page: examples as they were written, exit codes, and where to read on."""
 
     name: str | None
@@ -66,7 +76,7 @@ class _Page:
                     formatter.write(f"{'':{formatter.current_indent}}{line}".rstrip() + "\n")
         with formatter.section("Exit codes"):
             formatter.write_dl(list(_EXIT_CODES.items()))
-        names = _RELATED.get(self.name or "") or _RELATED.get(_parent(ctx), _NO_PAGE)
+        names = _RELATED.get(self.name or "") or _RELATED.get(_parent(ctx), _FIRST_STEPS)
         related = ", ".join(f"branchline {name}" for name in names.split(", "))
         with formatter.section("See also"):
             formatter.write_text(related)
@@ -76,11 +86,11 @@ def _parent(context: click.Context) -> str:
     return "" if context.parent is None else context.parent.command.name or ""
 
 
-class _Command(_Page, click.Command):
+class _Command(Page, click.Command):
     """A command with a whole page of help."""
 
 
-class _Group(_Page, click.Group):
+class _Group(Page, click.Group):
     """A command with commands of its own, and something to do without one."""
 
 
@@ -140,11 +150,13 @@ _COMPLETED = {
     "entry": "entry",
     "at": "entry",
     "start": "entry",
+    "branch": "entry",
     "directory": "directory",
     "file": "file",
     "output": "file",
     "agent": "program",
-    "program": "program",
+    "agents": "program",
+    "target": "program",
     "key": "setting",
     "model": "model",
 }
@@ -184,6 +196,22 @@ def session_argument(*, many: bool = False) -> Callable[[Any], Any]:
     if many:
         return click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
     return click.argument("session", metavar="SESSION")
+
+
+def agent_option(function: Any) -> Any:
+    """Which programs count, where the sessions of all are looked at."""
+    return click.option(
+        "--agent",
+        "agents",
+        metavar="NAMES",
+        multiple=True,
+        help="Only sessions of these programs, as pi,zot.",
+    )(function)
+
+
+def names_of(agents: tuple[str, ...]) -> list[str] | None:
+    """The names in what was given with ``--agent``; None when it was not."""
+    return [name for one in agents for name in one.split(",")] if agents else None
 
 
 def directory_option(function: Any) -> Any:

@@ -29,7 +29,7 @@ _SUFFIX = ".jsonl"
 def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) -> None:
     """Move sessions to the trash, from where `branchline restore` brings them back."""
     # All names are understood before the first file moves: a typing error removes nothing.
-    paths = list(dict.fromkeys(_removable(file_named(session, directory)) for session in sessions))
+    paths = list(dict.fromkeys(_removable(file_named(session, directory, ours=True)) for session in sessions))
     removed = [_remove(path) for path in paths]
     if out.json:
         fields = [{"path": path, "key": item.key, "token": item.token} for path, item in removed]

@@ -17,7 +17,7 @@ from branchline.cli.targets import here
 from branchline.cli.words import count
 
 if TYPE_CHECKING:
-    from branchline.library import SessionLibrary
+    from branchline.library import SessionRow
     from branchline.library.counting import Counted
     from branchline.views.stats import Dimension, Stats
 
@@ -64,7 +64,7 @@ def stats_command(
 
     first, last = _day("--since", since), _day("--until", until)
     tally = Tally(since=first, until=last)
-    counted = count_sessions(_libraries(directory, everywhere=everywhere), tally, progress=_progress())
+    counted = count_sessions(_rows(directory, everywhere=everywhere), tally, progress=_progress())
     stats = tally.stats()
     if out.json:
         out.result("stats", _fields(stats, counted, first, last))
@@ -117,10 +117,11 @@ def _fields(stats: Stats, counted: Counted, since: date | None, until: date | No
     }
 
 
-def _libraries(directory: str | None, *, everywhere: bool) -> list[SessionLibrary]:
+def _rows(directory: str | None, *, everywhere: bool) -> list[SessionRow]:
     from branchline.library import SessionLibrary
 
-    return list(SessionLibrary.everything()) if everywhere else [here(directory)]
+    libraries = SessionLibrary.everything() if everywhere else [here(directory)]
+    return [row for library in libraries for row in library.list()]
 
 
 def _day(option: str, words: str | None) -> date | None:

@@ -1,22 +1,25 @@
 """What people call sessions and entries, made into files and ids.
 
-A session is a path, an id, the beginning of one, or ``@last``. An entry is an id, the beginning of one,
-``@leaf``, or ``~2``: so many conversation entries above the leaf.
+A session is a path, an id, the beginning of one, a title, or ``@last``; it may be of any program. An entry is
+an id, the beginning of one, ``@leaf``, or ``~2``: so many conversation entries above the leaf.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from branchline.errors import Ambiguous, EntryNotFound, SessionNotFound
+import click
+
+from branchline.errors import Ambiguous, EntryNotFound, NotSupported, SessionNotFound
 
 if TYPE_CHECKING:
-    from branchline.library import SessionLibrary, SessionRow
+    from branchline.library import Discovery, SessionLibrary, SessionRow
     from branchline.session import Session
 
-__all__ = ["entry_named", "existing", "file_named", "here", "open_named"]
+__all__ = ["discovery", "entry_named", "existing", "file_named", "here", "open_named"]
 
 _ABOVE = re.compile(r"(?:@leaf)?~(\d*)")
 _SHOWN = 4
@@ -38,20 +41,21 @@ def existing(directory: str) -> str:
     return directory
 
 
-def file_named(name: str, directory: str | None = None) -> str:
-    """The file of the session that a person means."""
-    if "/" in name or "\\" in name or name.endswith(".jsonl"):
+def file_named(name: str, directory: str | None = None, *, ours: bool = False) -> str:
+    """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
+    if "/" in name or "\\" in name or name.endswith((".jsonl", ".ndjson", ".jsonl.zst")):
         return os.path.abspath(os.path.expanduser(name))
     if not name.strip():
         raise SessionNotFound("which session? Give a file, an id, the beginning of one, or @last")
-    if name == "@last":
-        return _path(_latest(directory))
-    nearest = here(directory)
-    try:
-        return _path(nearest.find(name))
-    except SessionNotFound:
-        pass
-    if directory is None and (found := _elsewhere(name)) is not None:
+    if name == "@last" or name.startswith("@last:"):
+        return _path(_latest(directory, name.removeprefix("@last").removeprefix(":")))
+    if directory is not None:
+        library = here(directory)
+        try:
+            return _path(library.find(name))
+        except SessionNotFound:
+            pass
+    elif (found := _found(name, ours=ours)) is not None:
         return _path(found)
     if os.path.exists(name):
         return os.path.abspath(name)
@@ -59,30 +63,51 @@ def file_named(name: str, directory: str | None = None) -> str:
     raise SessionNotFound(f"there is no session {name!r}{where}; `branchline ls --all` lists those there are")
 
 
-def _elsewhere(name: str) -> SessionRow | None:
-    """The session of another working directory that answers to this name."""
-    from branchline.library import SessionLibrary
+def _found(name: str, *, ours: bool) -> SessionRow | None:
+    """The session that answers to this name: of this working directory, else of any other."""
+    from branchline.places import OURS
 
-    found = []
-    for library in SessionLibrary.everything():
-        try:
-            found.append(library.find(name))
-        except SessionNotFound:
-            continue
-    if len(found) > 1:
-        exact = [row for row in found if name in (row.id, row.key)]
-        if len(exact) != 1:
-            some = ", ".join(row.id for row in found[:_SHOWN])
-            raise Ambiguous(f"{name!r} can be {len(found)} sessions: {some}; give more of the id")
-        found = exact
-    return found[0] if found else None
+    agents = [OURS] if ours else None
+    scopes = [discovery(agents, everywhere=everywhere, subagents=True) for everywhere in (False, True)]
+    for scope in scopes:
+        if (row := scope.find_by_id(name)) is not None:
+            return row
+    for scope in scopes:
+        if (row := scope.find_by_title(name)) is not None:
+            return row
+    if not ours:
+        return None
+    other = _found(name, ours=False)
+    if other is not None:
+        raise NotSupported(
+            f"{name!r} is a session of {other.agent}, not of branchline; to do this all the same, "
+            f"give its file: {other.path}"
+        )
+    return None
+
+
+def discovery(
+    agents: Sequence[str] | None = None, *, everywhere: bool = False, subagents: bool = False
+) -> Discovery:
+    """The sessions of all programs, or of those named, for this working directory or for all."""
+    from branchline.library import Discovery
+
+    try:
+        return Discovery(agents=agents, all_projects=everywhere, subagents=subagents)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 def open_named(name: str, directory: str | None = None) -> Session:
     """Open the session that a person means. Reads it, changes nothing."""
+    from branchline.cli.output import remark
     from branchline.session import Session
 
-    return Session.open(file_named(name, directory))
+    session = Session.open(file_named(name, directory))
+    for note in session.transcript.reading.notes:
+        if note.kind == "newer-version":
+            remark(f"{session.file}: {note.message}; what this branchline does not know is left out")
+    return session
 
 
 def entry_named(session: Session, name: str) -> str:
@@ -115,8 +140,14 @@ def _steps(name: str) -> int | None:
     return None if found is None else int((found[1] or "1")[:9])
 
 
-def _latest(directory: str | None) -> SessionRow:
-    row = here(directory).latest()
+def _latest(directory: str | None, agent: str) -> SessionRow:
+    """The session whose file changed last: our own if there is one, else, or if named, of another program."""
+    if directory is not None:
+        row = here(directory).latest()
+    elif agent:
+        row = discovery([agent]).latest()
+    else:
+        row = here(None).latest() or discovery().latest()
     if row is None:
         where = os.getcwd() if directory is None else directory
         raise SessionNotFound(f"there is no session for {where} yet; `branchline new` begins one")

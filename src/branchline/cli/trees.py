@@ -34,7 +34,10 @@ _LONGEST_ID = 16
 )
 @session_argument()
 @click.option(
-    "--filter", "kind", type=click.Choice(_FILTERS), default="default", help="Which entries to show."
+    "--filter",
+    "kind",
+    type=click.Choice(_FILTERS),
+    help="Which entries to show; the settings have the default.",
 )
 @click.option("--search", metavar="WORDS", help="Only entries in which all these words occur.")
 @click.option("--ids", is_flag=True, help="Show the id of each entry.")
@@ -43,7 +46,7 @@ _LONGEST_ID = 16
 def tree_command(
     out: Output,
     session: str,
-    kind: Filter,
+    kind: Filter | None,
     search: str | None,
     ids: bool,  # noqa: FBT001
     all_times: bool,  # noqa: FBT001
@@ -51,7 +54,7 @@ def tree_command(
 ) -> None:
     """Draw the tree: • marks the path to the leaf, › the leaf itself."""
     with open_named(session, directory) as live:
-        outline = _outline(live, kind, search)
+        outline = _outline(live, kind or out.settings.filter, search)
         if out.json:
             out.result("tree", _fields(live, outline))
             return

@@ -8,12 +8,11 @@ from branchline.compaction.branch import (
     prepare_branch_summary,
 )
 from branchline.compaction.files import FileOperations, files_block
+from branchline.compaction.pieces import in_pieces, summary_budget
 from branchline.compaction.prepare import (
     KEEP_RECENT_TOKENS,
-    RESERVE_TOKENS,
     CompactionPreparation,
     prepare_compaction,
-    should_compact,
 )
 from branchline.compaction.prompts import SummaryRequest, branch_request, history_request, prefix_request
 from branchline.compaction.summary import (
@@ -27,6 +26,7 @@ from branchline.compaction.summary import (
     usage_of,
 )
 from branchline.compaction.transcript import transcript_text
+from branchline.compaction.trigger import RESERVE_TOKENS, compaction_due, should_compact
 
 __all__ = [
     "BRANCH_PREAMBLE",
@@ -43,13 +43,16 @@ __all__ = [
     "branch_request",
     "branch_summary",
     "collect_branch",
+    "compaction_due",
     "compaction_summary",
     "files_block",
     "history_request",
+    "in_pieces",
     "prefix_request",
     "prepare_branch_summary",
     "prepare_compaction",
     "should_compact",
+    "summary_budget",
     "summary_of",
     "summary_problem",
     "transcript_text",

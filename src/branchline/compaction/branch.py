@@ -89,8 +89,9 @@ def collect_branch(source: EntrySource, old_leaf: int, target: int) -> BranchCol
 
 
 def branch_budget(window: int | None, reserve: int = BRANCH_RESERVE_TOKENS) -> int:
-    """How many tokens of a branch a model with this context window may be shown."""
-    return (window or DEFAULT_WINDOW) - reserve
+    """How many tokens of a branch a model with this context window may be shown; at least a quarter of it."""
+    window = window or DEFAULT_WINDOW
+    return max(window - reserve, window // 4)
 
 
 def prepare_branch_summary(

@@ -1,12 +1,14 @@
 """Where to cut a context in two: what is summed up, and what is kept word for word.
 
-The cut never falls between a tool call and its result. When it falls inside a turn, the beginning of that
-turn is summed up on its own, so that the kept half still makes sense.
+The cut never falls between a tool call and its result, also where something else was said between the two.
+When it falls inside a turn, the beginning of that turn is summed up on its own, so that the kept half still
+makes sense.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from branchline.context.projection import ProjectedEntry
@@ -18,6 +20,8 @@ from branchline.entries import (
     CompactionSummaryMessage,
     ContextEdit,
     CustomContent,
+    ToolCall,
+    ToolResult,
     UserMessage,
 )
 
@@ -43,7 +47,8 @@ def find_cut(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> Cu
 
 
 def _by_budget(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> int:
-    points = [number for number, entry in enumerate(entries) if _can_cut(entry)]
+    waiting = _waiting_for_results(entries)
+    points = [number for number, entry in enumerate(entries) if not waiting[number] and _can_cut(entry)]
     if not points:
         return 0
     kept = 0
@@ -54,6 +59,20 @@ def _by_budget(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> 
             index = next((point for point in points if point >= number), points[-1])
             return index + 1 if _only_failures_follow(entries, index) else index
     return points[0]
+
+
+def _waiting_for_results(entries: Sequence[ProjectedEntry]) -> list[int]:
+    """For each entry, how many calls made before it are answered by it or after it."""
+    changes = [0] * (len(entries) + 1)
+    made: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        for message in entry.messages:
+            if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+                made.update((block.id, number) for block in message.content if isinstance(block, ToolCall))
+            elif isinstance(message, ToolResult) and (call := made.get(message.tool_call_id)) is not None:
+                changes[call + 1] += 1
+                changes[number + 1] -= 1
+    return list(accumulate(changes[:-1]))
 
 
 def _only_failures_follow(entries: Sequence[ProjectedEntry], index: int) -> bool:

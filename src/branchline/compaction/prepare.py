@@ -12,16 +12,9 @@ from branchline.context.projection import ProjectedEntry, project
 from branchline.entries import SIDE, Message, SystemMessage
 from branchline.tree import EntrySource
 
-__all__ = [
-    "KEEP_RECENT_TOKENS",
-    "RESERVE_TOKENS",
-    "CompactionPreparation",
-    "prepare_compaction",
-    "should_compact",
-]
+__all__ = ["KEEP_RECENT_TOKENS", "CompactionPreparation", "prepare_compaction"]
 
 KEEP_RECENT_TOKENS = 20000
-RESERVE_TOKENS = 16384
 
 
 class CompactionPreparation(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,11 +31,6 @@ class CompactionPreparation(msgspec.Struct, frozen=True, kw_only=True):
     previous_summary: str | None = None
     tokens_before: int | float = 0
     files: FileOperations = FileOperations()
-
-
-def should_compact(tokens: float, window: float, reserve: float = RESERVE_TOKENS) -> bool:
-    """Whether a context of this size leaves too little of the window for an answer."""
-    return tokens > window - reserve
 
 
 def prepare_compaction(

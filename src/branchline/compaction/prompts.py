@@ -12,8 +12,10 @@ from typing import Literal
 import msgspec
 
 from branchline.compaction.branch import BranchPreparation
-from branchline.compaction.prepare import RESERVE_TOKENS, CompactionPreparation
+from branchline.compaction.pieces import CHARACTERS_PER_TOKEN
+from branchline.compaction.prepare import CompactionPreparation
 from branchline.compaction.transcript import transcript_text
+from branchline.compaction.trigger import RESERVE_TOKENS
 from branchline.entries import Message
 
 __all__ = [
@@ -126,24 +128,32 @@ class SummaryRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int
 
 
-def history_request(preparation: CompactionPreparation, focus: str | None = None) -> SummaryRequest | None:
-    """The request for the history, as an update where there is an earlier summary; None without history."""
+def history_request(
+    preparation: CompactionPreparation, focus: str | None = None, *, budget_tokens: int | None = None
+) -> SummaryRequest | None:
+    """The request for the history, as an update where there is an earlier summary; None without history.
+
+    No message in it, and no answer to it, takes more than ``budget_tokens``.
+    """
     if not preparation.history:
         return None
     previous = preparation.previous_summary
-    parts = [_conversation(preparation.history)]
+    parts = [_conversation(preparation.history, budget_tokens)]
     if previous:
         parts.append(_tagged("previous-summary", previous))
     parts.append(_UPDATE if previous else _HISTORY)
-    return SummaryRequest(kind="history", prompt=_with_focus(parts, focus), max_tokens=HISTORY_TOKENS)
+    prompt = _with_focus(parts, focus)
+    return SummaryRequest(kind="history", prompt=prompt, max_tokens=_at_most(HISTORY_TOKENS, budget_tokens))
 
 
-def prefix_request(preparation: CompactionPreparation, focus: str | None = None) -> SummaryRequest | None:
+def prefix_request(
+    preparation: CompactionPreparation, focus: str | None = None, *, budget_tokens: int | None = None
+) -> SummaryRequest | None:
     """The request for the beginning of a turn that the cut splits; None when it splits none."""
     if not preparation.split_turn or not preparation.prefix:
         return None
-    prompt = _with_focus([_conversation(preparation.prefix), _PREFIX], focus)
-    return SummaryRequest(kind="prefix", prompt=prompt, max_tokens=PREFIX_TOKENS)
+    prompt = _with_focus([_conversation(preparation.prefix, budget_tokens), _PREFIX], focus)
+    return SummaryRequest(kind="prefix", prompt=prompt, max_tokens=_at_most(PREFIX_TOKENS, budget_tokens))
 
 
 def branch_request(
@@ -164,8 +174,14 @@ def _with_focus(parts: list[str], focus: str | None) -> str:
     return "\n\n".join([*parts, f"Pay special attention to: {focus}"] if focus else parts)
 
 
-def _conversation(messages: Iterable[Message]) -> str:
-    return _tagged("conversation", transcript_text(messages))
+def _conversation(messages: Iterable[Message], budget_tokens: int | None = None) -> str:
+    longest = None if budget_tokens is None else budget_tokens * CHARACTERS_PER_TOKEN
+    return _tagged("conversation", transcript_text(messages, longest=longest))
+
+
+def _at_most(tokens: int, budget_tokens: int | None) -> int:
+    """An answer is never longer than what was shown: a small model has a small window for both."""
+    return tokens if budget_tokens is None else min(tokens, budget_tokens)
 
 
 def _tagged(name: str, text: str) -> str:

@@ -22,8 +22,16 @@ __all__ = ["transcript_text"]
 _RESULT_LIMIT = 2000
 
 
-def transcript_text(messages: Iterable[Message]) -> str:
-    """The messages as text, blank lines between. Thoughts, pictures and system messages are left out."""
+def transcript_text(messages: Iterable[Message], *, longest: int | None = None) -> str:
+    """The messages as text, blank lines between. Thoughts, pictures and system messages are left out.
+
+    Results of tools are shortened; ``longest`` shortens whatever else has more characters than that.
+    """
+    parts = _parts(messages)
+    return "\n\n".join(parts if longest is None else [_shortened(part, longest) for part in parts])
+
+
+def _parts(messages: Iterable[Message]) -> list[str]:
     parts: list[str] = []
     for message in model_messages(messages):
         match message:
@@ -38,10 +46,10 @@ def transcript_text(messages: Iterable[Message]) -> str:
                     parts.append(f"[Assistant tool calls]: {'; '.join(calls)}")
             case ToolResult():
                 if text := blocks_text(message.content):
-                    parts.append(f"[Tool result]: {_shortened(text)}")
+                    parts.append(f"[Tool result]: {_shortened(text, _RESULT_LIMIT)}")
             case _:
                 pass
-    return "\n\n".join(parts)
+    return parts
 
 
 def _words(content: Content) -> str:
@@ -55,8 +63,8 @@ def _call(call: ToolCall) -> str:
     return f"{call.name}({arguments})"
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, limit: int) -> str:
     length = utf16_length(text)
-    if length <= _RESULT_LIMIT:
+    if length <= limit:
         return text
-    return f"{utf16_cut(text, _RESULT_LIMIT)}\n\n[… {length - _RESULT_LIMIT} more characters]"
+    return f"{utf16_cut(text, limit)}\n\n[… {length - limit} more characters]"

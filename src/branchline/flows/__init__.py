@@ -9,9 +9,9 @@ changed nothing.
 """
 
 from branchline.flows.abort import Abort, Aborted
-from branchline.flows.compact import Compacted, compact
+from branchline.flows.compacting import Compacted, compact
 from branchline.flows.contexts import HookContext
-from branchline.flows.drive import Attempter, Chooser, Summarizer, arun, run
+from branchline.flows.driving import Attempter, Chooser, Summarizer, arun, run
 from branchline.flows.events import (
     BranchMade,
     BranchRequest,
@@ -32,17 +32,17 @@ from branchline.flows.events import (
     TreeMoved,
     TreePreparation,
 )
-from branchline.flows.fork import Forked, branch_to_new_session, fork
+from branchline.flows.forks import Forked, branch_to_new_session, fork
 from branchline.flows.hooks import HOOKS, NO_HOOKS, Hooks, HookSpecs, Implementation, PluginProblem
-from branchline.flows.live import LiveSession
-from branchline.flows.navigate import (
+from branchline.flows.live import LiveSession, ReadableSession
+from branchline.flows.navigation import (
     NO_SUMMARY,
     SUMMARY,
     SUMMARY_WITH_INSTRUCTIONS,
     Navigation,
     navigate,
 )
-from branchline.flows.recover import Turn, rewind_failed, turn
+from branchline.flows.recovery import Turn, rewind_failed, turn
 from branchline.flows.steps import (
     Act,
     AskHook,
@@ -57,7 +57,7 @@ from branchline.flows.steps import (
     Summarize,
     Tell,
 )
-from branchline.flows.switch import Switched, resume, shut_down, start, switch
+from branchline.flows.switching import Switched, resume, shut_down, start, switch
 
 __all__ = [
     "HOOKS",
@@ -97,6 +97,7 @@ __all__ = [
     "Navigation",
     "OwnSummary",
     "PluginProblem",
+    "ReadableSession",
     "SessionShutdown",
     "SessionStart",
     "Status",

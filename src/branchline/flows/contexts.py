@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from branchline.entries import Content
 from branchline.errors import FlowError
-from branchline.flows.live import ForkAt, ForkScope, LiveSession
+from branchline.flows.live import ForkAt, ForkScope, LiveSession, ReadableSession
 
 if TYPE_CHECKING:
-    from branchline.flows.fork import Forked
-    from branchline.flows.navigate import Navigation
+    from branchline.flows.forks import Forked
+    from branchline.flows.navigation import Navigation
     from branchline.flows.steps import Flow
 
 __all__ = ["HookContext", "Leave", "Runner"]
@@ -43,7 +43,7 @@ class HookContext:
         self._leave: Leave = leave
 
     @property
-    def session(self) -> LiveSession:
+    def session(self) -> ReadableSession:
         """The session itself, to look at: its tree, its path, its entries."""
         return self._session
 
@@ -67,14 +67,14 @@ class HookContext:
 
     def navigate(self, entry: str, *, summarize: bool = False) -> Navigation:
         """Go to an entry as the person would: other plugins are asked, what is left is summed up."""
-        from branchline.flows.navigate import navigate  # noqa: PLC0415
+        from branchline.flows.navigation import navigate  # noqa: PLC0415
 
         session = self._to_act()
         return self._running().run(navigate(session, entry, summarize=summarize))
 
     async def anavigate(self, entry: str, *, summarize: bool = False) -> Navigation:
         """:meth:`navigate` for a plugin that awaits."""
-        from branchline.flows.navigate import navigate  # noqa: PLC0415
+        from branchline.flows.navigation import navigate  # noqa: PLC0415
 
         session = self._to_act()
         return await self._running().arun(navigate(session, entry, summarize=summarize))
@@ -83,7 +83,7 @@ class HookContext:
         self, entry: str | None = None, *, position: ForkAt = "at", scope: ForkScope = "path"
     ) -> Forked[LiveSession]:
         """Copy a path into a new session, as the person would."""
-        from branchline.flows.fork import fork  # noqa: PLC0415
+        from branchline.flows.forks import fork  # noqa: PLC0415
 
         session = self._to_act()
         return self._running().run(fork(session, entry, position=position, scope=scope))
@@ -92,7 +92,7 @@ class HookContext:
         self, entry: str | None = None, *, position: ForkAt = "at", scope: ForkScope = "path"
     ) -> Forked[LiveSession]:
         """:meth:`fork` for a plugin that awaits."""
-        from branchline.flows.fork import fork  # noqa: PLC0415
+        from branchline.flows.forks import fork  # noqa: PLC0415
 
         session = self._to_act()
         return await self._running().arun(fork(session, entry, position=position, scope=scope))

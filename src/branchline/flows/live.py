@@ -10,18 +10,18 @@ import os
 from typing import Any, Literal, Protocol, Self
 
 from branchline.entries import Content, Entry, Usage
-from branchline.tree import EntrySource, Tree
+from branchline.errors import ReadOnly
+from branchline.formats import Transcript
+from branchline.tree import Tree
 
-__all__ = ["ForkAt", "ForkScope", "LiveSession"]
+__all__ = ["ForkAt", "ForkScope", "LiveSession", "ReadableSession", "require_place"]
 
 ForkAt = Literal["at", "before"]
 ForkScope = Literal["path", "tree"]
 
 
-class LiveSession(Protocol):
-    """One live conversation."""
-
-    # -- asking
+class ReadableSession(Protocol):
+    """What can be asked of a live conversation."""
 
     @property
     def id(self) -> str: ...
@@ -32,13 +32,16 @@ class LiveSession(Protocol):
     @property
     def index(self) -> Tree: ...
     @property
-    def transcript(self) -> EntrySource: ...
+    def transcript(self) -> Transcript: ...
     def entry(self, entry_id: str, /) -> Entry: ...
     def path(self, entry_id: str | None = None, /) -> list[str]: ...
+    def label(self, entry_id: str, /) -> str | None: ...
+
+
+class LiveSession(ReadableSession, Protocol):
+    """One live conversation, and what can be done to it."""
+
     def refresh_log(self) -> int: ...
-
-    # -- doing
-
     def branch(self, entry_id: str, /) -> None: ...
     def reset(self) -> None: ...
     def branch_with_summary(
@@ -83,3 +86,16 @@ class LiveSession(Protocol):
         scope: ForkScope = "path",
         cwd: str | os.PathLike[str] | None = None,
     ) -> Self: ...
+
+
+def require_place(session: LiveSession, *kinds: str) -> None:
+    """Refuse now what could not be written at the end, before plugins, a model or a person are asked.
+
+    ReadOnly, or NotSupported when the format of the file cannot hold one of these.
+    """
+    transcript = session.transcript
+    if (reason := transcript.reading.read_only) is not None:
+        raise ReadOnly(f"cannot append to {transcript.name}: {reason}")
+    for kind in kinds:
+        if kind in transcript.format.cannot:
+            raise transcript.format.refuse(kind)

@@ -1,6 +1,6 @@
 """The steps of a flow: what it wants to know, and the one thing that it does at the end.
 
-A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.drive` does that
+A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.driving` does that
 for code that blocks and for code that awaits. All questions come first. Then comes one :class:`Act`, which
 changes something, and after it only :class:`Tell`. So whoever stops a flow at a question (by an answer, an
 abort or an exception) has changed nothing.
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from branchline.compaction import Summary, SummaryRequest
-from branchline.errors import SummaryFailed
+from branchline.errors import FlowError, SummaryFailed
 from branchline.flows.abort import Abort, Aborted
 from branchline.flows.events import Cancel, Event
 from branchline.flows.live import LiveSession
@@ -107,7 +107,7 @@ class Choose(Step, frozen=True, kw_only=True):
 
 
 class Attempt(Step, frozen=True, kw_only=True):
-    """Try to get an answer from the model (see :mod:`branchline.flows.recover`). Answer: Attempted."""
+    """Try to get an answer from the model (see :mod:`branchline.flows.recovery`). Answer: Attempted."""
 
     number: int
     abort: Abort
@@ -192,7 +192,7 @@ def summarize(request: SummaryRequest, abort: Abort) -> Flow[Summary]:
     abort.check()
     try:
         answer = yield Summarize(request=request, abort=abort)
-    except (Aborted, SummaryFailed):
+    except (Aborted, FlowError):
         raise
     except Exception as problem:
         abort.check()  # what broke because somebody wanted out did not fail

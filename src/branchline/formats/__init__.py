@@ -1,12 +1,12 @@
 """One module per program: how it writes sessions. Formats do not know each other."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from branchline.formats.base import Format, LabelState, Reader, Reading, Span
-from branchline.formats.detect import OTHERS, detect, formats
+from branchline.formats.detect import OTHERS, Program, detect, formats
 from branchline.formats.feed import feed_from
-from branchline.formats.peek import peek_header
+from branchline.formats.installed import BrokenFormat, installed
+from branchline.formats.peek import Peek, peek, peek_header, unpacked
 from branchline.formats.pi import PI
 from branchline.formats.transcript import Transcript
 
@@ -25,11 +25,15 @@ __all__ = [
     "INDUSCODE",
     "OH_MY_PI",
     "OPERATOR",
+    "OTHERS",
     "PI",
     "PIGLET",
     "ZOT",
+    "BrokenFormat",
     "Format",
     "LabelState",
+    "Peek",
+    "Program",
     "Reader",
     "Reading",
     "Span",
@@ -37,13 +41,16 @@ __all__ = [
     "detect",
     "feed_from",
     "formats",
+    "installed",
+    "peek",
     "peek_header",
+    "unpacked",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Load the format of another program when it is first asked for."""
-    for module, format_ in OTHERS:
-        if name == format_:
-            return getattr(import_module(f"{__name__}.{module}"), name)
+    for program in OTHERS:
+        if name == program.constant:
+            return program.load()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ labels, title, and what was strange. Payloads stay in the log until somebody ask
 
 from __future__ import annotations
 
+import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -175,6 +176,14 @@ class Format:
     suffix: str = ".jsonl"
     writable: bool = False
     cannot: Mapping[str, str] = {}
+    layout: Sequence[str] = ("*.jsonl", "*/*.jsonl")
+    """Where sessions lie below a root: names with ``*`` for any text, ``**`` for any number of folders."""
+    subagent_layout: Sequence[str] = ()
+    """The same for sessions of helpers, where these lie apart from the sessions that people hold."""
+    header_lines: int = 1
+    """How many lines at the beginning of a file tell its header, where nothing is damaged."""
+    names_cwd: bool = True
+    """Whether files say which working directory they belong to; else only their folder tells."""
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -193,6 +202,38 @@ class Format:
     def context_reader(self, path: str = "") -> Reader:
         """A reader for somebody who will ask for every entry next: it may decode and keep them."""
         return self.reader(path)
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """The header as the beginning of a file tells it; None where more of the file has to be seen.
+
+        ``whole`` says that there is no more; otherwise the last line may be cut off.
+        """
+        header: Header | None = None
+        first, last = 0, head.rfind(b"\n") + 1
+        for _ in range(self.header_lines):
+            first = head.find(b"\n", first) + 1 or last
+        for end in dict.fromkeys((first, last)):
+            reader = self.listing_reader(path)
+            if end:
+                reader.feed(head, end)
+            reader.finish(head[last:] if whole and end == last else b"")
+            header = reader.reading.header
+            if header is not None and (header.cwd or not self.names_cwd):
+                return header
+        return header if whole else None
+
+    def is_packed(self, head: bytes) -> bool:
+        """Whether a file that begins like this is compressed, so that :meth:`unpack` gives its lines."""
+        del head
+        return False
+
+    def unpack(self, data: bytes, size: int | None = None) -> bytes:
+        """The content of a compressed file, or the first ``size`` bytes of it.
+
+        NotSupported when what is needed for it is not installed, or when it cannot be unpacked.
+        """
+        del data, size
+        raise NotSupported(f"sessions of {self.name} are not compressed")
 
     def context_rules(self) -> ContextRules:
         """How a path of this program becomes a context, where that differs from pi's way."""
@@ -252,6 +293,37 @@ class Format:
         """The directory of the sessions of one working directory, where the program has such."""
         del cwd, environment, home
         return None
+
+    def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
+        """Every directory in which sessions of one working directory may lie.
+
+        Where projects lie together these are the roots. Several projects may share a directory in any case:
+        the header tells.
+        """
+        directory, roots = self.directory(cwd, environment, home), self.roots(environment, home)
+        return roots if directory is None or directory in roots else [directory]
+
+    def key_of(self, path: str) -> str:
+        """The key of a file: its name without the suffix."""
+        return os.path.basename(path).removesuffix(self.suffix)
+
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        """For the session of a helper the path or id of the session that started it, empty if nothing tells.
+
+        None for every other session.
+        """
+        del path, header
+        return None
+
+    def titles_file(self, root: str) -> str | None:
+        """A file outside the sessions below a root that holds titles for them, if the program has such."""
+        del root
+        return None
+
+    def titles(self, data: bytes) -> Mapping[str, str]:
+        """The titles in such a file, by session id."""
+        del data
+        return {}
 
     def lock_file(self, path: str) -> str | None:
         """The file on which the program takes an exclusive ``flock`` around its appends, if it does."""

@@ -1,7 +1,8 @@
 """Which program wrote a file, told from its first bytes.
 
 Most files are pi's or our own and say so in their first line; then no other format is even loaded. All others
-are asked in turn, those that are easily told first.
+are asked in turn, those that are easily told first. Formats of other packages are asked, and even looked for,
+only when none of ours knows a file.
 """
 
 from __future__ import annotations
@@ -9,21 +10,59 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import import_module
+from typing import NamedTuple
 
 from branchline.errors import NotASession
 from branchline.formats.base import Format
+from branchline.formats.installed import installed, knows
 from branchline.formats.pi import PI
 
-__all__ = ["detect", "formats"]
+__all__ = ["OTHERS", "Program", "built_in", "detect", "formats"]
+
+
+class Program(NamedTuple):
+    """A program whose format comes with branchline, as much as is known of it without loading the format."""
+
+    name: str
+    module: str
+    constant: str
+    folders: tuple[str, ...]
+    """Below home; where none of these is there, the program has kept nothing."""
+    variables: tuple[str, ...] = ()
+    """Those that say where else it keeps things."""
+
+    def load(self) -> Format:
+        found = getattr(import_module(f"branchline.formats.{self.module}"), self.constant)
+        assert isinstance(found, Format)
+        return found
+
 
 OTHERS = (
-    ("induscode", "INDUSCODE"),
-    ("operator", "OPERATOR"),
-    ("oh_my_pi", "OH_MY_PI"),
-    ("piglet", "PIGLET"),
-    ("zot", "ZOT"),
-    ("codex", "CODEX"),
-    ("claude_code", "CLAUDE_CODE"),
+    Program(
+        "induscode",
+        "induscode",
+        "INDUSCODE",
+        (".pindusagi",),
+        ("INDUSAGI_CODING_AGENT_DIR", "INDUSAGI_HOME"),
+    ),
+    Program("operator", "operator", "OPERATOR", (".operator",)),
+    Program(
+        "oh-my-pi",
+        "oh_my_pi",
+        "OH_MY_PI",
+        (".omp",),
+        ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME"),
+    ),
+    Program("piglet", "piglet", "PIGLET", (".config/piglet",), ("XDG_CONFIG_HOME",)),
+    Program(
+        "zot",
+        "zot",
+        "ZOT",
+        (".local/state/zot", "Library/Application Support/zot"),
+        ("ZOT_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"),
+    ),
+    Program("codex", "codex", "CODEX", (".codex",), ("CODEX_HOME",)),
+    Program("claude-code", "claude_code", "CLAUDE_CODE", (".claude",), ("CLAUDE_CONFIG_DIR",)),
 )
 
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
@@ -42,20 +81,30 @@ _A_CHILD_OF_PI = re.compile(
 
 
 @cache
+def built_in() -> tuple[Format, ...]:
+    """The formats that come with branchline, in the order in which they are asked."""
+    return (*[program.load() for program in OTHERS], PI)
+
+
 def formats() -> tuple[Format, ...]:
-    """Every format that is known, in the order in which they are asked."""
-    found: list[Format] = [
-        getattr(import_module(f"branchline.formats.{module}"), name) for module, name in OTHERS
-    ]
-    return (*found, PI)
+    """Every format that is known: those that come with branchline, then those of installed packages."""
+    return (*built_in(), *installed().formats)
 
 
-def detect(head: bytes, path: str) -> Format:
-    """The format of a file that begins with these bytes. NotASession when no format knows it, and why."""
+def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
+    """The format of a file that begins with these bytes. NotASession when no format knows it, and why.
+
+    ``expected`` is asked first: the format of the program in whose folder the file lies.
+    """
+    if expected is not None and expected.sniff(head, path):
+        return expected
     if _is_surely_native(head[:_LOOKED_AT], path):
         return PI
-    for format_ in formats():
+    for format_ in built_in():
         if format_.sniff(head, path):
+            return format_
+    for format_ in installed().formats:
+        if knows(format_, head, path):
             return format_
     if not head:
         raise NotASession(f"{path} is empty: there is no session in it")
@@ -64,7 +113,8 @@ def detect(head: bytes, path: str) -> Format:
             f"{path} is a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
         )
     tried = ", ".join(format_.name for format_ in formats())
-    raise NotASession(f"{path} is not a session of any known program (tried: {tried})")
+    broken = "".join(f"; the format {one.name!r} is broken: {one.reason}" for one in installed().broken)
+    raise NotASession(f"{path} is not a session of any known program (tried: {tried}{broken})")
 
 
 def _is_surely_native(head: bytes, path: str) -> bool:

@@ -1,32 +1,82 @@
-"""The header of a log, without reading the log."""
+"""Whose file a log is, and its header, without reading the log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from branchline.entries import Header, codec, jsontext
+from branchline.entries import Header
+from branchline.errors import NotASession
+from branchline.formats.base import Format
+from branchline.formats.detect import detect
 
-__all__ = ["peek_header"]
+__all__ = ["Peek", "peek", "peek_header", "unpacked"]
 
 _FIRST, _LIMIT = 4096, 1 << 20
 
 
-def peek_header(read: Callable[[int, int], bytes]) -> Header | None:
-    """The header in the first megabyte that ``read(offset, size)`` gives; None when there is none."""
+class Peek(NamedTuple):
+    """What the beginning of a log tells."""
+
+    format: Format
+    header: Header | None
+
+
+def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format | None = None) -> Peek:
+    """Format and header, from the first megabyte that ``read(offset, size)`` gives, mostly from much less.
+
+    ``expected`` is the format of the folder that the file lies in. NotASession when no format knows the file.
+    """
     size = _FIRST
     while True:
         data = read(0, size)
         whole = len(data) < size
-        lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-        for line in lines if whole else lines[:-1]:
-            try:
-                fields = jsontext.loads(line)
-            except ValueError:
-                continue  # blank or damaged
-            if (
-                isinstance(fields, dict) and fields.get("type") != "title"
-            ):  # which oh-my-pi puts before its header
-                return codec.header_from_fields(fields)
-        if whole or size >= _LIMIT:
-            return None
+        last = whole or size >= _LIMIT
         size *= 16
+        try:
+            found = detect(data, path, expected=expected)
+        except NotASession:
+            if last:
+                raise
+            continue
+        if found.is_packed(data):
+            return Peek(found, _packed_header(found, read, path))
+        header = found.peek(data, path, whole=whole)
+        if header is None and last and not whole:
+            header = found.peek(data, path, whole=True)
+        if header is not None or last:
+            return Peek(found, header)
+
+
+def peek_header(read: Callable[[int, int], bytes], path: str = "") -> Header | None:
+    """The header of a log; None when it has none, or is no session."""
+    try:
+        return peek(read, path).header
+    except NotASession:
+        return None
+
+
+def unpacked(
+    format: Format,  # noqa: A002
+    head: bytes,
+    read: Callable[[int, int], bytes],
+) -> Callable[[int, int], bytes]:
+    """``read`` itself; for a log that is compressed, the same over its content, which is then in memory."""
+    if not format.is_packed(head):
+        return read
+    data = format.unpack(_everything(read))
+    return lambda offset, size: data[offset : offset + size]
+
+
+def _packed_header(format_: Format, read: Callable[[int, int], bytes], path: str) -> Header | None:
+    data = format_.unpack(_everything(read), _LIMIT)
+    return format_.peek(data, path, whole=True)
+
+
+def _everything(read: Callable[[int, int], bytes]) -> bytes:
+    pieces: list[bytes] = []
+    offset = 0
+    while data := read(offset, _LIMIT):
+        pieces.append(data)
+        offset += len(data)
+    return b"".join(pieces)

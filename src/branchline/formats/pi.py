@@ -418,6 +418,19 @@ class PiFormat(Format):
         del path
         return PiReader(keep_records=True)
 
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """The first object of the file, if it is a header; a title slot may stand before it."""
+        del path
+        lines = head.removeprefix(_BOM).split(b"\n")
+        for line in lines if whole else lines[:-1]:
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                continue  # blank or damaged
+            if isinstance(fields, dict) and fields.get("type") != "title":
+                return codec.header_from_fields(fields)
+        return None
+
     def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
         """All entries of a block at once, where each is as its line says; None where one is not."""
         if reading.version != CURRENT_VERSION or not reading.linker.is_plain:

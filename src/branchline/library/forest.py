@@ -1,8 +1,8 @@
 """Sessions linked by their parents: which was forked from which, every session shown exactly once.
 
-A parent is named by a path or by an id, and both may mislead: the parent may be gone, lie elsewhere, share
-its id with others, or be a descendant. A parent that is not here makes a root; a ring is cut at its oldest
-session.
+The sessions may be those of several programs. A parent is named by a path or by an id, and both may mislead:
+the parent may be gone, lie elsewhere, share its id with others, or be a descendant. A parent that is not here
+makes a root; a ring is cut at its oldest session.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import msgspec
 from branchline.library.records import SessionRow, latest_first
 from branchline.tree import ROOT, Linker, Tree
 
-__all__ = ["Forest", "ForestRow", "plant"]
+__all__ = ["Forest", "ForestRow", "plant", "real_path"]
 
 
+_UNIQUE = 32  # characters of an id that nobody has made up
 _SELF = "it names itself as its parent"
 _RING = "it is in a ring of sessions that name each other as parents; the ring is shown from here"
 
@@ -36,6 +37,8 @@ class ForestRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     active_ms: int = 0
     """The latest activity in this session and those below it."""
     note: str | None = None
+    parent_path: str | None = None
+    """Its file; keys can be the same in two programs, paths cannot."""
 
 
 class Forest(Sequence[ForestRow]):
@@ -87,6 +90,14 @@ def plant(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = os.path
     return Forest(_rows(ordered, tree, notes))
 
 
+def real_path(path: str) -> str:
+    """A path with its links followed; as it is where the system can have no such path."""
+    try:
+        return os.path.realpath(path)
+    except (ValueError, OSError):
+        return os.path.normpath(path)
+
+
 def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Iterator[ForestRow]:
     children: dict[int, list[int]] = {}
     for number, parent in enumerate(tree.parents):
@@ -113,6 +124,7 @@ def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Itera
             last=left[parent] == 0,
             active_ms=latest[number],
             note=notes.get(number),
+            parent_path=None if parent == ROOT else ordered[parent].path,
         )
         waiting += [(child, depth + 1) for child in below]
 
@@ -142,14 +154,15 @@ class _Parents:
     def __init__(self, ordered: list[SessionRow], resolve: Callable[[str], str]) -> None:
         self._rows = ordered
         self._resolve = resolve
-        self._ids: dict[str, int] = {}
+        self._ids: dict[str, list[int]] = {}
+        self._best: dict[tuple[str, str | None], list[int]] = {}
+        self._tails: dict[str, int] = {}
         self._paths: dict[str, int] = {}
         self._keys: dict[str, int] = {}
-        self._counts: dict[str, int] = {}
         for number, row in enumerate(ordered):
-            self._ids.setdefault(row.id, number)
-            self._counts[row.id] = self._counts.get(row.id, 0) + 1
+            self._ids.setdefault(row.id, []).append(number)
             self._keys.setdefault(row.key, number)
+            self._tails.setdefault(row.key.rpartition("_")[2], number)
             if row.path is not None:
                 self._paths.setdefault(row.path, number)
                 self._paths.setdefault(resolve(row.path), number)
@@ -160,10 +173,10 @@ class _Parents:
         notes: dict[int, str] = {}
         for number, row in enumerate(self._rows):
             parent = ROOT
-            if self._counts[row.id] > 1:
-                notes[number] = f"{self._counts[row.id]} sessions have the id {row.id}"
+            if (same := len(self._ids[row.id])) > 1:
+                notes[number] = f"{same} sessions have the id {row.id}"
             if row.parent_session:
-                found = self._named(row.parent_session)
+                found = self._named(row.parent_session, number)
                 if found is None:
                     notes[number] = f"its parent {row.parent_session} is not here"
                 else:
@@ -171,17 +184,41 @@ class _Parents:
             parents.append(parent)
         return parents, notes
 
-    def _named(self, name: str) -> int | None:
-        if (found := self._ids.get(name)) is not None or (found := self._paths.get(name)) is not None:
+    def _named(self, name: str, child: int) -> int | None:
+        if (found := self._with_id(name, child)) is not None or (found := self._paths.get(name)) is not None:
             return found
         if "/" not in name and "\\" not in name:
-            return self._keys.get(name.removesuffix(".jsonl"))
+            # A rollout of Codex after the first of its thread has an id that only its name tells.
+            return self._keys.get(_stem(name), self._tails.get(name))
         if (found := self._paths.get(self._resolve(name))) is not None:
             return found
         # The folder may have moved since; a file name with an id in it still tells which one is meant.
-        found = self._keys.get(name.replace("\\", "/").rpartition("/")[2].removesuffix(".jsonl"))
-        return (
-            found
-            if found is not None and self._rows[found].key.endswith("_" + self._rows[found].id)
-            else None
-        )
+        found = self._keys.get(_stem(name.replace("\\", "/").rpartition("/")[2]))
+        return found if found is not None and _is_named_after_id(self._rows[found]) else None
+
+    def _with_id(self, name: str, child: int) -> int | None:
+        """The session with this id: another one if there is one, of the same program if there is one.
+
+        Of several the file that is named after the id is the original, then the oldest.
+        """
+        if name not in self._ids:
+            return None
+        rows, agent = self._rows, self._rows[child].agent
+        best = self._best.get((name, agent))
+        if best is None:
+            best = self._best[name, agent] = sorted(
+                self._ids[name],
+                key=lambda one: (rows[one].agent != agent, not rows[one].key.endswith(name)),
+            )[:2]
+        return best[1] if best[0] == child and len(best) > 1 else best[0]
+
+
+def _stem(name: str) -> str:
+    """The name of a session's file without its ending."""
+    name = name.removesuffix(".zst")
+    return name.removesuffix(".jsonl").removesuffix(".ndjson")
+
+
+def _is_named_after_id(row: SessionRow) -> bool:
+    """Whether the name of the file could be that of no other session."""
+    return row.key.endswith(("_" + row.id, "-" + row.id)) or (row.key == row.id and len(row.id) >= _UNIQUE)

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Sequence
-from typing import ParamSpec, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Self
 
 from branchline import places
 from branchline.clock import Clock, SystemClock
 from branchline.errors import LogError, SessionNotFound
 from branchline.library import turns
 from branchline.library.describing import describe
+from branchline.library.discovery import Discovery
 from branchline.library.finding import choose
-from branchline.library.forest import Forest, plant
+from branchline.library.forest import Forest, plant, real_path
 from branchline.library.look import read_whole, shallow_row
+from branchline.library.looking import Look, Progress
 from branchline.library.records import (
     BranchNode,
     Description,
@@ -26,23 +28,18 @@ from branchline.library.records import (
     PriorTurn,
     Pruned,
     SessionRow,
-    latest_first,
 )
 from branchline.library.shelf import Shelf
+from branchline.library.threads import in_thread
 from branchline.log import Durability
 from branchline.log.system import explain
 from branchline.session import Session
-from branchline.stores import FilesStore, Hidden, Store, Stored, Trashed, check_key
+from branchline.stores import FilesStore, Store, Stored, Trashed, check_key
 
-__all__ = ["Progress", "SessionLibrary"]
-
-Progress = Callable[[int, int, Sequence[SessionRow] | None], None]
-"""``progress(loaded, total, rows)``: after each file; now and then, and at the end, with the sorted rows."""
+__all__ = ["SessionLibrary"]
 
 _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 class SessionLibrary:
@@ -90,6 +87,33 @@ class SessionLibrary:
             raise LogError(f"cannot list the session directories in {root}: {explain(problem)}") from problem
         return [cls(os.path.join(root, name), clock=clock, durability=durability) for name in names]
 
+    @classmethod
+    def discover(
+        cls,
+        cwd: _Path | None = None,
+        *,
+        agents: Iterable[str] | None = None,
+        all_projects: bool = False,
+        subagents: bool = False,
+        deep: bool = True,
+        environment: Mapping[str, str] | None = None,
+        home: _Path | None = None,
+        progress: Progress | None = None,
+    ) -> Listing:
+        """The sessions of a working directory (default: this one) in all programs, newest first.
+
+        Each row names its program. :class:`~branchline.library.Discovery` gives them one by one, and finds
+        one of them.
+        """
+        return Discovery(
+            cwd,
+            agents=agents,
+            all_projects=all_projects,
+            subagents=subagents,
+            environment=environment,
+            home=home,
+        ).list(deep, progress=progress)
+
     @property
     def name(self) -> str:
         """What messages call it: the directory, or the name of the store."""
@@ -115,25 +139,7 @@ class SessionLibrary:
                 progress(len(listing), len(listing), listing)
             return listing
         look = self._shelf.deep if deep else self._shelf.header_only
-        rows: builtins.list[SessionRow] = []
-        hidden = builtins.list(scan.hidden)
-        total, next_partial = len(scan.found), 1
-        for loaded, stored in enumerate(scan.found, 1):
-            row = look(stored)
-            if isinstance(row, Hidden):
-                hidden.append(row)
-            else:
-                rows.append(row)
-            if progress is not None and loaded < total:
-                # Every tenth at first, then ever more rarely: sorting must not cost more than reading.
-                partial = loaded >= next_partial
-                progress(loaded, total, sorted(rows, key=latest_first) if partial else None)
-                if partial:
-                    next_partial = loaded - loaded % 10 + max(10, loaded // 10)
-        listing = Listing(sorted(rows, key=latest_first), hidden)
-        if progress is not None:
-            progress(total, total, listing)
-        return listing
+        return Look(scan.found, look, scan.hidden).finish(progress)
 
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
@@ -161,7 +167,7 @@ class SessionLibrary:
 
     def forest(self) -> Forest:
         """The sessions linked to the sessions they were forked from, depth first."""
-        return plant(self.list(deep=True), resolve=os.path.realpath)
+        return plant(self.list(deep=True), resolve=real_path)
 
     def drafts(self) -> builtins.list[SessionRow]:
         """Sessions whose first reply never came, newest first."""
@@ -261,46 +267,66 @@ class SessionLibrary:
 
     async def alist(self, deep: bool = False, *, progress: Progress | None = None) -> Listing:  # noqa: FBT001, FBT002
         """As :meth:`list`; ``progress`` is called in a worker thread."""
-        return await _in_thread(self.list, deep, progress=progress)
+        return await in_thread(self.list, deep, progress=progress)
+
+    @classmethod
+    async def adiscover(
+        cls,
+        cwd: _Path | None = None,
+        *,
+        agents: Iterable[str] | None = None,
+        all_projects: bool = False,
+        subagents: bool = False,
+        deep: bool = True,
+        environment: Mapping[str, str] | None = None,
+        home: _Path | None = None,
+        progress: Progress | None = None,
+    ) -> Listing:
+        """As :meth:`discover`; ``progress`` is called in a worker thread."""
+        return await in_thread(
+            cls.discover,
+            cwd,
+            agents=agents,
+            all_projects=all_projects,
+            subagents=subagents,
+            deep=deep,
+            environment=environment,
+            home=home,
+            progress=progress,
+        )
 
     async def alatest(self) -> SessionRow | None:
-        return await _in_thread(self.latest)
+        return await in_thread(self.latest)
 
     async def afind(self, text: str) -> SessionRow:
-        return await _in_thread(self.find, text)
+        return await in_thread(self.find, text)
 
     async def adescribe(self, id: str) -> Description:  # noqa: A002
-        return await _in_thread(self.describe, id)
+        return await in_thread(self.describe, id)
 
     async def aforest(self) -> Forest:
-        return await _in_thread(self.forest)
+        return await in_thread(self.forest)
 
     async def adrafts(self) -> builtins.list[SessionRow]:
-        return await _in_thread(self.drafts)
+        return await in_thread(self.drafts)
 
     async def aopen(self, id: str) -> Session | None:  # noqa: A002
-        return await _in_thread(self.open, id)
+        return await in_thread(self.open, id)
 
     async def arename(self, id: str, title: str) -> None:  # noqa: A002
-        await _in_thread(self.rename, id, title)
+        await in_thread(self.rename, id, title)
 
     async def arename_file(self, id: str, new_id: str) -> str:  # noqa: A002
-        return await _in_thread(self.rename_file, id, new_id)
+        return await in_thread(self.rename_file, id, new_id)
 
     async def aremove(self, id: str) -> bool:  # noqa: A002
-        return await _in_thread(self.remove, id)
+        return await in_thread(self.remove, id)
 
     async def atrash(self) -> builtins.list[Trashed]:
-        return await _in_thread(self.trash)
+        return await in_thread(self.trash)
 
     async def arestore(self, token_or_id: str | None = None) -> str:
-        return await _in_thread(self.restore, token_or_id)
+        return await in_thread(self.restore, token_or_id)
 
     async def aprune(self, *, dry_run: bool = True) -> builtins.list[Pruned]:
-        return await _in_thread(self.prune, dry_run=dry_run)
-
-
-async def _in_thread(function: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
-    import asyncio  # noqa: PLC0415  who never waits should not pay for it
-
-    return await asyncio.to_thread(function, *arguments, **options)
+        return await in_thread(self.prune, dry_run=dry_run)

@@ -14,7 +14,7 @@ from branchline.context import milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import Transcript, detect
+from branchline.formats import Format, Transcript, detect, unpacked
 from branchline.library.records import SessionRow
 from branchline.log.system import explain
 from branchline.stores import Read, Stored
@@ -53,7 +53,7 @@ def shallow_row(stored: Stored, *, draft: bool = False) -> SessionRow:
     )
 
 
-def header_row(stored: Stored, header: Header) -> SessionRow:
+def header_row(stored: Stored, header: Header, format_name: str) -> SessionRow:
     """What the directory and the header tell."""
     return SessionRow(
         key=stored.key,
@@ -64,6 +64,7 @@ def header_row(stored: Stored, header: Header) -> SessionRow:
         cwd=header.cwd,
         created=header.timestamp or None,
         parent_session=header.parent_session,
+        format=format_name,
         version=header.version,
     )
 
@@ -73,8 +74,13 @@ def problem_row(stored: Stored, problem: Exception, *, draft: bool = False) -> S
     return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
 
 
-def read_whole(read: Read, stored: Stored) -> Transcript:
-    """The session in a log. NotASession when nothing in it is one."""
+def read_whole(
+    read: Read, stored: Stored, *, known: Format | None = None, expected: Format | None = None
+) -> Transcript:
+    """The session in a log. NotASession when nothing in it is one.
+
+    ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
+    """
     name = stored.path or stored.key
     wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
     start = read(0, wanted)
@@ -83,7 +89,8 @@ def read_whole(read: Read, stored: Stored) -> Transcript:
         def read(offset: int, size: int) -> bytes:
             return start[offset : offset + size]
 
-    format_ = detect(start[:_HEAD], name)
+    format_ = detect(start[:_HEAD], name, expected=expected) if known is None else known
+    read = unpacked(format_, start[:_HEAD], read)
     transcript = Transcript(format_, read, name, reader=format_.listing_reader(name))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{name} is not a session: {transcript.reading.read_only}")

@@ -9,7 +9,10 @@ import msgspec
 
 from branchline.stores import Hidden
 
-__all__ = ["BranchNode", "Description", "Listing", "PriorTurn", "Pruned", "SessionRow"]
+__all__ = ["ELSEWHERE", "BranchNode", "Description", "Listing", "PriorTurn", "Pruned", "SessionRow"]
+
+ELSEWHERE = "another working directory"
+"""The reason for which a session is hidden that belongs to another project."""
 
 
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -48,6 +51,10 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     model: str | None = None
     findings: int | None = None
     problem: str | None = None
+    agent: str | None = None
+    """The program in whose folders the file lies, where sessions of all programs were looked for."""
+    subagent: bool = False
+    """Another session started this one as a helper."""
 
     @property
     def active_ms(self) -> int:
@@ -64,17 +71,21 @@ class Listing(Sequence[SessionRow]):
     """The sessions of a library, newest first, ties by key.
 
     Iterating gives every row, those that could not be read (``row.problem``) in their place among the
-    others. Nothing is dropped in silence: ``seen == len(readable) + len(unreadable) + len(hidden)``, and
-    ``len(listing)`` is the first two.
+    others. Nothing is dropped in silence: ``seen`` is ``len(readable) + len(unreadable) + len(hidden)``, and
+    ``waiting`` where a listing was ended early; ``len(listing)`` is the first two.
     """
 
-    __slots__ = ("hidden", "rows")
+    __slots__ = ("hidden", "rows", "waiting")
 
-    def __init__(self, rows: Iterable[SessionRow] = (), hidden: Iterable[Hidden] = ()) -> None:
+    def __init__(
+        self, rows: Iterable[SessionRow] = (), hidden: Iterable[Hidden] = (), waiting: int = 0
+    ) -> None:
         self.rows = tuple(rows)
         """All rows, in order."""
         self.hidden = tuple(hidden)
         """What looked like a session and is not in the list, each with its reason."""
+        self.waiting = waiting
+        """How many files were not looked at, because nobody asked for more rows; 0 in a whole listing."""
 
     @property
     def readable(self) -> tuple[SessionRow, ...]:
@@ -88,7 +99,7 @@ class Listing(Sequence[SessionRow]):
     @property
     def seen(self) -> int:
         """How many names in the store looked like sessions."""
-        return len(self.rows) + len(self.hidden)
+        return len(self.rows) + len(self.hidden) + self.waiting
 
     def __len__(self) -> int:
         return len(self.rows)

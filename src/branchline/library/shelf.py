@@ -10,16 +10,15 @@ from collections.abc import Iterator
 
 from branchline import places
 from branchline.entries import SIDE, Header
-from branchline.errors import Ambiguous, SessionNotFound
-from branchline.formats import Transcript, peek_header
+from branchline.errors import Ambiguous, NotASession, SessionNotFound
+from branchline.formats import Transcript, peek
 from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
-from branchline.library.records import SessionRow
-from branchline.stores import Hidden, Store, Stored, check_key
+from branchline.library.records import ELSEWHERE, SessionRow
+from branchline.stores import Hidden, Read, Store, Stored, check_key
 from branchline.tree import severity
 
 __all__ = ["Shelf"]
 
-_ELSEWHERE = "another working directory"
 _NOWHERE = "no header, so its working directory is not known"
 _SETTINGS = SIDE | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
@@ -38,8 +37,10 @@ class Shelf:
         """What the whole file tells."""
         try:
             with self.store.snapshot(stored.key) as read:
-                if self.cwd is not None and (reason := self._elsewhere(peek_header(read))) is not None:
-                    return Hidden(_name(stored), reason)
+                if self.cwd is not None:
+                    header, _format = _beginning(read, stored)
+                    if (reason := self._elsewhere(header)) is not None:
+                        return Hidden(_name(stored), reason)
                 return deep_row(stored, read_whole(read, stored), draft=draft)
         except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
             return problem_row(stored, problem, draft=draft)
@@ -48,12 +49,12 @@ class Shelf:
         """What the beginning of the file tells; what the directory tells where there is no header."""
         try:
             with self.store.snapshot(stored.key) as read:
-                header = peek_header(read)
+                header, format_name = _beginning(read, stored)
         except Exception as problem:  # noqa: BLE001  as above
             return problem_row(stored, problem)
         if self.cwd is not None and (reason := self._elsewhere(header)) is not None:
             return Hidden(_name(stored), reason)
-        return shallow_row(stored) if header is None else header_row(stored, header)
+        return shallow_row(stored) if header is None else header_row(stored, header, format_name)
 
     def with_headers(self) -> Iterator[SessionRow]:
         """The sessions, newest file first, with what their headers tell."""
@@ -121,7 +122,7 @@ class Shelf:
         """Why a session is not one of the asked working directory; None when it is."""
         if header is None or not header.cwd:
             return _NOWHERE
-        return None if places.resolve_cwd(header.cwd) == self.cwd else _ELSEWHERE
+        return None if places.resolve_cwd(header.cwd) == self.cwd else ELSEWHERE
 
     def _is_empty(self, transcript: Transcript) -> bool:
         reading = transcript.reading
@@ -131,6 +132,15 @@ class Shelf:
             and _SETTINGS.issuperset(transcript.tree.types)
             and all(severity(finding.kind) == "note" for finding in reading.findings)
         )
+
+
+def _beginning(read: Read, stored: Stored) -> tuple[Header | None, str]:
+    """The header and the name of the format; neither when no format knows the log."""
+    try:
+        found = peek(read, stored.path or stored.key)
+    except NotASession:
+        return None, ""
+    return found.header, found.format.name
 
 
 def _name(stored: Stored) -> str:

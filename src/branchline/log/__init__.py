@@ -16,6 +16,7 @@ from branchline.log.locks import is_locked
 from branchline.log.memory import MemoryLog
 from branchline.log.replace import publish_file, replace_file
 from branchline.log.system import SYSTEM, System
+from branchline.log.unpacked import UnpackedLog
 
 __all__ = [
     "SYSTEM",
@@ -25,6 +26,7 @@ __all__ = [
     "MemoryLog",
     "System",
     "Torn",
+    "UnpackedLog",
     "Writer",
     "create_directory",
     "filesystem_warning",

@@ -6,6 +6,7 @@ one is reported, never raised: the entry is saved.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ class Observers:
 
     def __init__(self) -> None:
         self._watching: dict[object, _Watching] = {}
-        self._telling = False
+        self._telling: set[int] = set()  # threads: what another one appends meanwhile is told
 
     def add(self, observer: Observer, on_problem: OnProblem | None) -> Callable[[], None]:
         token = object()
@@ -35,9 +36,10 @@ class Observers:
 
     def tell(self, keys: Iterable[str]) -> None:
         """Tell everybody; what they append themselves meanwhile is told to nobody, so that this ends."""
-        if self._telling:
+        thread = threading.get_ident()
+        if thread in self._telling:
             return
-        self._telling = True
+        self._telling.add(thread)
         try:
             for key in keys:
                 for watching in list(self._watching.values()):
@@ -46,7 +48,7 @@ class Observers:
                     except Exception as problem:  # noqa: BLE001  the entry is saved, whatever they say
                         watching.on_problem(problem)
         finally:
-            self._telling = False
+            self._telling.discard(thread)
 
 
 def _forget(watching: dict[object, _Watching], token: object) -> None:

@@ -42,7 +42,7 @@ from branchline.errors import BranchlineError, EntryNotFound, NotASession, ReadO
 from branchline.formats import PI, Transcript, detect, peek_header
 from branchline.formats.copying import path_lines, tree_lines
 from branchline.formats.native import native_path, native_tree
-from branchline.log import Durability, FileLog, MemoryLog
+from branchline.log import Durability, FileLog, MemoryLog, UnpackedLog
 from branchline.session.naming import check_session_id
 from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.pen import Pen
@@ -118,17 +118,22 @@ class Session(SessionView):
         ``for_context`` says that the context will be asked for next, as when a conversation is resumed: the
         messages are then decoded in the same pass, which takes less time and more memory than two.
 
-        FileNotFoundError when there is no such file, NotASession when nothing in it is one.
+        FileNotFoundError when there is no such file, NotASession when nothing in it is one. NotSupported when
+        it is compressed and what unpacks it is not installed.
         """
         log = FileLog(path, durability=durability)
         try:
-            format_ = detect(log.read(0, _HEAD), log.path)
+            head = log.read(0, _HEAD)
+            format_ = detect(head, log.path)
+            if format_.is_packed(head):
+                log.close()
+                log = UnpackedLog(log.path, format_.unpack)
             pen = Pen(format_, log=log, durability=durability, for_context=for_context)
             _require_session(pen.transcript)
         except BaseException:
             log.close()
             raise
-        pen.key = os.path.basename(log.path).removesuffix(format_.suffix)
+        pen.key = format_.key_of(log.path)
         pen.store = FilesStore(os.path.dirname(log.path))
         return cls(pen, clock=clock, cwd=None if cwd is None else places.resolve_cwd(cwd))
 
@@ -166,7 +171,7 @@ class Session(SessionView):
         for found in store.scan().found:
             try:
                 with store.snapshot(found.key) as read:
-                    header = peek_header(read)
+                    header = peek_header(read, found.path or found.key)
             except (OSError, BranchlineError):
                 continue  # gone or unreadable by now: it is not the one to continue
             if header is not None and (directory is None or places.resolve_cwd(header.cwd) == cwd):

@@ -30,7 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _says("Colours: auto means on a terminal, unless NO_COLOR is set."),
     ] = "auto"
     plain: Annotated[
-        bool, _says("Plain text everywhere: no colours, no drawing, no cut lines; for screen readers.")
+        bool, _says("Plain text everywhere: no colours, no plots, no cut lines; for screen readers.")
     ] = False
     ascii: Annotated[bool, _says("Draw plots and trees with ASCII characters alone.")] = False
     mouse: Annotated[bool, _says("The full-screen browser listens to the mouse.")] = True

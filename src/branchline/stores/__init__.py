@@ -1,7 +1,21 @@
 """Keyed logs behind one small protocol: files and memory."""
 
 from branchline.stores.base import Hidden, Read, Scan, Store, Stored, Trashed, check_key
-from branchline.stores.files import FilesStore
+from branchline.stores.files import FilesStore, snapshot_of
 from branchline.stores.memory import MemoryStore
+from branchline.stores.walking import Walked, walk
 
-__all__ = ["FilesStore", "Hidden", "MemoryStore", "Read", "Scan", "Store", "Stored", "Trashed", "check_key"]
+__all__ = [
+    "FilesStore",
+    "Hidden",
+    "MemoryStore",
+    "Read",
+    "Scan",
+    "Store",
+    "Stored",
+    "Trashed",
+    "Walked",
+    "check_key",
+    "snapshot_of",
+    "walk",
+]

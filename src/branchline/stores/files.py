@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
@@ -19,7 +20,7 @@ from branchline.stores.openfiles import open_files
 from branchline.stores.synced import conflict_copy, placeholder
 from branchline.stores.trash import Trash
 
-__all__ = ["SUFFIX", "FilesStore"]
+__all__ = ["SUFFIX", "FilesStore", "snapshot_of", "why_hidden"]
 
 SUFFIX = ".jsonl"
 _SIDE = ".branchline"
@@ -224,12 +225,17 @@ class FilesStore:
         return f"{self.directory}/{_SIDE}/drafts/{check_key(key)}{SUFFIX}"
 
 
+def snapshot_of(path: str) -> AbstractContextManager[Read]:
+    """A cheap look at the session file at a path, whatever directory it lies in."""
+    return _Snapshot(path, None)
+
+
 class _Snapshot:
     """A file open for reading, for the length of a `with` block. Nothing is locked or remembered."""
 
     __slots__ = ("_descriptor", "_draft", "_path")
 
-    def __init__(self, path: str, draft: str) -> None:
+    def __init__(self, path: str, draft: str | None) -> None:
         self._path = path
         self._draft = draft
         self._descriptor = -1
@@ -248,9 +254,11 @@ class _Snapshot:
         except FileNotFoundError:
             pass
         try:
-            return os.open(self._draft, _READ)
+            if self._draft is not None:
+                return os.open(self._draft, _READ)
         except FileNotFoundError:
-            raise SessionNotFound(f"there is no session at {self._path}") from None
+            pass
+        raise SessionNotFound(f"there is no session at {self._path}")
 
     def __exit__(self, *_exception: object) -> None:
         os.close(self._descriptor)
@@ -269,13 +277,14 @@ def _sort_in(item: os.DirEntry[str], found: list[Stored], hidden: list[Hidden]) 
         hidden.append(Hidden(name, f"cannot be looked at: {explain(problem)}"))
         return
     key = name[: -len(SUFFIX)]
-    if (reason := _why_hidden(key, status)) is None:
+    if (reason := why_hidden(key, status)) is None:
         found.append(Stored(key, status.st_size, status.st_mtime, item.path))
     else:
         hidden.append(Hidden(name, reason))
 
 
-def _why_hidden(key: str, status: os.stat_result) -> str | None:
+def why_hidden(key: str, status: os.stat_result) -> str | None:
+    """Why a file with the name of a session is not listed as one; None when it is."""
     if not stat.S_ISREG(status.st_mode):
         return "not a regular file"
     if not is_key(key):

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from branchline.formats import LabelState
 from branchline.tree import Filter, Outline, OutlineRow, Tree
-from branchline.views.spans import Line, Role, Span, line_of, line_text
+from branchline.views.spans import Line, Role, Span, line_text
 from branchline.views.text import cut, one_line
 from branchline.views.times import label_time
 
@@ -78,18 +78,18 @@ def outline_line(
 
     With ``now``, the label shows when it was set. :func:`entry_role` tells the role of an entry.
     """
-    name = when = ""
+    spans = []
+    if row.folded and not row.connector:
+        spans.append(Span("⊞ ", "dim"))
+    if row.active:
+        spans.append(Span("• ", "active"))
     if label is not None:
-        name = f"[{one_line(label.text)}] "
+        spans.append(Span(f"[{one_line(label.text)}] ", "label"))
         if now is not None and (time := label_time(label.time, now)):
-            when = f"{time} "
-    return line_of(
-        Span("⊞ " if row.folded and not row.connector else "", "dim"),
-        Span("• " if row.active else "", "active"),
-        Span(name, "label"),
-        Span(when, "time"),
-        Span(one_line(text), role),
-    )
+            spans.append(Span(f"{time} ", "time"))
+    if words := one_line(text):
+        spans.append(Span(words, role))
+    return tuple(spans)
 
 
 _ROLES: Mapping[str | None, Role] = {

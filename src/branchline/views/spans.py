@@ -86,14 +86,18 @@ def line_of(*pieces: Piece) -> Line:
 
 def _spans(pieces: Iterable[Piece]) -> Iterator[Span]:
     for piece in pieces:
-        span = piece if isinstance(piece, Span) else Span(piece)
-        if span.text:
-            yield span
+        if isinstance(piece, Span):
+            if piece.text:
+                yield piece
+        elif piece:
+            yield Span(piece)
 
 
 def shown_line(line: Iterable[Piece]) -> Line:
     """The line for a screen: what would act or hide is visible, newlines and tabs are blanks."""
-    return tuple(Span(safe(text).replace("\n", " ").replace("\t", " "), role) for text, role in _spans(line))
+    return tuple(
+        [Span(safe(text).replace("\n", " ").replace("\t", " "), role) for text, role in _spans(line)]
+    )
 
 
 def cut_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:

@@ -160,10 +160,10 @@ class Tally:
     def _fresh(self, source: EntrySource, position: int, origin: Origin, inherited: int) -> bool:
         """Whether an entry was not counted before, here or in the session that it was copied from."""
         tree = source.tree
-        key, time = tree.keys[position], tree.times[position]
+        key, time, role = tree.keys[position], tree.times[position], tree.roles[position]
         if not time and position < inherited:
             return False
-        mark = hash((key, time)) if time else hash((origin.session, key))
+        mark = hash((key, time, role)) if time else hash((origin.session, key, role))
         if mark in self._seen:
             self._repeated += tree.types[position] == "message"
             return False

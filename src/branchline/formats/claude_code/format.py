@@ -11,11 +11,11 @@ import msgspec
 
 from branchline.context import ContextRules
 from branchline.context.records import ContextMessage
-from branchline.entries import AssistantMessage, Content, Entry, jsontext
+from branchline.entries import AssistantMessage, Content, Entry, Header, jsontext
 from branchline.formats.base import Format, Reading
 from branchline.formats.claude_code.decoding import decode_record
 from branchline.formats.claude_code.reader import ClaudeCodeReader
-from branchline.formats.claude_code.reading import ClaudeCodeReading
+from branchline.formats.claude_code.reading import ClaudeCodeReading, agent_of
 
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
@@ -38,6 +38,7 @@ _CUT = re.compile(
     rb'\{\s*(?:"parentUuid"\s*:\s*(?:null|")|"type"\s*:\s*"(?:user|assistant|summary|file-history-snapshot|'
     rb'queue-operation|attachment|progress|ai-title|custom-title|last-prompt)"\s*,)'
 )
+_CWD = re.compile(rb'^[^\n]{0,1000}?"cwd"\s*:\s*("[^"\\]{1,4000}")', re.MULTILINE)
 _PLACE = re.compile(r"[/\\]projects[/\\][^/\\]+[/\\](?:.*[/\\])?[^/\\]+\.jsonl$")
 
 
@@ -46,6 +47,8 @@ class ClaudeCodeFormat(Format):
 
     name = "claude-code"
     writable = False
+    layout = ("*/*.jsonl",)
+    subagent_layout = ("*/*/subagents/**/agent-*.jsonl",)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A record of the tree, or one of those beside it, before anything else that is an object."""
@@ -65,6 +68,14 @@ class ClaudeCodeFormat(Format):
     def reader(self, path: str = "") -> ClaudeCodeReader:
         return ClaudeCodeReader(path)
 
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """What the first records tell; of one that is too long, what stands at its beginning."""
+        header = super().peek(head, path, whole=whole)
+        if whole and (header is None or not header.cwd) and (found := _CWD.search(head)) is not None:
+            named = Header(id=self.key_of(path)) if header is None else header
+            header = msgspec.structs.replace(named, cwd=str(jsontext.loads(found[1])))
+        return header
+
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         assert isinstance(reading, ClaudeCodeReading)
         return decode_record(line, reading, position)
@@ -82,6 +93,11 @@ class ClaudeCodeFormat(Format):
         """The directory of a project. Two working directories may share one: the records tell which."""
         slug = re.sub(r"[^A-Za-z0-9-]", "-", cwd)
         return os.path.join(self.roots(environment, home)[0], slug)
+
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        if agent_of(path) is None:
+            return None
+        return "" if header is None else header.parent_session or ""
 
 
 def _is_ours(fields: dict[str, Any]) -> bool:

@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules
-from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Text, jsontext
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, jsontext
 from branchline.formats.base import Format, Reading
 from branchline.formats.codex.decoding import decode_line
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.reading import CodexReading
 from branchline.formats.codex.rows import ITEMS
+from branchline.formats.codex.threads import read_names, unpack
 
 __all__ = ["CODEX", "CodexFormat"]
 
@@ -27,6 +28,12 @@ class CodexFormat(Format):
 
     name = "codex"
     writable = False
+    layout = (
+        "rollout-*.jsonl",
+        "rollout-*.jsonl.zst",
+        "*/*/*/rollout-*.jsonl",
+        "*/*/*/rollout-*.jsonl.zst",
+    )
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line in an envelope, or the bare beginning of the oldest files; or a name like Codex's."""
@@ -47,6 +54,12 @@ class CodexFormat(Format):
     def reader(self, path: str = "") -> CodexReader:
         return CodexReader(path)
 
+    def is_packed(self, head: bytes) -> bool:
+        return head.startswith(ZSTD)
+
+    def unpack(self, data: bytes, size: int | None = None) -> bytes:
+        return unpack(data, size)
+
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         assert isinstance(reading, CodexReading)
         return decode_line(line, reading, position)
@@ -59,6 +72,22 @@ class CodexFormat(Format):
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         base = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
         return [os.path.join(base, "sessions"), os.path.join(base, "archived_sessions")]
+
+    def key_of(self, path: str) -> str:
+        return super().key_of(path.removesuffix(".zst"))
+
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        del path
+        if header is None or (header.metadata or {}).get("source") != "subagent":
+            return None
+        return header.parent_session or ""
+
+    def titles_file(self, root: str) -> str | None:
+        """The names that people gave to threads."""
+        return os.path.join(os.path.dirname(root), "session_index.jsonl")
+
+    def titles(self, data: bytes) -> Mapping[str, str]:
+        return read_names(data)
 
 
 def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:

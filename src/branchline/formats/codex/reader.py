@@ -479,11 +479,14 @@ class CodexReader(LinesReader):
             "agent_role",
         )
         about = {name: text(name) for name in names if text(name)}
+        if reading.source:
+            about["source"] = reading.source
         return Header(
             id=reading.thread,
             timestamp=text("timestamp"),
             cwd=text("cwd"),
-            parent_session=reading.forked_from or reading.parent_thread or base,
+            # A prefix in another rollout tells exactly which one; a thread may have several.
+            parent_session=base or reading.forked_from or reading.parent_thread,
             metadata=about or None,
         )
 

@@ -134,8 +134,11 @@ def read_names(index: bytes) -> dict[str, str]:
     return names
 
 
-def unpack(data: bytes) -> bytes:
-    """The content of a compressed rollout. NotSupported when the package for it is not installed."""
+def unpack(data: bytes, size: int | None = None) -> bytes:
+    """The content of a compressed rollout, or the first ``size`` bytes of it.
+
+    NotSupported when the package for it is not installed.
+    """
     try:
         zstandard = import_module("zstandard")  # only for the files that are compressed
     except ImportError:
@@ -144,7 +147,8 @@ def unpack(data: bytes) -> bytes:
             "pip install 'branchline[zstd]'"
         ) from None
     try:
-        return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(data))
+        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as content:
+            return bytes(content.read(-1 if size is None else size))
     except zstandard.ZstdError as reason:
         raise NotSupported(f"this compressed rollout cannot be unpacked: {reason}") from None
 

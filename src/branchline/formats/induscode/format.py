@@ -31,6 +31,8 @@ class InduscodeFormat(Format):
     name = "induscode"
     suffix = SUFFIX
     writable = True
+    layout = ("*/*.ndjson",)
+    names_cwd = False
     cannot = {  # noqa: RUF012
         "label": "there are no labels",
         "session_info": "there is no title; the first prompt is shown instead",

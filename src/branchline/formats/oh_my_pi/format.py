@@ -30,7 +30,13 @@ from branchline.formats.copying import tree_lines, upgraded_lines
 from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
 from branchline.formats.oh_my_pi.context import RULES
 from branchline.formats.oh_my_pi.forking import forked_lines
-from branchline.formats.oh_my_pi.places import is_own_path, sessions_directory, sessions_root
+from branchline.formats.oh_my_pi.places import (
+    is_own_path,
+    session_of_agent,
+    sessions_directories,
+    sessions_directory,
+    sessions_root,
+)
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, own_fields, with_task_usage
 from branchline.formats.oh_my_pi.slot import SLOT_BYTES, TitleSlot, slot_line
@@ -67,6 +73,8 @@ class OhMyPiFormat(PiFormat):
 
     name = NAME
     writable = True
+    layout = ("*/*.jsonl",)
+    subagent_layout = ("*/*/**/*.jsonl",)
     cannot: Mapping[str, str] = {
         "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
@@ -190,6 +198,14 @@ class OhMyPiFormat(PiFormat):
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
         return sessions_directory(cwd, environment, home)
+
+    def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
+        return sessions_directories(cwd, environment, home)
+
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        """Sub-agents lie in the folder of the session that started them, and say nothing about it."""
+        del header
+        return session_of_agent(path)
 
 
 OH_MY_PI = OhMyPiFormat()

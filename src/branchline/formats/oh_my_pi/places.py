@@ -6,9 +6,17 @@ import os
 import re
 from collections.abc import Mapping
 
-__all__ = ["artifact_directory", "is_own_path", "sessions_directory", "sessions_root"]
+__all__ = [
+    "artifact_directory",
+    "is_own_path",
+    "session_of_agent",
+    "sessions_directories",
+    "sessions_directory",
+    "sessions_root",
+]
 
 _PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
+_SESSION = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z?_.+")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 
 
@@ -40,6 +48,19 @@ def sessions_directory(cwd: str, environment: Mapping[str, str], home: str) -> s
     else:
         name = "--" + _dashed(re.sub(r"^[/\\]", "", real)) + "--"
     return os.path.join(sessions_root(environment, home), name)
+
+
+def sessions_directories(cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
+    """Where the sessions of one working directory may lie: also under the name that older releases gave."""
+    former = "--" + _dashed(re.sub(r"^[/\\]", "", cwd)) + "--"
+    current = sessions_directory(cwd, environment, home)
+    return list(dict.fromkeys((current, os.path.join(sessions_root(environment, home), former))))
+
+
+def session_of_agent(path: str) -> str | None:
+    """The file of the session whose sub-agent's file this is; None for other files."""
+    folder = os.path.dirname(path)
+    return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split(os.sep))) else None
 
 
 def artifact_directory(path: str) -> str:

@@ -33,6 +33,7 @@ class OperatorFormat(Format):
 
     name = "operator"
     writable = True
+    layout = ("*.jsonl", "*/sessions/*.jsonl", "*/acp/*.jsonl")
     cannot = {  # noqa: RUF012
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "what was said cannot be changed for the model afterwards",

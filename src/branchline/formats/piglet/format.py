@@ -31,6 +31,8 @@ class PigletFormat(Format):
 
     name = "piglet"
     writable = True
+    layout = ("*.jsonl",)
+    header_lines = 2  # a fork says in the second what it was forked from
     cannot = CANNOT
 
     # -- reading --------------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ class ZotFormat(Format):
 
     name = "zot"
     writable = True
+    layout = ("*/*.jsonl",)
     cannot = CANNOT
 
     # -- reading --------------------------------------------------------------------------------------
@@ -160,6 +161,11 @@ class ZotFormat(Format):
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
         digest = hashlib.sha256(cwd.encode("utf-8", "surrogateescape")).hexdigest()
         return os.path.join(self.roots(environment, home)[0], digest[:16])
+
+    def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
+        """The directory is taken as it was typed: with a slash at its end it has another folder."""
+        spellings = dict.fromkeys((cwd, cwd.rstrip("/") + "/"))
+        return [found for one in spellings if (found := self.directory(one, environment, home)) is not None]
 
 
 ZOT = ZotFormat()

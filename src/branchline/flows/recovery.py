@@ -10,10 +10,9 @@ from __future__ import annotations
 import msgspec
 
 from branchline.compaction import KEEP_RECENT_TOKENS
-from branchline.errors import NotSupported
 from branchline.flows.abort import Abort
-from branchline.flows.compact import Compacted, compact
-from branchline.flows.live import LiveSession
+from branchline.flows.compacting import Compacted, compact
+from branchline.flows.live import LiveSession, require_place
 from branchline.flows.steps import Attempted, Flow, act, attempt
 from branchline.tree import ROOT
 
@@ -31,7 +30,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str | None]:
     """Go back to before a failed answer (default: the leaf), so that it is not sent again; gives the leaf.
 
-    ValueError when the entry is no answer.
+    ValueError when the entry is no answer; NotSupported in a format whose files are one line.
     """
     session.refresh_log()
     failed = session.leaf if failed is None else failed
@@ -44,6 +43,7 @@ def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str |
             f"cannot rewind {failed}: it is a {tree.roles[position] or tree.types[position]}, no answer"
         )
     here = tree.conversation(tree.parents[position])
+    require_place(session, "reset" if here == ROOT else "branch")
 
     def move() -> None:
         if here == ROOT:
@@ -59,6 +59,7 @@ def turn(
     session: LiveSession,
     *,
     keep_recent_tokens: float = KEEP_RECENT_TOKENS,
+    window: int | None = None,
     custom_instructions: str | None = None,
     abort: Abort | None = None,
 ) -> Flow[Turn]:
@@ -80,6 +81,7 @@ def turn(
         reason="overflow",
         will_retry=True,
         keep_recent_tokens=keep_recent_tokens,
+        window=window,
         abort=abort,
     )
     if compacted.status != "done" or abort.aborted:
@@ -90,7 +92,7 @@ def turn(
 
 def _taken_out(session: LiveSession, failed: str) -> Flow[None]:
     """The model sees a failed answer no more."""
-    try:
-        yield from act("omit", lambda: session.append_context_edit(failed, None))
-    except NotSupported:
+    if "context_edit" in session.transcript.format.cannot:
         yield from rewind_failed(session, failed)
+    else:
+        yield from act("omit", lambda: session.append_context_edit(failed, None))

@@ -10,8 +10,10 @@ from branchline.compaction import (
     Summary,
     compaction_summary,
     history_request,
+    in_pieces,
     prefix_request,
     prepare_compaction,
+    summary_budget,
     usage_of,
 )
 from branchline.entries import Usage
@@ -24,7 +26,7 @@ from branchline.flows.events import (
     CompactionReason,
     CompactionRequest,
 )
-from branchline.flows.live import LiveSession
+from branchline.flows.live import LiveSession, require_place
 from branchline.flows.steps import Flow, Status, Stopped, act, ask, summarize, tell
 from branchline.tree import ROOT
 
@@ -51,18 +53,23 @@ def compact(
     reason: CompactionReason = "manual",
     will_retry: bool = False,
     keep_recent_tokens: float = KEEP_RECENT_TOKENS,
+    window: int | None = None,
     abort: Abort | None = None,
 ) -> Flow[Compacted]:
     """Sum up what the model sees but for about ``keep_recent_tokens`` at the end, which are kept verbatim.
 
     An earlier summary is brought up to date; the beginning of a turn that the cut splits is summed up on its
-    own; files that were read and changed are carried on. A plugin may cancel or bring its own compaction.
+    own; files that were read and changed are carried on. What is too long for a summarizer with a context
+    ``window`` of so many tokens is summed up in pieces, each as an update of the one before. A plugin may
+    cancel or bring its own compaction.
 
-    NothingToCompact when there is nothing to sum up. NoSummarizer and SummaryFailed, with nothing written;
-    the plugins are told that it failed.
+    NothingToCompact when there is nothing to sum up. ReadOnly and NotSupported (for formats whose compactions
+    hold the kept messages themselves) before anybody is asked. NoSummarizer and SummaryFailed with nothing
+    written; the plugins are told that it failed.
     """
     abort = Abort() if abort is None else abort
     session.refresh_log()
+    require_place(session, "compaction", "kept entries", "kept")
     leaf = session.leaf
     preparation = None
     if leaf is not None:
@@ -75,7 +82,7 @@ def compact(
     try:
         own = yield from _own_compaction(session, preparation, custom_instructions, reason, will_retry, abort)
         from_hook = own is not None
-        made = own or (yield from _summed_up(preparation, custom_instructions, abort))
+        made = own or (yield from _summed_up(preparation, custom_instructions, window, abort))
         stored = made
         entry = yield from act("compact", lambda: _append(session, leaf, stored, from_hook=from_hook))
     except Stopped as stopped:
@@ -139,22 +146,26 @@ def _own_compaction(
 
 
 def _summed_up(
-    preparation: CompactionPreparation, custom_instructions: str | None, abort: Abort
+    preparation: CompactionPreparation, focus: str | None, window: int | None, abort: Abort
 ) -> Flow[CompactionAnswer]:
+    budget = summary_budget(window)
     summaries: list[Summary] = []
-    texts: list[str | None] = []
-    for request in (
-        history_request(preparation, custom_instructions),
-        prefix_request(preparation, custom_instructions),
-    ):
-        if request is None:
-            texts.append(None)
-            continue
+    history = preparation.previous_summary
+    for piece in in_pieces(preparation.history, budget):
+        part = msgspec.structs.replace(preparation, history=piece, previous_summary=history)
+        request = history_request(part, focus, budget_tokens=budget)
+        assert request is not None
         summaries.append((yield from summarize(request, abort)))
-        texts.append(summaries[-1].text)
-    history, prefix = texts
+        history = summaries[-1].text
+    prefix: list[str] = []
+    for piece in in_pieces(preparation.prefix, budget):
+        part = msgspec.structs.replace(preparation, prefix=piece)
+        request = prefix_request(part, focus, budget_tokens=budget)
+        assert request is not None
+        summaries.append((yield from summarize(request, abort)))
+        prefix.append(summaries[-1].text)
     return CompactionAnswer(
-        summary=compaction_summary(preparation, history=history, prefix=prefix),
+        summary=compaction_summary(preparation, history=history, prefix="\n\n".join(prefix) or None),
         first_kept=preparation.first_kept,
         tokens_before=round(preparation.tokens_before),
         details=preparation.files.details(),

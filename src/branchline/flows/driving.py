@@ -9,6 +9,7 @@ then is not used.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
@@ -76,11 +77,15 @@ async def arun(
 
 
 class _Call(NamedTuple):
-    """A function that the driver calls; ``abort`` ends the waiting for it. What acts is never left alone."""
+    """A function that the driver calls; ``abort`` ends the waiting for it.
+
+    What ``acts`` is never left alone. A ``foreign`` function is that of a plugin, and cannot end the program.
+    """
 
     function: Callable[[], Any]
     abort: Abort | None = None
     acts: bool = False
+    foreign: bool = False
 
 
 class _Done(NamedTuple):
@@ -198,8 +203,8 @@ class _Helpers:
         for plugin, call in self._hooks.implementations(step.hook):
             step.abort.check()
             try:
-                answer = yield _Call(partial(call, step.event, context), step.abort)
-            except Exception as problem:  # noqa: BLE001  a plugin that fails has no opinion
+                answer = yield _Call(partial(call, step.event, context), step.abort, foreign=True)
+            except (Exception, SystemExit) as problem:  # noqa: BLE001  a plugin that fails has no opinion
                 step.abort.check()  # but what broke because somebody wanted out did not fail
                 self._report(plugin, step.hook, problem)
                 continue
@@ -217,11 +222,11 @@ class _Helpers:
         context = HookContext(step.session, self._deeper(), leave="act")
         for plugin, call in self._hooks.implementations(step.hook):
             try:
-                yield _Call(partial(call, step.event, context))
-            except Exception as problem:  # noqa: BLE001
+                yield _Call(partial(call, step.event, context), foreign=True)
+            except (Exception, SystemExit) as problem:  # noqa: BLE001
                 self._report(plugin, step.hook, problem)
 
-    def _report(self, plugin: str, hook: str, problem: Exception) -> None:
+    def _report(self, plugin: str, hook: str, problem: BaseException) -> None:
         message = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
         self._hooks.report(PluginProblem(plugin=plugin, hook=hook, message=message))
 
@@ -269,11 +274,16 @@ async def _awaited(call: _Call) -> Any:
 
     if call.acts:
         return await _finished(call.function)
-    work = asyncio.ensure_future(_called(call.function))
+    work = asyncio.ensure_future(_contained(call.function) if call.foreign else _called(call.function))
     if call.abort is None:
         return await work
     loop = asyncio.get_running_loop()
-    undo = call.abort.call_back(lambda: loop.call_soon_threadsafe(work.cancel))
+
+    def cancel() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile, and the work with it
+            loop.call_soon_threadsafe(work.cancel)
+
+    undo = call.abort.call_back(cancel)
     try:
         return await work
     except asyncio.CancelledError:
@@ -283,6 +293,14 @@ async def _awaited(call: _Call) -> Any:
         raise
     finally:
         undo()
+
+
+def _threaded(function: Callable[[], Any]) -> Any:
+    """A StopIteration cannot come out of a thread: whoever awaits it would wait for ever."""
+    try:
+        return function()
+    except StopIteration as problem:
+        raise RuntimeError("a function ended with StopIteration") from problem
 
 
 def _advanced(advance: Callable[[], _Call]) -> _Call | _Done:
@@ -297,8 +315,16 @@ async def _called(function: Callable[[], Any]) -> Any:
         return await function()
     import asyncio  # noqa: PLC0415
 
-    answer = await asyncio.to_thread(function)
+    answer = await asyncio.to_thread(_threaded, function)
     return await answer if inspect.isawaitable(answer) else answer
+
+
+async def _contained(function: Callable[[], Any]) -> Any:
+    """What a function of a plugin gives; a SystemExit in a task would end the event loop."""
+    try:
+        return await _called(function)
+    except SystemExit as problem:
+        raise RuntimeError("it wants to end the program, which is not its decision") from problem
 
 
 async def _finished(function: Callable[[], Any]) -> Any:

@@ -13,7 +13,7 @@ from branchline.flows.events import BranchMade, BranchRequest, ForkMade, ForkReq
 from branchline.flows.given import given_back
 from branchline.flows.live import ForkAt, ForkScope, LiveSession
 from branchline.flows.steps import Flow, Status, Stopped, act, permit, tell
-from branchline.flows.switch import hand_over
+from branchline.flows.switching import hand_over
 
 __all__ = ["Forked", "branch_to_new_session", "fork"]
 

@@ -17,7 +17,7 @@ from branchline.errors import SessionMoved
 from branchline.flows.abort import Abort, Aborted
 from branchline.flows.events import OwnSummary, TreeAnswer, TreeMoved, TreePreparation
 from branchline.flows.given import given_back
-from branchline.flows.live import LiveSession
+from branchline.flows.live import LiveSession, require_place
 from branchline.flows.steps import Choice, Flow, Status, Stopped, act, ask, choose, summarize, tell
 from branchline.tree import ROOT
 
@@ -75,8 +75,9 @@ def navigate(
     with ``custom_instructions`` as a focus or instead of the task, is made of what fits into ``window``
     tokens, and stands at the new place. ``label`` names it, or the target where there is no summary.
 
-    EntryNotFound for an unknown target; NoSummarizer and SummaryFailed before anything has moved;
-    SessionMoved when the session was moved while the questions were asked.
+    EntryNotFound for an unknown target; ReadOnly and NotSupported before anybody is asked; NoSummarizer and
+    SummaryFailed before anything has moved; SessionMoved when the session was moved while the questions were
+    asked.
     """
     abort = Abort() if abort is None else abort
     session.refresh_log()
@@ -94,10 +95,12 @@ def navigate(
         replace=replace_instructions,
         label=label,
     )
+    _require_places(session, new_leaf, left, wish)
     try:
         if summarize is None and left.entries:
             wish = yield from _asked_for(wish, abort)
         wish, own = yield from _heard(session, target, old_leaf, left, wish, abort)
+        _require_places(session, new_leaf, left, wish)
         from_hook = own is not None
         if own is None and wish.summary and left.entries:
             own = yield from _summed_up(session, left, wish, window, abort)
@@ -142,6 +145,14 @@ def navigate(
         summary_entry=summary_entry,
         from_hook=from_hook,
     )
+
+
+def _require_places(session: LiveSession, new_leaf: str | None, left: BranchCollection, wish: _Wish) -> None:
+    """Refuse what the format of the file cannot hold."""
+    summary = wish.summary and bool(left.entries)
+    require_place(session, "branch_summary" if summary else "reset" if new_leaf is None else "branch")
+    if wish.label:
+        require_place(session, "label")
 
 
 def _asked_for(wish: _Wish, abort: Abort) -> Flow[_Wish]:

@@ -1,0 +1,43 @@
+"""``plugins``: which plugins are installed, what they do, and what is wrong with them."""
+
+from __future__ import annotations
+
+import click
+
+from branchline.cli.options import command
+from branchline.cli.output import Output, paint, remark
+
+__all__ = ["plugins_command"]
+
+
+@command(
+    "plugins",
+    examples="""
+    branchline plugins
+    branchline plugins --json
+    """,
+)
+def plugins_command(out: Output) -> None:
+    """List installed plugins with the hooks that they implement, and problems with them.
+
+    Ends with 1 when a plugin cannot be used.
+    """
+    import msgspec
+
+    from branchline.plugins import Plugins
+
+    plugins = Plugins.load()
+    if out.json:
+        found = {"plugins": plugins.installed, "problems": plugins.problems}
+        out.result("plugins", msgspec.to_builtins(found))
+    else:
+        for plugin in plugins.installed:
+            package = "" if plugin.package is None else f"  {plugin.package} {plugin.version}"
+            out.row(paint("bold", plugin.name), paint("dim", package), "  ", ", ".join(plugin.hooks))
+        if not plugins.installed and not plugins.problems:
+            remark("no plugins are installed")
+        for problem in plugins.problems:
+            where = f" ({problem.hook})" if problem.hook else ""
+            out.line(paint("red", f"{problem.plugin}{where}: {problem.message}"))
+    if plugins.problems:
+        click.get_current_context().exit(1)

@@ -1,0 +1,33 @@
+"""When a context has grown too long."""
+
+from __future__ import annotations
+
+from branchline.context import Context, context_tokens
+from branchline.entries import AssistantMessage, CompactionSummaryMessage
+
+__all__ = ["RESERVE_TOKENS", "compaction_due", "should_compact"]
+
+RESERVE_TOKENS = 16384
+"""How much of the window is left for the answer."""
+
+
+def should_compact(tokens: float, window: float, reserve: float = RESERVE_TOKENS) -> bool:
+    """Whether a context of this size leaves too little of the window for an answer."""
+    return tokens > window - reserve
+
+
+def compaction_due(context: Context, window: float | None, reserve: float = RESERVE_TOKENS) -> bool:
+    """Whether a context shall be compacted before the model is asked again.
+
+    Its size is what the last answer reported and an estimate for what came after. A context that was
+    compacted is left alone until the model has answered: what is still too long then does not get shorter
+    by being summed up once more. Never, where the window is not known.
+    """
+    if window is None:
+        return False
+    said = [item.message for item in context.messages]
+    compacted = any(isinstance(message, CompactionSummaryMessage) for message in said[:2])
+    answered = any(isinstance(message, AssistantMessage) for message in said[context.measured_from :])
+    if compacted and not answered:
+        return False
+    return should_compact(context_tokens(context).tokens, window, reserve)

@@ -1,0 +1,14 @@
+import tempfile
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A directory for sessions: in memory where the system has such a place, since most proofs are not about syncs."""
+    try:
+        with tempfile.TemporaryDirectory(dir=Path("/dev/shm")) as directory:
+            yield Path(directory) / "sessions"
+    except OSError:
+        yield tmp_path / "sessions"
