@@ -58,7 +58,7 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
     """First rows on the screen, and the answer to a key of a search."""
     from branchline.tui.app import BranchlineApp
     from branchline.tui.pins import Pins
-    from branchline.tui.source import LibrarySource
+    from branchline.tui.source import FileSource
     from branchline.tui.widgets.row_list import RowList
 
     painted: list[float] = []
@@ -72,7 +72,7 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
 
     RowList.render_line = watched  # type: ignore[method-assign, assignment]
     begun = time.process_time()
-    source = LibrarySource.of_directory(str(directory))
+    source = FileSource.of_directory(str(directory))
     app = BranchlineApp(source, pins=Pins(str(directory / "none" / "pins.json")))
     async with app.run_test(size=SIZE) as pilot:
         while not app.browser.state.loaded.done:
@@ -97,11 +97,11 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
     from branchline.tui.app import BranchlineApp
     from branchline.tui.pins import Pins
     from branchline.tui.screens.tree import TreeNavigator
-    from branchline.tui.source import LibrarySource
+    from branchline.tui.source import FileSource
 
     empty = path.parent / "empty"
     empty.mkdir()
-    app = BranchlineApp(LibrarySource.of_directory(str(empty)), pins=Pins(str(empty / "p.json")))
+    app = BranchlineApp(FileSource.of_directory(str(empty)), pins=Pins(str(empty / "p.json")))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.2)
         begun = time.process_time()

@@ -16,7 +16,7 @@ from branchline import Session
 from branchline.clock import FixedClock
 from branchline.tui.app import BranchlineApp
 from branchline.tui.pins import Pins
-from branchline.tui.source import LibrarySource
+from branchline.tui.source import FileSource
 
 CWD = "/home/u/shop"
 START = 1_767_225_600_000
@@ -134,8 +134,8 @@ def library(directory: Path) -> Path:
     return path
 
 
-def source(directory: Path) -> LibrarySource:
-    made = LibrarySource.of_directory(str(directory))
+def source(directory: Path) -> FileSource:
+    made = FileSource.of_directory(str(directory))
     made.cwd = CWD
     return made
 

@@ -9,12 +9,13 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline import SessionLibrary
+from branchline.library.looking import Look
 from branchline.tui.app import BranchlineApp
 from branchline.tui.pins import Pins
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.dialogs import ConfirmScreen
 from branchline.tui.widgets.line_bar import LineBar
-from tui.kit import CWD, app_on, drive, press, screen, settle, talk
+from tui.kit import CWD, app_on, drive, press, screen, settle, source, talk
 
 
 def names(app: BranchlineApp) -> list[str]:
@@ -126,8 +127,13 @@ def test_forks_stand_below_their_parent_when_sorted_by_threads_and_never_look_li
 def test_the_other_scope_is_read_when_first_chosen(sessions: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     talk(other, 3, "Something elsewhere", cwd="/home/u/other").close()
+    here, both = source(sessions), [source(sessions), source(other)]
     app = app_on(sessions)
-    app.source._everything = lambda: [SessionLibrary(sessions), SessionLibrary(other)]  # type: ignore[attr-defined]
+    app.source._look = lambda scope: (  # type: ignore[attr-defined]
+        here._look("here")
+        if scope == "here"
+        else Look([row for one in both for row in one._look("all")], lambda row: row)
+    )
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         assert "Something elsewhere" not in names(app)

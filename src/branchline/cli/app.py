@@ -230,12 +230,12 @@ def cli(context: click.Context, demo: bool, json: bool, plain: bool, color: str 
 
         enter_demo()
     if context.invoked_subcommand is None:
-        from branchline.cli.browsing import can_browse, open_browser
+        from branchline.cli.browsing import can_browse, open_home
         from branchline.cli.output import Output
 
         out = Output(json=json, plain=plain, color=color)  # type: ignore[arg-type]
         if can_browse(out):
-            open_browser()
+            open_home()
         from branchline.cli.home import show_home
 
         show_home(out)

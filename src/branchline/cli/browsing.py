@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from branchline.tui.source import Scope, Source
     from branchline.tui.start import View
 
-__all__ = ["browse_command", "can_browse", "open_browser"]
+__all__ = ["browse_command", "can_browse", "open_browser", "open_home"]
 
 _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'branchline[tui]'"
 
@@ -68,6 +68,23 @@ def can_browse(out: Output) -> bool:
     return out.interactive and not out.json and _on_a_terminal() and _installed()
 
 
+def open_home() -> None:
+    """Open the browser on what there is: this directory, else all, else the demo library."""
+    from branchline.cli.targets import discovery
+
+    notice = ""
+    scope: Scope | None = None
+    if next(discovery().look(deep=False), None) is None:
+        scope = "all"
+        if next(discovery(everywhere=True).look(deep=False), None) is None:
+            from branchline.cli.demonstrating import enter_demo
+
+            enter_demo()
+            notice = "no sessions were found on this machine: these are those of the demo library"
+            scope = "here"
+    open_browser(scope=scope, notice=notice)
+
+
 def open_browser(
     *,
     view: View = "sessions",
@@ -75,6 +92,7 @@ def open_browser(
     session: str | None = None,
     words: str = "",
     directory: str | None = None,
+    notice: str = "",
 ) -> None:
     """Open the browser with the settings of this person, and exit with its code."""
     from branchline.cli.themes import theme_for
@@ -92,6 +110,7 @@ def open_browser(
         filter=settings.filter,
         theme=theme_for(settings.theme),
         mouse=settings.mouse,
+        notice=notice,
         can_chat=importlib.util.find_spec("branchline.chat") is not None,
     )
     sys.exit(code)
@@ -99,9 +118,9 @@ def open_browser(
 
 def _source(directory: str | None) -> Source:
     from branchline.cli.targets import existing
-    from branchline.tui.source import LibrarySource
+    from branchline.tui.source import FileSource
 
-    return LibrarySource() if directory is None else LibrarySource.of_directory(existing(directory))
+    return FileSource.everywhere() if directory is None else FileSource.of_directory(existing(directory))
 
 
 def _row(session: str, directory: str | None) -> SessionRow:

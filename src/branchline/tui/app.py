@@ -59,6 +59,7 @@ class BranchlineApp(App[int]):
         pins: Pins | None = None,
         hooks: Hooks = NO_HOOKS,
         now: Callable[[], float] = time.time,
+        notice: str = "",
     ) -> None:
         super().__init__()
         self.source = source
@@ -68,6 +69,7 @@ class BranchlineApp(App[int]):
         self.now = now
         self.filter: Filter = filter
         self._view = view
+        self._notice = notice
         self.browser = SessionBrowser(source, scope, self.pins, words=words, sort=sort, now=now)
         self._row = row
         for made in THEMES:
@@ -82,6 +84,8 @@ class BranchlineApp(App[int]):
             self.open_transcript(self._row)
         elif self._view == "forest":
             self.open_forest(self._row, self.browser.state.scope)
+        if self._notice:
+            self.notify(safe(self._notice), markup=False, timeout=10)
         if self.pins.problem is not None:
             self.tell(self.pins.problem)
 

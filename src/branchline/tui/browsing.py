@@ -6,16 +6,16 @@ take a few milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from branchline.library import SessionRow, plant
+from branchline.library import Forest, SessionRow, plant
 from branchline.tui.source import name_of
 from branchline.views.query import Face, Query, Verdict
 
-__all__ = ["SORTS", "Arranged", "Choice", "Item", "Sort", "arrange", "face_of"]
+__all__ = ["SORTS", "Arranged", "Choice", "Item", "Sort", "arrange", "face_of", "threads"]
 
 Sort = Literal["recent", "threaded", "relevance"]
 SORTS: tuple[Sort, ...] = ("recent", "threaded", "relevance")
@@ -91,12 +91,17 @@ def arrange(
             chosen.append((verdict.score, row, program))
         elif verdict.open and row.problem is None:
             undecided.append(row)
-    return Arranged(_ordered(chosen, choice, pins), undecided)
+    return Arranged(_ordered(chosen, choice, agent, pins), undecided)
 
 
-def _ordered(chosen: list[tuple[float, SessionRow, str]], choice: Choice, pins: Container[str]) -> list[Item]:
+def _ordered(
+    chosen: list[tuple[float, SessionRow, str]],
+    choice: Choice,
+    agent: Callable[[SessionRow], str],
+    pins: Container[str],
+) -> list[Item]:
     if choice.sort == "threaded" and not choice.query:
-        return _threads([row for _score, row, _agent in chosen], {name_of(r): a for _s, r, a in chosen}, pins)
+        return threads(plant(row for _score, row, _agent in chosen), agent=agent, pins=pins)
     by_score = choice.sort != "recent"
     chosen.sort(
         key=lambda item: (
@@ -109,16 +114,15 @@ def _ordered(chosen: list[tuple[float, SessionRow, str]], choice: Choice, pins: 
     return [Item(row, agent, pinned=name_of(row) in pins) for _score, row, agent in chosen]
 
 
-def _threads(rows: Sequence[SessionRow], agents: Mapping[str, str], pins: Container[str]) -> list[Item]:
-    """The forest of the rows as it is drawn; a pinned session keeps its place in it."""
+def threads(forest: Forest, *, agent: Callable[[SessionRow], str], pins: Container[str] = ()) -> list[Item]:
+    """A forest as it is drawn; a pinned session keeps its place in it."""
     items: list[Item] = []
     going_on: list[bool] = []  # for each level above, whether a sibling still follows
-    for place in plant(rows):
+    for place in forest:
         del going_on[place.depth :]
         drawn = "".join("│  " if more else "   " for more in going_on[1:])
         if place.depth:
             drawn += "└─ " if place.last else "├─ "
         going_on.append(not place.last)
-        name = name_of(place.row)
-        items.append(Item(place.row, agents[name], drawn, name in pins, place.note))
+        items.append(Item(place.row, agent(place.row), drawn, name_of(place.row) in pins, place.note))
     return items

@@ -1,4 +1,4 @@
-"""Where the app gets sessions from: a small protocol, and its implementation over session libraries.
+"""Where the app gets sessions from: a small protocol, and its implementation over session files.
 
 Rows come in batches, newest files first, so that a screen has something to show at once. Everything here may
 wait for the disk: screens call it from a worker thread.
@@ -9,18 +9,25 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
 
 from branchline import places
-from branchline.errors import SessionNotFound
-from branchline.library import Description, SessionLibrary, SessionRow
+from branchline.errors import NotSupported, SessionNotFound
+from branchline.formats import Transcript
+from branchline.library import Description, Discovery, Forest, SessionLibrary, SessionRow
 from branchline.library.contents import contents_of, worth_reading
+from branchline.library.describing import describe
+from branchline.library.look import deep_row, read_whole
+from branchline.library.looking import Look
 from branchline.library.shelf import Shelf
 from branchline.session import Session
-from branchline.stores import Hidden, Stored
+from branchline.stores import FilesStore, Hidden, Stored, snapshot_of
 from branchline.views.query import Contents, Query
 
-__all__ = ["Batch", "LibrarySource", "Scope", "Source", "name_of"]
+__all__ = ["Batch", "FileSource", "Scope", "Source", "name_of"]
 
 Scope = Literal["here", "all"]
 _FIRST = 50
@@ -48,6 +55,10 @@ class Source(Protocol):
 
     def rows(self, scope: Scope) -> Iterator[Batch]:
         """Every session of a scope, newest first; the last batch has ``loaded == total``."""
+        ...
+
+    def forest(self, scope: Scope) -> Forest:
+        """The sessions of a scope below those that they were forked from."""
         ...
 
     def agent(self, row: SessionRow) -> str:
@@ -83,54 +94,61 @@ class Source(Protocol):
         ...
 
 
-class LibrarySource:
-    """Sessions of one working directory or of all, from libraries of files."""
+class FileSource:
+    """Sessions that lie in files: of all programs, or those of one directory."""
 
     def __init__(
         self,
-        here: Callable[[], Sequence[SessionLibrary]] | None = None,
-        everything: Callable[[], Sequence[SessionLibrary]] = SessionLibrary.everything,
+        look: Callable[[Scope], Look[Any]],
+        forest: Callable[[Scope], Forest],
         *,
         cwd: str | None = None,
     ) -> None:
         self.cwd = places.resolve_cwd(cwd)
-        self._here = here or (lambda: [SessionLibrary.for_cwd(self.cwd)])
-        self._everything = everything
-        self._own = places.sessions_root() + os.sep
+        self._look = look
+        self._forest = forest
 
     @classmethod
-    def of_directory(cls, directory: str) -> LibrarySource:
+    def everywhere(cls) -> FileSource:
+        """The sessions of all programs: of this working directory, or of every project."""
+
+        def discovery(scope: Scope) -> Discovery:
+            return Discovery(all_projects=scope == "all")
+
+        return cls(lambda scope: discovery(scope).look(), lambda scope: discovery(scope).forest())
+
+    @classmethod
+    def of_directory(cls, directory: str) -> FileSource:
         """The files of one directory, whatever scope is asked for."""
-        return cls(lambda: [SessionLibrary(directory)], lambda: [SessionLibrary(directory)])
+        library = SessionLibrary(directory)
+
+        def look(scope: Scope) -> Look[Stored]:
+            del scope
+            scan = library.store.scan()
+            return Look(scan.found, Shelf(library.store, None).deep, scan.hidden)
+
+        return cls(look, lambda _scope: library.forest())
+
+    # -- many -----------------------------------------------------------------------------------------
 
     def rows(self, scope: Scope) -> Iterator[Batch]:
-        libraries = self._here() if scope == "here" else self._everything()
-        found: list[tuple[Stored, Shelf]] = []
-        hidden: list[Hidden] = []
-        for library in libraries:
-            scan = library.store.scan()
-            shelf = Shelf(library.store, library.cwd)
-            found += [(stored, shelf) for stored in scan.found]
-            hidden += scan.hidden
-        found.sort(key=lambda item: (-item[0].modified, item[0].key))
-        rows: list[SessionRow] = []
+        look = self._look(scope)
+        told = hidden = 0
         due = time.monotonic() + _PAUSE
-        for loaded, (stored, shelf) in enumerate(found, 1):
-            row = shelf.deep(stored)
-            if isinstance(row, Hidden):
-                hidden.append(row)
-            else:
-                rows.append(row)
-            if loaded == _FIRST or time.monotonic() > due:
-                yield Batch(rows, hidden, loaded, len(found))
-                rows, hidden = [], []
+        for number, _row in enumerate(look, 1):
+            if number == _FIRST or time.monotonic() > due:
+                yield Batch(look.rows[told:], look.hidden[hidden:], look.loaded, look.total)
+                told, hidden = len(look.rows), len(look.hidden)
                 due = time.monotonic() + _PAUSE
-        yield Batch(rows, hidden, len(found), len(found))
+        yield Batch(look.rows[told:], look.hidden[hidden:], look.total, look.total)
+
+    def forest(self, scope: Scope) -> Forest:
+        return self._forest(scope)
+
+    # -- one ------------------------------------------------------------------------------------------
 
     def agent(self, row: SessionRow) -> str:
-        if row.path is None or row.path.startswith(self._own):
-            return "branchline"
-        return row.format or "?"
+        return row.agent or row.format or "?"
 
     def open(self, row: SessionRow) -> Session:
         try:
@@ -139,38 +157,67 @@ class LibrarySource:
             raise SessionNotFound(f"{row.path} is not there any more") from None
 
     def again(self, row: SessionRow) -> SessionRow | None:
-        library = self._library(row)
-        stored = library.store.stat(row.key)
-        if stored is None:
+        try:
+            with self._read(row) as (stored, transcript):
+                now = deep_row(stored, transcript)
+        except SessionNotFound:
             return None
-        found = Shelf(library.store, None).deep(stored)
-        return None if isinstance(found, Hidden) else found
+        # What only its place tells is as it was: the program, and a title that is kept elsewhere.
+        kept_elsewhere = row.title if row.agent in _TITLES_ELSEWHERE else None
+        return msgspec.structs.replace(
+            now,
+            agent=row.agent,
+            subagent=row.subagent,
+            title=now.title or kept_elsewhere,
+            parent_session=now.parent_session or row.parent_session,
+        )
 
     def contents(self, row: SessionRow, query: Query) -> Contents | None:
         with open(_path(row), "rb") as file:
-            if not worth_reading(query, file.read()):
+            # A compressed file tells nothing before it is unpacked.
+            if not _path(row).endswith(".zst") and not worth_reading(query, file.read()):
                 return None
         with self.open(row) as session:
             return contents_of(session.transcript)
 
     def describe(self, row: SessionRow) -> Description:
-        return self._library(row).describe(row.key)
+        with self._read(row) as (stored, transcript):
+            return describe(stored, transcript)
 
     def rename(self, row: SessionRow, title: str) -> None:
-        self._library(row).rename(row.key, title)
+        with self.open(row) as session:
+            session.set_title(title)
 
     def remove(self, row: SessionRow) -> str:
-        trashed = self._library(row).store.remove(row.key)
+        path = _path(row)
+        store = FilesStore(os.path.dirname(path))
+        stored = store.stat(row.key)
+        if stored is None and os.path.exists(path):
+            raise NotSupported(
+                f"there is no trash for files like {os.path.basename(path)}; nothing was removed"
+            )
+        trashed = None if stored is None else store.remove(row.key)
         if trashed is None:
-            raise SessionNotFound(f"{row.path} is not there any more")
+            raise SessionNotFound(f"{path} is not there any more")
         return trashed.token
 
     def restore(self, row: SessionRow, token: str) -> None:
-        self._library(row).restore(token)
+        FilesStore(os.path.dirname(_path(row))).restore(token)
 
-    @staticmethod
-    def _library(row: SessionRow) -> SessionLibrary:
-        return SessionLibrary(os.path.dirname(_path(row)))
+    @contextmanager
+    def _read(self, row: SessionRow) -> Iterator[tuple[Stored, Transcript]]:
+        """The file of a row as it is now, for the length of a ``with`` block."""
+        path = _path(row)
+        try:
+            status = os.stat(path)
+        except FileNotFoundError:
+            raise SessionNotFound(f"{path} is not there any more") from None
+        stored = Stored(row.key, status.st_size, status.st_mtime, path)
+        with snapshot_of(path) as read:
+            yield stored, read_whole(read, stored)
+
+
+_TITLES_ELSEWHERE = frozenset({"codex"})
 
 
 def name_of(row: SessionRow) -> str:

@@ -32,6 +32,7 @@ def run(
     theme: Literal["dark", "light"] = "dark",
     mouse: bool = True,
     can_chat: bool = False,
+    notice: str = "",
 ) -> int:
     """Open the app and return an exit code when the person leaves it."""
     from branchline.plugins import Plugins  # noqa: PLC0415
@@ -47,6 +48,7 @@ def run(
         filter=filter,
         theme=theme,
         can_chat=can_chat,
+        notice=notice,
         hooks=Plugins.load(),
     )
     app.run(mouse=mouse)

@@ -12,6 +12,7 @@ from textual.containers import Container
 
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
+from branchline.places import OURS
 from branchline.tui.browser_state import BrowserState
 from branchline.tui.browsing import Sort
 from branchline.tui.going_on import Going, going_on
@@ -191,8 +192,26 @@ class SessionBrowser(SessionReading):
         )
 
     def action_remove(self) -> None:
+        rows = self._chosen()
+        others = sorted({row.agent for row in rows if row.agent not in (None, OURS)}, key=str)
+        if not others:
+            self._remove(rows)
+            return
+
+        def answered(yes: bool | None) -> None:  # noqa: FBT001
+            if yes:
+                self._remove(rows)
+
+        question = (
+            f"Not all of these are branchline's own: there are sessions of {', '.join(map(str, others))}. "
+            "Their files are moved into a hidden folder beside them, where their programs do not see them; "
+            "u brings them back."
+        )
+        self.app.push_screen(ConfirmScreen(question, "move to the trash"), answered)
+
+    def _remove(self, rows: list[SessionRow]) -> None:
         removed: list[tuple[SessionRow, str]] = []
-        for row in self._chosen():
+        for row in rows:
             try:
                 removed.append((row, self.source.remove(row)))
             except (BranchlineError, OSError) as problem:

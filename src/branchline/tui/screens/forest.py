@@ -12,8 +12,8 @@ from textual.binding import BindingType
 from textual.worker import get_current_worker
 
 from branchline.errors import BranchlineError
-from branchline.library import SessionRow
-from branchline.tui.browsing import Choice, Item, arrange, face_of
+from branchline.library import Forest, SessionRow
+from branchline.tui.browsing import Choice, Item, arrange, face_of, threads
 from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.session_lines import columns_for, session_line
 from branchline.tui.source import Scope, Source, name_of
@@ -39,9 +39,8 @@ class ForestScreen(ListScreen):
         self.scope: Scope = scope
         self.current = None if current is None else name_of(current)
         self.items: list[Item] = []
-        self._rows: dict[str, SessionRow] = {}
+        self._forest: Forest | None = None
         self._home = os.path.expanduser("~")
-        self._done = False
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
@@ -56,38 +55,37 @@ class ForestScreen(ListScreen):
         self._load()
 
     def _load(self) -> None:
-        self._rows, self._done = {}, False
+        self._forest = None
         self.run_worker(partial(self._read, self.scope), thread=True, exclusive=True, group="forest")
 
     def _read(self, scope: Scope) -> None:
         worker = get_current_worker()
-        rows: dict[str, SessionRow] = {}
         try:
-            for batch in self.source.rows(scope):
-                if worker.is_cancelled:
-                    return
-                rows |= {name_of(row): row for row in batch.rows}
+            forest = self.source.forest(scope)
         except (BranchlineError, OSError) as problem:
             self.app.call_from_thread(self.tell, f"the sessions cannot be listed: {problem}", wrong=True)
-        self.app.call_from_thread(self._take, rows)
+            return
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._take, forest)
 
-    def _take(self, rows: dict[str, SessionRow]) -> None:
-        self._rows, self._done = rows, True
+    def _take(self, forest: Forest) -> None:
+        self._forest = forest
         self.search_changed()
         if self.current is not None:
             place = next((at for at, item in enumerate(self.items) if name_of(item.row) == self.current), 0)
             self.list.move_to(place)
 
     def search_changed(self) -> None:
+        """All sessions in their places; with a search, those that are found, one below the other."""
         query = parse_query(self.words, now=datetime.now().astimezone())
-        agent = self.source.agent
-        self.items = arrange(
-            self._rows.values(),
-            Choice(sort="threaded", query=query),
-            agent=agent,
-            faces=lambda row: face_of(row, agent(row)),
-        ).items
-        self.list.empty = "   nothing is like that" if self._done else "   reading …"
+        forest, agent = self._forest or Forest(), self.source.agent
+        if query:
+            rows = (place.row for place in forest)
+            choice = Choice(sort="relevance", query=query)
+            self.items = arrange(rows, choice, agent=agent, faces=lambda row: face_of(row, agent(row))).items
+        else:
+            self.items = threads(forest, agent=agent)
+        self.list.empty = "   reading …" if self._forest is None else "   nothing is like that"
         self.list.show(self)
         roots = sum(not item.branch for item in self.items)
         self.query_one("#top", LineBar).say(
