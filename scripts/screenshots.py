@@ -19,7 +19,7 @@ from branchline import demo
 from branchline.tui.app import BranchlineApp
 from branchline.tui.source import FileSource
 
-_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+_FONTS = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
 _NUMBERS = re.compile(r"terminal-\d+-")
 _NOW = datetime(2026, 3, 7, 9, 0, tzinfo=UTC).timestamp()
 SCREENS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -30,7 +30,7 @@ SCREENS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("entry", ("enter",)),
     ("turns", ("escape", "ctrl+g")),
     ("transcript", ("escape", "escape", "o", "home", "tab", "enter")),
-    ("branches", ("s",)),
+    ("branches", ("end", "s")),
     ("compare", ("escape", "c")),
     ("forest", ("escape", "escape", "escape", "f")),
 )

@@ -85,6 +85,7 @@ SCHEMAS = {
     ("rm", "talk"): {"schema", "removed"},
     ("restore", "--list"): {"schema", "trash"},
     ("prune",): {"schema", "dry_run", "sessions"},
+    ("browse",): {"schema", "query", "problem", "sessions", "seen", "hidden", "unreadable"},
     ("diff", "talk"): {"schema", "common_ancestor", "shared", "by", "left", "right", "pairs"},
     ("stats",): {"schema", "since", "until", "total", "by", "tools", "repeated", "read", "unreadable"},
     ("config",): CONFIG,

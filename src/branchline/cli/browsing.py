@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +14,10 @@ from branchline.cli.output import Output
 
 if TYPE_CHECKING:
     from branchline.library import SessionRow
+    from branchline.tui.browsing import Arranged
     from branchline.tui.source import Scope, Source
     from branchline.tui.start import View
+    from branchline.views.query import Face, Verdict
 
 __all__ = ["browse_command", "can_browse", "open_browser", "open_home"]
 
@@ -47,10 +49,13 @@ def browse_command(
     directory: str | None,
 ) -> None:
     """Open the full-screen browser: all sessions, or the tree of SESSION. In it, ? shows all keys."""
-    if out.json or not _on_a_terminal():
-        raise click.UsageError("browse needs a terminal; `branchline ls` and `tree` print and have --json")
     if read and session is None:
         raise click.UsageError("--read needs a SESSION")
+    if out.json:
+        out.result("browse", _found(directory, words, everywhere=everywhere))
+        return
+    if not _on_a_terminal():
+        raise click.UsageError("browse needs a terminal; `branchline ls` and `branchline tree` print")
     if not _installed():
         raise click.ClickException(_EXTRA)
     view: View = "forest" if forest else "sessions" if session is None else "transcript" if read else "tree"
@@ -61,6 +66,42 @@ def browse_command(
         words=words,
         directory=directory,
     )
+
+
+def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, Any]:
+    """What the search finds, for programs: the same rows that the list would show."""
+    from datetime import datetime
+
+    import msgspec
+
+    from branchline.tui.browsing import Choice, arrange, face_of
+    from branchline.tui.contents_cache import ContentsCache
+    from branchline.tui.source import name_of
+    from branchline.views.query import parse_query
+
+    source = _source(directory)
+    batches = list(source.rows("all" if everywhere else "here"))
+    rows = [row for batch in batches for row in batch.rows]
+    query = parse_query(words, now=datetime.now().astimezone())
+    inside = ContentsCache(source)
+
+    def face(row: SessionRow) -> Face:
+        return face_of(row, source.agent(row))
+
+    def arranged(decided: dict[str, Verdict]) -> Arranged:
+        return arrange(rows, Choice(query=query), agent=source.agent, faces=face, decided=decided)
+
+    undecided = arranged({}).undecided
+    found = arranged({name_of(row): inside.judge(row, face(row), query, fuzzy=False) for row in undecided})
+    hidden = sum(len(batch.hidden) for batch in batches)
+    return {
+        "query": words,
+        "problem": query.problem,
+        "sessions": [msgspec.to_builtins(item.row) for item in found.items],
+        "seen": len(rows) + hidden,
+        "hidden": hidden,
+        "unreadable": sum(row.problem is not None for row in rows),
+    }
 
 
 def can_browse(out: Output) -> bool:

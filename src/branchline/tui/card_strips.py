@@ -30,6 +30,7 @@ __all__ = ["Look", "Row", "card_rows", "foldable"]
 _MARKDOWN_MOST = 20_000
 """Characters that are laid out as Markdown; longer texts are shown as they are."""
 _FOLDED_MOST = 4_000
+_SUMMARY_MOST = 1_000
 _LINES_MOST = 400
 _NAMES: dict[str, tuple[str, Role]] = {
     "user": ("you", "user"),
@@ -148,18 +149,7 @@ def _words(card: Card, mark: Span, look: Look, *, opened: bool) -> list[Strip]:
     body = card.body.strip("\n")
     room = look.columns - 3
     if foldable(card) and not opened:
-        short = body[: _FOLDED_MOST if card.kind in ("user", "assistant", "custom") else 160]
-        lines = (
-            text_lines(short, room, "dim")[:3]
-            if card.kind not in ("user", "assistant", "custom")
-            else text_lines(short, room)
-        )
-        if len(short) < len(body):
-            lines = [
-                *lines,
-                line_of(Span(f"… {len(body) - len(short):,} more characters; Enter opens", "dim")),
-            ]
-        return [_strip(line_of(mark, " ", *line), look) for line in lines]
+        return [_strip(line_of(mark, " ", *line), look) for line in _beginning(card, body, room)]
     if not body.strip():
         return []
     if (
@@ -173,6 +163,18 @@ def _words(card: Card, mark: Span, look: Look, *, opened: bool) -> list[Strip]:
         _strip(line_of(mark, " ", *line), look)
         for line in _limited(text_lines(body, room, role), opened=opened)
     ]
+
+
+def _beginning(card: Card, body: str, room: int) -> list[Line]:
+    """As much of a folded card as tells what it is about."""
+    if card.kind in ("user", "assistant", "custom"):
+        short, role, most = body[:_FOLDED_MOST], "plain", 1000
+    else:
+        short, role, most = body[:_SUMMARY_MOST], "dim", 3
+    lines = text_lines(short, room, role)  # type: ignore[arg-type]
+    if len(lines) > most or len(short) < len(body):
+        lines = [*lines[:most], line_of(Span(f"… {len(body):,} characters in all; Enter opens", "dim"))]
+    return lines
 
 
 def _limited(lines: Sequence[Line], *, opened: bool = False) -> list[Line]:

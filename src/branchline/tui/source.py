@@ -148,6 +148,9 @@ class FileSource:
     # -- one ------------------------------------------------------------------------------------------
 
     def agent(self, row: SessionRow) -> str:
+        # What was brought into our own folders still belongs to the program that writes such files.
+        if row.agent in (None, places.OURS) and row.format not in (None, "pi"):
+            return row.format
         return row.agent or row.format or "?"
 
     def open(self, row: SessionRow) -> Session:
