@@ -33,11 +33,11 @@ def plugins_command(out: Output) -> None:
     else:
         for plugin in plugins.installed:
             package = "" if plugin.package is None else f"  {plugin.package} {plugin.version}"
-            out.row(paint("bold", plugin.name), paint("dim", package), "  ", ", ".join(plugin.hooks))
+            out.row(paint("title", plugin.name), paint("dim", package), "  ", ", ".join(plugin.hooks))
         if not plugins.installed and not plugins.problems:
             remark("no plugins are installed")
         for problem in plugins.problems:
             where = f" ({problem.hook})" if problem.hook else ""
-            out.line(paint("red", f"{problem.plugin}{where}: {problem.message}"))
+            out.line(paint("error", f"{problem.plugin}{where}: {problem.message}"))
     if plugins.problems:
         click.get_current_context().exit(1)

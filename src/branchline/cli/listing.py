@@ -144,9 +144,7 @@ def _row_pieces(row: SessionRow, columns: _Columns) -> list[Piece]:
         paint("id", f"{row.id[: columns.id]:<{columns.id}}"),
         paint("time", f"  {age(row.active_ms):>4}  "),
     ]
-    program: list[Piece] = (
-        [paint("program", f"{row.agent or '':<{columns.agent}}  ")] if columns.agent else []
-    )
+    program = [paint("program", f"{row.agent or '':<{columns.agent}}  ")] if columns.agent else []
     if row.problem is not None:
         return [*pieces, *program, paint("error", f"unreadable: {row.problem}")]
     if row.messages is None:

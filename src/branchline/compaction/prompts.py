@@ -185,4 +185,6 @@ def _at_most(tokens: int, budget_tokens: int | None) -> int:
 
 
 def _tagged(name: str, text: str) -> str:
-    return f"<{name}>\n{text}\n</{name}>"
+    """The text between its tags. A tag of the same name inside is broken, so that it ends nothing."""
+    inside = text.replace(f"</{name}", f"<\\/{name}")
+    return f"<{name}>\n{inside}\n</{name}>"

@@ -63,13 +63,13 @@ def compact(
     ``window`` of so many tokens is summed up in pieces, each as an update of the one before. A plugin may
     cancel or bring its own compaction.
 
-    NothingToCompact when there is nothing to sum up. ReadOnly and NotSupported (for formats whose compactions
-    hold the kept messages themselves) before anybody is asked. NoSummarizer and SummaryFailed with nothing
-    written; the plugins are told that it failed.
+    NothingToCompact when there is nothing to sum up. ReadOnly and NotSupported, for formats that know no
+    compactions, before anybody is asked. NoSummarizer and SummaryFailed with nothing written; the plugins are
+    told that it failed.
     """
     abort = Abort() if abort is None else abort
     session.refresh_log()
-    require_place(session, "compaction", "kept entries", "kept")
+    require_place(session, "compaction")
     leaf = session.leaf
     preparation = None
     if leaf is not None:
