@@ -241,3 +241,14 @@ def test_damage_is_shown_in_its_place_with_its_reason(path: Path) -> None:
         assert "line 5" in screen(app)
 
     drive(app_on(path.parent), told)
+
+
+def test_keys_that_come_faster_than_the_screen_is_drawn_act_on_the_row_that_they_reached(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        screen_ = tree(app)
+        screen_.action_first()
+        screen_.action_step(1)
+        assert screen_.key == screen_.session.index.keys[screen_.tree_state.outline.positions[1]]
+
+    drive(app_on(path.parent), told)

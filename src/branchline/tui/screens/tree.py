@@ -65,6 +65,7 @@ class TreeNavigator(ListScreen):
         if filter != "default":
             self.tree_state.set_filter(filter)
         self._wants_detail: bool | None = None
+        self._acting = False
 
     @property
     def session(self) -> Session:
@@ -148,6 +149,8 @@ class TreeNavigator(ListScreen):
     # -- a session that lives -------------------------------------------------------------------------
 
     def _look(self) -> None:
+        if self._acting:
+            return  # a flow works on the session in another thread; two at once would lose where it stands
         news = self.living.look()
         if news.words is not None:
             self.tell(news.words, wrong=True)
@@ -211,6 +214,7 @@ class TreeNavigator(ListScreen):
     def key(self) -> str | None:
         """The id of the entry under the cursor."""
         state = self.tree_state
+        state.stand(self.list.cursor)  # its message may still be on the way when the next key comes
         return self.session.index.keys[state.position] if state.cursor >= 0 else None
 
     def on_row_list_chosen(self) -> None:
@@ -261,11 +265,14 @@ class TreeNavigator(ListScreen):
         """Do something that may fail, and say what came of it."""
 
         async def attempt() -> None:
+            self._acting = True
             try:
                 words = await work()
             except (BranchlineError, OSError, ValueError) as problem:
                 self.tell(str(problem), wrong=True)
                 return
+            finally:
+                self._acting = False
             if words is not None:
                 self.tell(words)
             self.tree_state.take(self.session)
