@@ -103,6 +103,17 @@ def test_pins_stay_on_top_and_are_kept_in_a_file_of_our_own(sessions: Path) -> N
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_the_settings_pin_by_id(sessions: Path) -> None:
+    (refunds,) = [row for row in SessionLibrary(sessions).list(deep=True) if row.title == "Refunds"]
+    app = app_on(sessions)
+    app.browser.state.pins = Pins(str(sessions / "none.json"), ids=[refunds.id])
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        assert names(app)[0] == "Refunds"
+
+    drive(app, told)
+
+
 def test_pins_that_cannot_be_read_are_said_and_none(tmp_path: Path) -> None:
     path = tmp_path / "pins.json"
     path.write_text("not json")

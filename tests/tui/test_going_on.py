@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from branchline.formats.continuing import CONTINUING
 from branchline.formats.detect import formats
 from branchline.library import SessionRow
-from branchline.tui.going_on import going_on
+from branchline.tui.app import run_command
+from branchline.tui.going_on import Going, going_on
 
 ROW = SessionRow(key="k", id="the-id", path="/s/a file.jsonl", cwd="/home/u/my shop")
 
@@ -60,3 +63,12 @@ def test_a_program_that_is_missing_and_a_directory_that_is_gone_are_said() -> No
     assert going.problem is not None
     assert "codex is not installed" in going.problem
     assert going.moved
+
+
+def test_a_command_is_run_in_its_directory_and_one_that_cannot_start_is_none(tmp_path: Path) -> None:
+    script = "import os; open('here', 'w').write(os.getcwd()); raise SystemExit(3)"
+    ran = Going(program="python", command=(sys.executable, "-c", script), cwd=str(tmp_path))
+
+    assert run_command(ran, str(tmp_path)) == 3
+    assert (tmp_path / "here").read_text() == str(tmp_path)
+    assert run_command(Going(program="x", command=("/nonexistent/x",), cwd=None), None) is None

@@ -152,6 +152,7 @@ def open_browser(
         theme=theme_for(settings.theme),
         mouse=settings.mouse,
         notice=notice,
+        pins=settings.pins,
         can_chat=importlib.util.find_spec("branchline.chat") is not None,
     )
     sys.exit(code)

@@ -107,29 +107,27 @@ class BranchlineApp(App[int]):
     # -- opening sessions -----------------------------------------------------------------------------
 
     def with_session(self, row: SessionRow, use: Callable[[Session], None]) -> None:
-        """Open a session in a worker, and use it when it is there; who cannot be opened is said."""
-        self.run_worker(partial(self._open, row, use), thread=True, exclusive=True, group="opening")
-
-    def _open(self, row: SessionRow, use: Callable[[Session], None]) -> None:
-        try:
-            session = self.source.open(row)
-        except (BranchlineError, OSError, ValueError) as problem:
-            self.call_from_thread(self.tell, f"cannot open it: {problem}")
-            return
-        self.call_from_thread(use, session)
+        """Open a session in a worker, and use it when it is there; what cannot be opened is said."""
+        self._opening(partial(self.source.open, row), use)
 
     def reopen(self, session: Session, use: Callable[[Session], None]) -> None:
         """Open the file of a session once more, so that two screens never share one."""
         path = session.file
         if path is None:
             self.tell("this session has no file")
-            return
-        try:
-            fresh = Session.open(path)
-        except (BranchlineError, OSError, ValueError) as problem:
-            self.tell(f"cannot open it: {problem}")
-            return
-        use(fresh)
+        else:
+            self._opening(partial(Session.open, path), use)
+
+    def _opening(self, open_it: Callable[[], Session], use: Callable[[Session], None]) -> None:
+        def work() -> None:
+            try:
+                session = open_it()
+            except (BranchlineError, OSError, ValueError) as problem:
+                self.call_from_thread(self.tell, f"cannot open it: {problem}")
+            else:
+                self.call_from_thread(use, session)
+
+        self.run_worker(work, thread=True, exclusive=True, group="opening")
 
     def forked(self) -> None:
         """A new session was made: the list should show it."""

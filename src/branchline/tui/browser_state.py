@@ -138,7 +138,7 @@ class BrowserState:
             ),
             agent=self.source.agent,
             faces=self.face,
-            pins=self.pins,
+            pinned=lambda row: name_of(row) in self.pins or row.id in self.pins.ids,
             decided=self.decided,
         )
 

@@ -6,7 +6,7 @@ take a few milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -67,7 +67,7 @@ def arrange(
     *,
     agent: Callable[[SessionRow], str],
     faces: Callable[[SessionRow], Face],
-    pins: Container[str] = (),
+    pinned: Callable[[SessionRow], bool] = lambda _row: False,
     decided: Mapping[str, Verdict] | None = None,
 ) -> Arranged:
     """The items of a list; ``decided`` is what the contents of some sessions have said about this query."""
@@ -91,30 +91,35 @@ def arrange(
             chosen.append((verdict.score, row, program))
         elif verdict.open and row.problem is None:
             undecided.append(row)
-    return Arranged(_ordered(chosen, choice, agent, pins), undecided)
+    return Arranged(_ordered(chosen, choice, agent, pinned), undecided)
 
 
 def _ordered(
     chosen: list[tuple[float, SessionRow, str]],
     choice: Choice,
     agent: Callable[[SessionRow], str],
-    pins: Container[str],
+    pinned: Callable[[SessionRow], bool],
 ) -> list[Item]:
     if choice.sort == "threaded" and not choice.query:
-        return threads(plant(row for _score, row, _agent in chosen), agent=agent, pins=pins)
+        return threads(plant(row for _score, row, _agent in chosen), agent=agent, pinned=pinned)
     by_score = choice.sort != "recent"
     chosen.sort(
         key=lambda item: (
-            name_of(item[1]) not in pins,
+            not pinned(item[1]),
             item[0] if by_score else 0.0,
             -item[1].active_ms,
             item[1].key,
         )
     )
-    return [Item(row, agent, pinned=name_of(row) in pins) for _score, row, agent in chosen]
+    return [Item(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
 
 
-def threads(forest: Forest, *, agent: Callable[[SessionRow], str], pins: Container[str] = ()) -> list[Item]:
+def threads(
+    forest: Forest,
+    *,
+    agent: Callable[[SessionRow], str],
+    pinned: Callable[[SessionRow], bool] = lambda _row: False,
+) -> list[Item]:
     """A forest as it is drawn; a pinned session keeps its place in it."""
     items: list[Item] = []
     going_on: list[bool] = []  # for each level above, whether a sibling still follows
@@ -124,5 +129,5 @@ def threads(forest: Forest, *, agent: Callable[[SessionRow], str], pins: Contain
         if place.depth:
             drawn += "└─ " if place.last else "├─ "
         going_on.append(not place.last)
-        items.append(Item(place.row, agent(place.row), drawn, name_of(place.row) in pins, place.note))
+        items.append(Item(place.row, agent(place.row), drawn, pinned(place.row), place.note))
     return items

@@ -18,11 +18,15 @@ class _File(msgspec.Struct):
 
 
 class Pins:
-    """The names of pinned sessions. A file that cannot be read is an empty one; ``problem`` says why."""
+    """The names of pinned sessions. A file that cannot be read is an empty one; ``problem`` says why.
 
-    def __init__(self, path: str | None = None) -> None:
+    ``ids`` are those that the settings pin for good.
+    """
+
+    def __init__(self, path: str | None = None, *, ids: Iterable[str] = ()) -> None:
         self.path = path or os.path.join(places.data_directory(), "pins.json")
         self.problem: str | None = None
+        self.ids = frozenset(ids)
         self._names = self._read()
 
     def _read(self) -> dict[str, None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
 from typing import Literal
 
 from branchline.library import SessionRow
@@ -33,10 +34,12 @@ def run(
     mouse: bool = True,
     can_chat: bool = False,
     notice: str = "",
+    pins: Iterable[str] = (),
 ) -> int:
     """Open the app and return an exit code when the person leaves it."""
     from branchline.plugins import Plugins  # noqa: PLC0415
     from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
+    from branchline.tui.pins import Pins  # noqa: PLC0415
 
     app = BranchlineApp(
         source,
@@ -49,6 +52,7 @@ def run(
         theme=theme,
         can_chat=can_chat,
         notice=notice,
+        pins=Pins(ids=pins),
         hooks=Plugins.load(),
     )
     app.run(mouse=mouse)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
+from textual.worker import get_current_worker
 
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
@@ -242,12 +244,21 @@ class SessionBrowser(SessionReading):
             self._look_again(back)
 
     def _look_again(self, rows: list[SessionRow]) -> None:
-        """Show sessions as they are now."""
+        """Show sessions as they are now; they are read in a worker."""
+        self.run_worker(partial(self._read_again, rows), thread=True, group="again")
+
+    def _read_again(self, rows: list[SessionRow]) -> None:
+        found: list[SessionRow | None] = []
         for row in rows:
             try:
-                now = self.source.again(row)
-            except (BranchlineError, OSError):
-                now = None
+                found.append(self.source.again(row))
+            except (BranchlineError, OSError, ValueError):
+                found.append(None)
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._seen_again, rows, found)
+
+    def _seen_again(self, rows: list[SessionRow], found: list[SessionRow | None]) -> None:
+        for row, now in zip(rows, found, strict=True):
             if now is None:
                 self.state.drop([row])
                 self.tell(f"{row.title or row.id} is not there any more", wrong=True)

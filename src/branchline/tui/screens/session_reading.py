@@ -41,6 +41,9 @@ class SessionReading(ListScreen):
         self.state = state
         self._contents = ContentsCache(source)
         self._resting: Timer | None = None
+        self._previewed: tuple[str, int, int] | None = None
+        self._uncounted: list[SessionRow] = []
+        self._counting = False
 
     # -- what is shown --------------------------------------------------------------------------------
 
@@ -110,24 +113,28 @@ class SessionReading(ListScreen):
     def _add_costs(self) -> None:
         """Count what the sessions in view have cost; the others when they come into view."""
         top = int(self.list.scroll_offset.y)
-        wanted = [
+        self._uncounted = [
             item.row
             for item in self.state.items[top : top + max(1, self.list.size.height)]
             if item.row.problem is None and name_of(item.row) not in self.state.costs
         ]
-        if wanted:
-            self.run_worker(partial(self._count_costs, wanted), thread=True, exclusive=True, group="costs")
+        if self._uncounted and not self._counting:
+            self._counting = True
+            self.run_worker(self._count_costs, thread=True, group="costs")
 
-    def _count_costs(self, rows: list[SessionRow]) -> None:
+    def _count_costs(self) -> None:
+        """Work off what is in view; one worker, so that a large session is never counted twice at once."""
         worker = get_current_worker()
-        for row in rows:
-            if worker.is_cancelled:
-                return
-            try:
-                cost: float | None = self.source.describe(row).own_cost
-            except (BranchlineError, OSError, ValueError):
-                cost = None
-            self.state.costs[name_of(row)] = cost
+        try:
+            while self._uncounted and not worker.is_cancelled:
+                row = self._uncounted.pop(0)
+                try:
+                    cost: float | None = self.source.describe(row).own_cost
+                except (BranchlineError, OSError, ValueError):
+                    cost = None
+                self.state.costs[name_of(row)] = cost
+        finally:
+            self._counting = False
         if not worker.is_cancelled:
             self.app.call_from_thread(self.list.redraw)
 
@@ -183,9 +190,14 @@ class SessionReading(ListScreen):
         self._add_costs()
         row = self.row
         if row is None:
+            self._previewed = None
             self.query_one("#preview", TextPanel).show(lambda _columns: [])
         elif self.has_class("previewing"):
-            self.run_worker(partial(self._read_preview, row), thread=True, exclusive=True, group="preview")
+            now = (name_of(row), row.size, row.modified_ms)
+            if now != self._previewed:  # rows that come in above must not have it read again and again
+                self._previewed = now
+                work = partial(self._read_preview, row)
+                self.run_worker(work, thread=True, exclusive=True, group="preview")
 
     def _read_preview(self, row: SessionRow) -> None:
         worker = get_current_worker()
