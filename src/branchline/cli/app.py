@@ -53,6 +53,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "repair": ("repairing", "Write a mended copy of a damaged session."),
         "export": ("exporting", "Write a session as JSONL or Markdown."),
         "import": ("importing", "Copy a session file into the library."),
+        "convert": ("converting", "Carry a conversation into another program."),
     },
     "Set up": {
         "demo": ("demonstrating", "Make a library to try things on."),

@@ -61,12 +61,17 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
     branchline fork @last
     branchline fork 01a1ddf5 3f2a --before      everything up to, but not with, that entry
     branchline fork ~/.pi/agent/sessions/x/y.jsonl --tree --cwd .
+    branchline fork @last 3f2a --to zot -o .    a file of another program, as `convert` makes them
     """,
 )
 @session_argument()
 @click.argument("entry", required=False)
 @click.option("--before", is_flag=True, help="Leave ENTRY itself out.")
 @click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
+@click.option(
+    "--to", "target", metavar="FORMAT", help="Make a file of another program instead, as `convert`."
+)
+@click.option("-o", "--output", metavar="PATH", help="With --to: the new file, or the directory for it.")
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False),
@@ -79,15 +84,22 @@ def fork_command(
     entry: str | None,
     before: bool,  # noqa: FBT001
     whole: bool,  # noqa: FBT001
+    target: str | None,
+    output: str | None,
     cwd: str | None,
     directory: str | None,
 ) -> None:
     """Copy the path to ENTRY (default: the leaf) into a new session. The old one does not change."""
+    if target is None and output is not None:
+        raise click.UsageError("-o is for files of other programs; say which with --to FORMAT")
     with open_named(session, directory) as live:
-        target = None if entry is None else entry_named(live, entry)
+        here = None if entry is None else entry_named(live, entry)
+        if target is not None:
+            _fork_into(out, live, target, here, before=before, whole=whole, cwd=cwd, output=output)
+            return
         made = _kept(
             live.fork(
-                target, position="before" if before else "at", scope="tree" if whole else "path", cwd=cwd
+                here, position="before" if before else "at", scope="tree" if whole else "path", cwd=cwd
             ),
             live,
         )
@@ -100,6 +112,29 @@ def fork_command(
                     f"forked {live.id} into {made.id} with {len(made)} entries; "
                     f"its leaf is {described(made, made.leaf)}"
                 )
+
+
+def _fork_into(
+    out: Output,
+    live: Session,
+    target: str,
+    entry: str | None,
+    *,
+    before: bool,
+    whole: bool,
+    cwd: str | None,
+    output: str | None,
+) -> None:
+    """A fork as a file of another program."""
+    from branchline.cli.converting import Order, carry
+    from branchline.tree import ROOT
+
+    key = entry or live.leaf
+    leaf = ROOT if key is None else live.index.position(key)
+    if before and leaf != ROOT:
+        leaf = live.index.parents[leaf]
+    leaves = (None if whole else live.index.conversation(leaf),)
+    carry(out, live, Order(target=target, leaves=leaves, cwd=cwd, output=output))
 
 
 def _kept(made: Session, parent: Session) -> Session:

@@ -14,7 +14,7 @@ from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
+from branchline.entries import AssistantMessage, Entry, Header
 from branchline.errors import NotSupported
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
@@ -248,6 +248,11 @@ class Format:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""
         raise NotImplementedError
 
+    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+        """One answer of two entries that follow each other, where the program writes answers in pieces."""
+        del before, after
+        return None
+
     # -- writing --------------------------------------------------------------------------------------
 
     def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
@@ -329,6 +334,10 @@ class Format:
         """The file on which the program takes an exclusive ``flock`` around its appends, if it does."""
         del path
         return None
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """What the header of a new session says about the one that it came from; None where it cannot."""
+        return file or session_id
 
     def refuse(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""

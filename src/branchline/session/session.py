@@ -41,7 +41,6 @@ from branchline.entries.lenient import content_from
 from branchline.errors import BranchlineError, EntryNotFound, NotASession, ReadOnly
 from branchline.formats import PI, Transcript, detect, peek_header
 from branchline.formats.copying import path_lines, tree_lines
-from branchline.formats.native import native_path, native_tree
 from branchline.log import Durability, FileLog, MemoryLog, UnpackedLog
 from branchline.session.naming import check_session_id
 from branchline.session.observers import Observer, Observers, OnProblem
@@ -51,7 +50,7 @@ from branchline.session.wording import role_of, stored_message, system_snapshot
 from branchline.stores import FilesStore, MemoryStore, Store, check_key
 from branchline.tree import ROOT
 
-__all__ = ["ForkAt", "ForkScope", "Persist", "Session"]
+__all__ = ["ForkAt", "ForkScope", "Persist", "Session", "time_after"]
 
 Persist = Literal["with_reply", "at_once"]
 """When a session becomes a file that listings show: with its first reply, or when it is created."""
@@ -553,7 +552,7 @@ class Session(SessionView):
         header = Header(
             version=3,
             id=clock.session_id() if id is None else check_session_id(id),
-            timestamp=_after(self.index.times, clock.now()),
+            timestamp=time_after(self.index.times, clock.now()),
             cwd=cwd,
             parent_session=self.file or self.id,
         )
@@ -583,10 +582,15 @@ class Session(SessionView):
                 raise
 
     def _tree_lines(self) -> Iterable[bytes]:
-        return tree_lines(self.transcript) if self._is_native else native_tree(self.transcript)
+        return tree_lines(self.transcript) if self._is_native else self._converted_lines(None)
 
     def _path_lines(self, leaf: int) -> Iterable[bytes]:
-        return path_lines(self.transcript, leaf) if self._is_native else native_path(self.transcript, leaf)
+        return path_lines(self.transcript, leaf) if self._is_native else self._converted_lines(leaf)
+
+    def _converted_lines(self, leaf: int | None) -> Iterable[bytes]:
+        from branchline.formats.conversion import native_lines  # noqa: PLC0415  few sessions are foreign
+
+        return native_lines(self.transcript, leaf)
 
     @property
     def _is_native(self) -> bool:
@@ -617,7 +621,7 @@ class Session(SessionView):
             self._write(makers, side=True)
 
 
-def _after(times: Iterable[str], now: int) -> str:
+def time_after(times: Iterable[str], now: int) -> str:
     """The time of a copy: later than the entries in it, also when the last one was made this very moment.
 
     A clock that runs ahead is believed for a day.

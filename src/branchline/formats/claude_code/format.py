@@ -83,6 +83,18 @@ class ClaudeCodeFormat(Format):
     def context_rules(self) -> ContextRules:
         return _RULES
 
+    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+        """The records of one response are one answer."""
+        if before.response_id is None or before.response_id != after.response_id:
+            return None
+        return msgspec.structs.replace(
+            before,
+            content=_joined(before.content, after.content),
+            usage=after.usage or before.usage,
+            stop_reason=after.stop_reason or before.stop_reason,
+            raw_stop_reason=after.raw_stop_reason or before.raw_stop_reason,
+        )
+
     # -- places ---------------------------------------------------------------------------------------
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
@@ -130,13 +142,8 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
             continue
         first = merged[place].message
         assert isinstance(first, AssistantMessage)
-        joined = msgspec.structs.replace(
-            first,
-            content=_joined(first.content, message.content),
-            usage=message.usage or first.usage,
-            stop_reason=message.stop_reason or first.stop_reason,
-            raw_stop_reason=message.raw_stop_reason or first.raw_stop_reason,
-        )
+        joined = CLAUDE_CODE.joined(first, message)
+        assert joined is not None
         merged[place] = ContextMessage(merged[place].entry, joined)
     return merged
 

@@ -67,6 +67,16 @@ class CodexFormat(Format):
     def context_rules(self) -> ContextRules:
         return _RULES
 
+    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+        """Thoughts, words and calls that follow each other are one answer."""
+        return msgspec.structs.replace(
+            before,
+            content=(*_blocks(before), *_blocks(after)),
+            model=after.model or before.model,
+            usage=after.usage or before.usage,
+            stop_reason=after.stop_reason,
+        )
+
     # -- places ---------------------------------------------------------------------------------------
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
@@ -121,12 +131,8 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
         if merged and isinstance(message, AssistantMessage):
             before = merged[-1].message
             if isinstance(before, AssistantMessage):
-                joined = msgspec.structs.replace(
-                    before,
-                    content=(*_blocks(before), *_blocks(message)),
-                    model=message.model or before.model,
-                    stop_reason=message.stop_reason,
-                )
+                joined = CODEX.joined(before, message)
+                assert joined is not None
                 merged[-1] = ContextMessage(merged[-1].entry, joined)
                 continue
         merged.append(item)

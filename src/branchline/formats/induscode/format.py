@@ -108,6 +108,11 @@ class InduscodeFormat(Format):
         chance = int.from_bytes(digest[:8], "big") % 36**8
         return f"s_{_base36(milliseconds(header.timestamp) or 0)}_{_base36(chance):0>8}"
 
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """Nothing: a file of this program has no header."""
+        del session_id, file
+        return None
+
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         return [os.path.join(_profile(environment, home), "sessions")]
 

@@ -39,7 +39,7 @@ from branchline.formats.oh_my_pi.places import (
 )
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, own_fields, with_task_usage
-from branchline.formats.oh_my_pi.slot import SLOT_BYTES, TitleSlot, slot_line
+from branchline.formats.oh_my_pi.slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.pi import CURRENT_VERSION, PiFormat
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
@@ -149,7 +149,9 @@ class OhMyPiFormat(PiFormat):
         return b"".join(lines)
 
     def encode_header(self, header: Header) -> bytes:
-        return _head(header, TitleSlot(updated=header.timestamp), {})
+        title = (header.metadata or {}).get("title")
+        known = clean_title(title) if isinstance(title, str) else ""
+        return _head(header, TitleSlot(known, "user" if known else None, header.timestamp), {})
 
     def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
         """A new file with one path, entries chained across labels that are left out.

@@ -79,6 +79,11 @@ class PigletFormat(Format):
         """Around every append piglet takes an exclusive ``flock`` on this file."""
         return path + ".lock"
 
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """The id: this program looks for a parent among the sessions that it knows."""
+        del file
+        return session_id
+
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         config = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
         return [os.path.join(config, "piglet", "sessions")]

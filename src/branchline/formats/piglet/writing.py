@@ -83,7 +83,13 @@ def meta_row(fields: Fields, written: str) -> bytes:
 
 def meta_fields(header: Header) -> Fields:
     """What the first meta row of a new session says."""
-    return {"id": header.id, "cwd": header.cwd, "createdAt": time_of(header.timestamp)}
+    fields: Fields = {"id": header.id, "cwd": header.cwd, "createdAt": time_of(header.timestamp)}
+    if header.parent_session is not None:
+        fields |= {
+            "parentId": header.parent_session,
+            "forkPoint": (header.metadata or {}).get("fork_point"),
+        }
+    return fields
 
 
 class Scribe:

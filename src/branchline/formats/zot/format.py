@@ -155,6 +155,11 @@ class ZotFormat(Format):
     def file_key(self, header: Header) -> str:
         return _stamp(header) + "-" + header.id[:8]
 
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """The id: this program looks for a parent among the sessions that it knows."""
+        del file
+        return session_id
+
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         return [os.path.join(_root(environment, home), "sessions")]
 

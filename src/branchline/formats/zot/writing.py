@@ -77,6 +77,8 @@ def header_fields(header: Header) -> dict[str, Any]:
         "provider": metadata.get("provider"),
         "started": time_of(header.timestamp),
         "version": VERSION,
+        "parent": header.parent_session,
+        "fork_point": metadata.get("fork_point"),
     }
 
 
