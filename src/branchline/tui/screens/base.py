@@ -136,6 +136,11 @@ class ListScreen(KeyedScreen):
 
     def on_key(self, event: events.Key) -> None:
         if not (self.typing or self.always_typing):
+            if event.key == "slash" and any(key.action == "search" for key in SCREENS[self.table]):
+                # Here and not by its binding: letters that follow at once must find the search begun.
+                self.action_search()
+                event.stop()
+                event.prevent_default()
             return
         character = event.character
         if event.key == "backspace":
