@@ -129,6 +129,7 @@ class Conversation:
             under[first] = first
         ends = {first: first for first in firsts}
         sizes = dict.fromkeys(firsts, 1)
+        speaks = {first: first for first in firsts if self._speaks(first)}
         # Parents may stand after their children where a file was mended; such entries are not counted.
         for position, above in enumerate(tree.parents):
             if above != ROOT and under[position] == ROOT and under[above] != ROOT:
@@ -136,8 +137,20 @@ class Conversation:
                 if tree.types[position] not in SIDE and position not in tree.placeholders:
                     ends[branch] = position
                     sizes[branch] += 1
+                    if branch not in speaks and self._speaks(position):
+                        speaks[branch] = position
         texts = RowTexts(session.transcript, home=self.home)
-        return [Branch(first, ends[first], texts(first), sizes[first], first == own) for first in firsts]
+        return [
+            Branch(first, ends[first], texts(speaks.get(first, first)), sizes[first], first == own)
+            for first in firsts
+        ]
+
+    def _speaks(self, position: int) -> bool:
+        """Whether an entry tells what a branch is about: words of somebody, not a setting or a call."""
+        tree = self.session.index
+        if tree.types[position] in ("branch_summary", "compaction", "custom_message"):
+            return True
+        return tree.roles[position] in ("user", "assistant") and position not in tree.quiet
 
 
 def images_of(entries: list[Entry]) -> list[tuple[str, bytes]]:

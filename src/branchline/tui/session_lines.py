@@ -30,9 +30,9 @@ class Columns(NamedTuple):
     place: int
 
 
-def columns_for(width: int, *, directory: bool = False, path: bool = False) -> Columns:
+def columns_for(width: int, *, directory: bool = False, path: bool = False, cost: bool = True) -> Columns:
     """Columns for a list of this width; those that matter least are left out so that names can be read."""
-    columns = Columns(0, agent=10, messages=5, cost=8, age=4, place=0)
+    columns = Columns(0, agent=11, messages=5, cost=8 if cost else 0, age=4, place=0)
     if path:
         columns = columns._replace(place=max(16, width // 3))
     elif directory:

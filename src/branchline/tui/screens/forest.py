@@ -106,7 +106,7 @@ class ForestScreen(ListScreen):
         current = name_of(item.row) == self.current
         line = session_line(
             item,
-            columns_for(columns, directory=self.scope == "all"),
+            columns_for(columns, directory=self.scope == "all", cost=False),
             now=self.branchline.now(),
             current=current,
             home=self._home,
