@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual.pilot import Pilot
 
@@ -75,6 +76,27 @@ def test_several_sessions_go_to_the_trash_at_once_and_come_back_with_one_key(ses
         assert "nothing was deleted here" in said(app)
 
     drive(app_on(sessions), told)
+
+
+def test_sessions_of_other_programs_are_removed_only_after_a_question(sessions: Path) -> None:
+    app = app_on(sessions)
+    look = app.source._look  # type: ignore[attr-defined]
+    app.source._look = lambda scope: Look(  # type: ignore[attr-defined]
+        [msgspec.structs.replace(row, agent="pi") for row in look(scope)], lambda row: row
+    )
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "d")
+        assert isinstance(app.screen, ConfirmScreen)
+        await press(pilot, "escape")
+        assert len(names(app)) == 6
+        await press(pilot, "d", "enter")
+        assert len(names(app)) == 5
+        assert "is not there any more" not in said(app)
+        await press(pilot, "u")
+        assert len(names(app)) == 6
+
+    drive(app, told)
 
 
 def test_a_title_is_written_into_the_session_and_the_file_keeps_its_name(sessions: Path) -> None:

@@ -155,13 +155,13 @@ class BrowserState:
             for loaded in self.scopes.values():
                 loaded.rows.pop(name_of(row), None)
 
-    def replace(self, row: SessionRow) -> None:
-        """Take a session as it is now."""
+    def replace(self, row: SessionRow, *, back: bool = False) -> None:
+        """Take a session as it is now; one that is not in the list only if it is ``back`` from the trash."""
         name = name_of(row)
         self._faces.pop(name, None)
         self.costs.pop(name, None)
         for scope, loaded in self.scopes.items():
-            if scope == self.scope or name in loaded.rows:
+            if name in loaded.rows or (back and scope == self.scope):
                 loaded.rows[name] = row
 
     def forget(self) -> None:

@@ -241,13 +241,13 @@ class SessionBrowser(SessionReading):
             self._removed.append(kept)
         if back:
             self.tell(f"{count(len(back), 'session')} brought back")
-            self._look_again(back)
+            self._look_again(back, back=True)
 
-    def _look_again(self, rows: list[SessionRow]) -> None:
+    def _look_again(self, rows: list[SessionRow], *, back: bool = False) -> None:
         """Show sessions as they are now; they are read in a worker."""
-        self.run_worker(partial(self._read_again, rows), thread=True, group="again")
+        self.run_worker(partial(self._read_again, rows, back=back), thread=True, group="again")
 
-    def _read_again(self, rows: list[SessionRow]) -> None:
+    def _read_again(self, rows: list[SessionRow], *, back: bool) -> None:
         found: list[SessionRow | None] = []
         for row in rows:
             try:
@@ -255,15 +255,15 @@ class SessionBrowser(SessionReading):
             except (BranchlineError, OSError, ValueError):
                 found.append(None)
         if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._seen_again, rows, found)
+            self.app.call_from_thread(self._seen_again, rows, found, back=back)
 
-    def _seen_again(self, rows: list[SessionRow], found: list[SessionRow | None]) -> None:
+    def _seen_again(self, rows: list[SessionRow], found: list[SessionRow | None], *, back: bool) -> None:
         for row, now in zip(rows, found, strict=True):
-            if now is None:
+            if now is not None:
+                self.state.replace(now, back=back)
+            elif name_of(row) in self.state.loaded.rows:  # else it was removed here while it was read
                 self.state.drop([row])
                 self.tell(f"{row.title or row.id} is not there any more", wrong=True)
-            else:
-                self.state.replace(now)
         self.show_everything()
 
     def reload_later(self) -> None:

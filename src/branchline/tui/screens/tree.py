@@ -20,8 +20,8 @@ from branchline.tui.living import Living
 from branchline.tui.navigating import Navigating
 from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.screens.dialogs import AskScreen, Option, PickScreen
-from branchline.tui.screens.help import TextScreen
 from branchline.tui.screens.reasons import Reason, ReasonsScreen
+from branchline.tui.screens.whole_entry import WholeEntry
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
@@ -398,16 +398,3 @@ class TreeNavigator(ListScreen):
             if self.tree_state.filter != "default"
             else "",
         )
-
-
-class WholeEntry(TextScreen):
-    """All of one entry, however long."""
-
-    def __init__(self, session: Session, position: int, home: str) -> None:
-        super().__init__("The whole entry")
-        self._session = session
-        self._position = position
-        self._home = home
-
-    def lines(self, columns: int) -> list[Line]:
-        return detail_lines(self._session, self._position, columns, home=self._home, most=None)
