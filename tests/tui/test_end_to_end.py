@@ -1,4 +1,4 @@
-"""The installed program in a real terminal: browse, search, open a tree, label, branch, fork, undo a delete, quit."""
+"""The installed program in a real terminal: browse, search, open a tree, label, branch, fork, undo a delete, continue, quit."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session, SessionLibrary
+from branchline.formats import PI
 from tui.kit import answer, user
 
 PATIENCE = 40.0
@@ -75,21 +76,30 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Termin
                 session.append_message(user(text))
                 session.append_message(answer(f"About: {text}"))
             session.set_title(title)
+    directory = PI.directory(str(project), {}, str(tmp_path))
+    with Session.create(project, directory=directory) as session:  # as pi would keep it
+        session.append_message(user("Hello from pi"))
+        session.append_message(answer("Hello."))
+    program_of_pi = tmp_path / "bin" / "pi"
+    program_of_pi.parent.mkdir()
+    program_of_pi.write_text('#!/bin/sh\necho "$@" > "$HOME/ran"\npwd >> "$HOME/ran"\n')
+    program_of_pi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program_of_pi.parent}:{os.environ['PATH']}")
     command = f"{shlex.quote(str(program))}; echo CODE=$?; sleep 60"
     made = Terminal(f"branchline-{os.getpid()}-{tmp_path.name}", command, project)
     yield made
     made.close()
 
 
-def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_and_quits(
+def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_continues_in_pi_and_quits(
     terminal: Terminal, tmp_path: Path
 ) -> None:
     library = SessionLibrary.for_cwd(tmp_path / "project")
 
-    terminal.wait("2 sessions seen · 2 shown")
+    terminal.wait("3 sessions seen · 3 shown")
     terminal.press("/")
     terminal.write("checkout")
-    terminal.wait("1 filtered out")
+    terminal.wait("2 filtered out")
     terminal.press("Enter")
     terminal.press("t")
     terminal.wait("← you are here")
@@ -113,13 +123,31 @@ def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_and_qui
     terminal.wait("forked into")
 
     terminal.press("Escape")
-    terminal.wait("3 sessions seen · 1 shown")  # the search is still in force
+    terminal.wait("4 sessions seen · 1 shown")  # the search is still in force
     terminal.press("d")
     terminal.wait("moved to the trash")
     assert len(library.trash()) == 1
     terminal.press("u")
     terminal.wait("brought back")
     assert library.trash() == []
+
+    terminal.press("Escape")
+    terminal.wait("press / to search")
+    terminal.press("/")
+    terminal.write("hello from")
+    terminal.wait("3 filtered out")
+    terminal.press("Enter")
+    terminal.press("Enter")
+    ran = tmp_path / "ran"
+    end = time.monotonic() + PATIENCE
+    while not ran.exists() or ran.read_text().count("\n") < 2:
+        assert time.monotonic() < end, terminal.screen()
+        time.sleep(0.1)
+    command, cwd = ran.read_text().splitlines()
+    assert command.startswith("--session ")
+    assert command.endswith(".jsonl")
+    assert cwd == str(tmp_path / "project")
+    terminal.wait("3 filtered out")  # the browser is there again
 
     terminal.press("q")
     terminal.wait("CODE=0")
