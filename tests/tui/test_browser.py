@@ -261,3 +261,22 @@ def test_the_mouse_moves_the_cursor_and_a_wheel_scrolls(sessions: Path) -> None:
         assert app.browser.list.cursor == 2
 
     drive(app_on(sessions), told)
+
+
+def test_a_format_that_fails_in_its_own_way_costs_a_notice_and_not_the_app(sessions: Path) -> None:
+    app = app_on(sessions)
+
+    def broken(*_arguments: object) -> object:
+        raise RuntimeError("a plugin of somebody")
+
+    app.source.describe = app.source.open = broken  # type: ignore[method-assign, assignment]
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "down", "t")
+        assert "cannot open it: a plugin of somebody" in said(app)
+        assert "a plugin of somebody" in screen(app)  # in the place of the preview
+        app.source.forest = broken  # type: ignore[method-assign, assignment]
+        await press(pilot, "f")
+        assert "cannot be listed: a plugin of somebody" in said(app)
+
+    drive(app, told)

@@ -95,3 +95,32 @@ def test_a_megabyte_in_one_message_is_cut_short_and_can_be_read_whole(hostile: P
         assert "The whole entry" in screen(app)
 
     drive(app_on(hostile), told, (100, 40))
+
+
+def test_values_nested_beyond_all_measure_cost_their_own_line_and_nothing_else(tmp_path: Path) -> None:
+    directory = tmp_path / "sessions"
+    with Session.create(CWD, directory=directory, clock=clock(1)) as session:
+        session.append_message(user("before"))
+        session.append_message(answer("fine"))
+        path = session.file
+        leaf = session.leaf
+    assert path is not None
+    nested = "[" * 20_000 + "]" * 20_000
+    call_ = f'{{"type":"toolCall","id":"c","name":"deep","arguments":{{"x":{nested}}}}}'
+    message = f'{{"role":"assistant","content":[{call_}],"stopReason":"toolUse"}}'
+    line = f'{{"type":"message","id":"feed","parentId":"{leaf}","timestamp":"2026-01-02T00:00:00.000Z","message":{message}}}'
+    result_ = (
+        '{"role":"toolResult","toolCallId":"c","toolName":"deep","content":[{"type":"text","text":"ok"}]}'
+    )
+    other = f'{{"type":"message","id":"beef","parentId":"feed","timestamp":"2026-01-02T00:00:00.000Z","message":{result_}}}'
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(f"{line}\n{other}\n")
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t", "ctrl+a")
+        assert "user: before" in screen(app)
+        await press(pilot, "end", "up", "enter", *["down"] * 6, "enter", "escape", "escape", "o", "z")
+        assert app.is_running
+        assert "before" in screen(app)
+
+    drive(app_on(directory), told)

@@ -13,7 +13,6 @@ from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
-from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.library import SessionRow
 from branchline.session import Session
@@ -122,8 +121,8 @@ class BranchlineApp(App[int]):
         def work() -> None:
             try:
                 session = open_it()
-            except (BranchlineError, OSError, ValueError) as problem:
-                self.call_from_thread(self.tell, f"cannot open it: {problem}")
+            except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
+                self.call_from_thread(self.tell, f"cannot open it: {str(problem) or type(problem).__name__}")
             else:
                 self.call_from_thread(use, session)
 

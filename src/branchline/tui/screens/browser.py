@@ -252,7 +252,7 @@ class SessionBrowser(SessionReading):
         for row in rows:
             try:
                 found.append(self.source.again(row))
-            except (BranchlineError, OSError, ValueError):
+            except Exception:  # noqa: BLE001  whatever it is now, it is no session that can be shown
                 found.append(None)
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._seen_again, rows, found, back=back)

@@ -78,9 +78,14 @@ class CompareScreen(KeyedScreen):
 
     def _work(self) -> None:
         (left, left_leaf), (right, right_leaf) = self.sides
-        view = compare_view(
-            left.transcript, _position(left, left_leaf), right.transcript, _position(right, right_leaf)
-        )
+        try:
+            view = compare_view(
+                left.transcript, _position(left, left_leaf), right.transcript, _position(right, right_leaf)
+            )
+        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
+            words = f"these cannot be compared: {str(problem) or type(problem).__name__}"
+            self.app.call_from_thread(self.tell, words, wrong=True)
+            return
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._show, view)
 

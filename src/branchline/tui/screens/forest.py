@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.worker import get_current_worker
 
-from branchline.errors import BranchlineError
 from branchline.library import Forest, SessionRow
 from branchline.tui.browsing import Choice, Item, arrange, face_of, threads
 from branchline.tui.screens.base import ListScreen, bindings
@@ -62,7 +61,7 @@ class ForestScreen(ListScreen):
         worker = get_current_worker()
         try:
             forest = self.source.forest(scope)
-        except (BranchlineError, OSError) as problem:
+        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
             self.app.call_from_thread(self.tell, f"the sessions cannot be listed: {problem}", wrong=True)
             return
         if not worker.is_cancelled:

@@ -8,7 +8,6 @@ from functools import partial
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
-from branchline.errors import BranchlineError
 from branchline.library import SessionRow
 from branchline.tui.browser_state import BrowserState, Loaded
 from branchline.tui.contents_cache import ContentsCache
@@ -95,7 +94,7 @@ class SessionReading(ListScreen):
                     return
                 self.app.call_from_thread(self._take, loaded, batch)
                 time.sleep(_BREATH)  # the screen is drawn before the next files are read
-        except (BranchlineError, OSError) as problem:
+        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
             self.app.call_from_thread(self._failed, loaded, str(problem))
 
     def _take(self, loaded: Loaded, batch: Batch) -> None:
@@ -130,7 +129,7 @@ class SessionReading(ListScreen):
                 row = self._uncounted.pop(0)
                 try:
                     cost: float | None = self.source.describe(row).own_cost
-                except (BranchlineError, OSError, ValueError):
+                except Exception:  # noqa: BLE001  as above
                     cost = None
                 self.state.costs[name_of(row)] = cost
         finally:
@@ -207,8 +206,8 @@ class SessionReading(ListScreen):
             try:
                 with self.source.open(row) as session:
                     deck = last_cards(session, self.state.home)
-            except (BranchlineError, OSError, ValueError) as failure:
-                problem = str(failure)
+            except Exception as failure:  # noqa: BLE001  as above
+                problem = str(failure) or type(failure).__name__
         if not worker.is_cancelled:
             self.app.call_from_thread(self._show_preview, row, deck, problem)
 
