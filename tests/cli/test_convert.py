@@ -48,7 +48,7 @@ def test_a_session_becomes_a_private_file_here_that_opens_as_what_it_is(run, wor
     assert path.parent == world
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     found = detect(path.read_bytes()[:65536], str(path))
-    assert found.name == ("pi" if target == "native" else target)
+    assert found.name == ("pi" if target == "branchline" else target)
     assert talk.read_bytes() == before
 
 
@@ -129,7 +129,7 @@ def test_the_forest_shows_a_conversion_below_its_source(run, world, talk):
 
 
 def test_a_session_comes_back_as_it_was(run, world):
-    native = made_by(run("convert", ZOT, "--to", "native"))
+    native = made_by(run("convert", ZOT, "--to", "branchline"))
 
     result = run("convert", native, "--to", "zot", "--same-id", "-o", world / "back.jsonl")
 
@@ -155,7 +155,7 @@ def test_fork_to_takes_the_path_to_an_entry(run, talk):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--to", "emacs"), "there is no format 'emacs'; choose one of native, pi"),
+        (("--to", "emacs"), "there is no program 'emacs'; choose one of branchline, pi"),
         (("--to", "zot", "--branch", "@leaf", "--tree"), "exclude each other"),
         (("--to", "zot", "--install", "-o", "x"), "leave -o out"),
         (("--to", "zot", "--branches", "-o", "nowhere"), "2 files need a directory that exists"),
@@ -169,8 +169,11 @@ def test_a_program_that_cannot_be_written_is_refused(run, talk):
     assert "codex are read here, not written" in run("convert", talk, "--to", "codex", code=1).stderr
 
 
-def test_fork_wants_to_know_what_the_file_is_for(run, talk):
-    assert "say which with --to FORMAT" in run("fork", talk, "-o", "x", code=2).stderr
+def test_a_fork_into_a_file_stays_with_its_program(run, world):
+    path = made_by(run("fork", ZOT, "-o", "carried.jsonl"))
+
+    assert path == world / "carried.jsonl"
+    assert Session.open(path).format == "zot"
 
 
 def test_secrets_in_lines_that_were_kept_do_not_leave_with_an_export(run, world):
@@ -185,7 +188,7 @@ def test_secrets_in_lines_that_were_kept_do_not_leave_with_an_export(run, world)
     line = next(line for line in rest if b'"role":"user"' in line)
     words = line.split(b'"content":"')[1].split(b'"')[0]
     source.write_bytes(b"\n".join([first, *rest]).replace(words, b"my key is " + secret.encode()))
-    native = made_by(run("convert", source, "--to", "native"))
+    native = made_by(run("convert", source, "--to", "branchline"))
     assert native.read_bytes().count(secret.encode()) > 1
 
     run("export", native, "-o", world / "out.jsonl")

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from branchline.formats.conversion import Change, Converted, Fidelity
     from branchline.session import Session
 
-__all__ = ["Order", "carry", "convert_command"]
+__all__ = ["Order", "carry", "convert_command", "program_named"]
 
-TARGETS = ("native", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
+TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
 _SHOWN = 3  # ids of entries that are named in a line of the account
 _RESUME = {
-    "native": "branchline show {path}",
+    "branchline": "branchline show {path}",
     "pi": "pi --session {path}",
     "oh-my-pi": "omp --resume {path}",
     "zot": "zot --session {path}",
@@ -107,7 +107,7 @@ def carry(out: Output, live: Session, order: Order) -> None:
     """Convert, write, and tell."""
     from branchline.formats.conversion import convert
 
-    target = _format_named(order.target)
+    target = program_named(order.target)
     if order.output is not None and len(order.leaves) > 1 and not os.path.isdir(order.output):
         raise click.UsageError(f"{len(order.leaves)} files need a directory that exists; give one with -o")
     files: list[dict[str, Any]] = []
@@ -133,15 +133,14 @@ def carry(out: Output, live: Session, order: Order) -> None:
 # -- where and what ---------------------------------------------------------------------------------------
 
 
-def _format_named(name: str) -> Format:
-    from branchline.formats import PI, formats
+def program_named(name: str) -> Format:
+    """The format of the program of this name, which must be one that is written here."""
+    from branchline.session.homes import program
 
-    if name in ("native", "branchline"):
-        return PI
-    for format_ in formats():
-        if format_.name == name:
-            return format_
-    raise click.UsageError(f"there is no format {name!r}; choose one of {', '.join(TARGETS)}")
+    try:
+        return program(name)
+    except ValueError:
+        raise click.UsageError(f"there is no program {name!r}; choose one of {', '.join(TARGETS)}") from None
 
 
 def _header(live: Session, target: Format, order: Order) -> Header:
@@ -149,16 +148,17 @@ def _header(live: Session, target: Format, order: Order) -> Header:
     from branchline import places
     from branchline.clock import SystemClock
     from branchline.entries import Header
-    from branchline.session.session import time_after
+    from branchline.session.forking import time_after
 
     cwd = live.cwd if order.cwd is None else places.resolve_cwd(order.cwd)
     if order.same_id:
         return Header(version=3, id=live.id, timestamp=live.header.timestamp, cwd=cwd)
     clock = SystemClock()
+    timestamp = time_after(live.index.times, clock.now())
     return Header(
         version=3,
-        id=clock.session_id(),
-        timestamp=time_after(live.index.times, clock.now()),
+        id=target.session_id(clock.session_id(), timestamp),
+        timestamp=timestamp,
         cwd=cwd,
         parent_session=target.parent_link(live.id, live.file),
     )
@@ -171,24 +171,13 @@ def _place(order: Order, target: Format, header: Header) -> str:
     name = check_key(target.file_key(header)) + target.suffix
     if order.install:
         from branchline.log import create_directory
+        from branchline.session.homes import store_of
 
-        directory = _home_of(order, target, header)
+        directory = store_of(order.target, header.cwd).directory
         create_directory(directory)
         return os.path.join(directory, name)
     path = os.path.abspath(order.output or ".")
     return os.path.join(path, name) if os.path.isdir(path) else path
-
-
-def _home_of(order: Order, target: Format, header: Header) -> str:
-    """Where a program looks for the sessions of a working directory."""
-    from branchline import places
-
-    if order.target == "native":
-        return places.session_directory(header.cwd)
-    directory = target.directory(header.cwd, os.environ, os.path.expanduser("~"))
-    if directory is None:
-        raise click.ClickException(f"it is not known where {order.target} keeps sessions; choose with -o")
-    return directory
 
 
 def _resume(order: Order, path: str, header: Header) -> str:

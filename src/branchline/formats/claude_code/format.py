@@ -16,6 +16,7 @@ from branchline.formats.base import Format, Reading
 from branchline.formats.claude_code.decoding import decode_record
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.reading import ClaudeCodeReading, agent_of
+from branchline.formats.lines import head_lines
 
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
@@ -52,7 +53,7 @@ class ClaudeCodeFormat(Format):
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A record of the tree, or one of those beside it, before anything else that is an object."""
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        for line in head_lines(head):
             if not line.strip():
                 continue
             try:

@@ -16,6 +16,7 @@ from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.reading import CodexReading
 from branchline.formats.codex.rows import ITEMS
 from branchline.formats.codex.threads import read_names, unpack
+from branchline.formats.lines import head_lines
 
 __all__ = ["CODEX", "CodexFormat"]
 
@@ -40,7 +41,9 @@ class CodexFormat(Format):
         if head.startswith(ZSTD):
             return path.endswith(".zst") or NAME.search(path) is not None
         foreign = False
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LOOKED_AT]:
+        for line in head_lines(head, _LOOKED_AT):
+            if foreign and b'"payload"' not in line:
+                continue  # no line in an envelope, and nothing else would count any more
             try:
                 fields = jsontext.loads(line)
             except ValueError:

@@ -100,7 +100,8 @@ class Conversion(Writing):
         if self.bare and position in self.plan.fresh and not isinstance(entry, Custom):
             entry = _nothing_before(entry)
         is_pi = isinstance(self.target, PiFormat)
-        entry = in_the_native_form(entry, self.source.format.name, for_pi=is_pi)
+        silent = self.source.context_rules.silent
+        entry = in_the_native_form(entry, self.source.format.name, silent=silent, for_pi=is_pi)
         if not self.bare and (position in self.plan.pieces or position in self._continued):
             whole = self._with_pieces(position, entry)
             if whole is None:

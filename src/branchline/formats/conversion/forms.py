@@ -6,7 +6,7 @@ forms are offered in order, and the first one that is accepted is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -57,15 +57,20 @@ class Form(NamedTuple):
     entries: tuple[Entry, ...]
 
 
-def in_the_native_form(entry: Entry, program: str, *, for_pi: bool = True) -> Entry:
-    """The entry with a type that nobody takes for something else.
+def in_the_native_form(
+    entry: Entry, program: str, *, silent: Container[str] = (), for_pi: bool = True
+) -> Entry:
+    """The entry with a type that nobody takes for something else, and with the same effect on a model.
 
     What only one program knows becomes data under its name: as it is it would make the new file look like one
-    of that program. ``for_pi``: a summary that is a message and cuts nothing off must not become a compaction
-    there.
+    of that program. ``silent`` are types that the program keeps from its model. ``for_pi``: a summary that is
+    a message and cuts nothing off must not become a compaction there.
     """
     common = _common(entry)
     match entry:
+        case BranchSummary() if entry.summary and entry.type in silent:
+            told = {"summary": entry.summary, "details": entry.details}
+            return msgspec.structs.replace(entry, summary="", details=told)
         case Unknown() if program != "pi" and entry.type not in _SPOKEN:
             data = {name: value for name, value in entry.fields.items() if name not in _LINKS}
             return Custom(**common, custom_type=f"{program}:{entry.type}", data=data)

@@ -102,5 +102,8 @@ class Keeper:
         return same
 
     def _as_read_again(self, position: int) -> Entry:
-        entry = in_the_native_form(self._source.entry(position), self._source.format.name)
+        source = self._source
+        entry = in_the_native_form(
+            source.entry(position), source.format.name, silent=source.context_rules.silent
+        )
         return decode_entry(encode_entry(entry))

@@ -143,7 +143,8 @@ class Writing(Placing):
         if not isinstance(entry, BranchSummary) or not entry.summary or self.target is PI or not made:
             return made, ""
         found = self.out.transcript.entry(made[0])
-        if (isinstance(found, BranchSummary) and found.summary) or isinstance(found, MessageEntry):
+        heard = found.type not in self.out.transcript.context_rules.silent
+        if (isinstance(found, BranchSummary) and found.summary and heard) or isinstance(found, MessageEntry):
             return made, ""
         below = msgspec.structs.replace(
             entry, id=f"{entry.id}.words", parent=self.out.transcript.tree.keys[made[0]]
