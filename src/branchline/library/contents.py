@@ -40,7 +40,6 @@ def contents_of(transcript: Transcript) -> Contents:
             if said is not None and said[1]:
                 texts.setdefault(said[0].lower(), []).append(" ".join(said[1].lower().split()))
             _add_names(entry, tools, models)
-        transcript.forget_records()
     return Contents(
         texts={role: "\n".join(parts) for role, parts in texts.items()},
         tools=frozenset(tools),
