@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session, demo
-from branchline.errors import ReadOnly
+from branchline.errors import NotSupported, ReadOnly
 from branchline.library import SessionRow
 from branchline.tui.source import FileSource, name_of
 from branchline.views.query import parse_query
@@ -73,3 +73,20 @@ def test_what_may_only_be_read_is_not_renamed_and_says_so(source: FileSource) ->
     assert Path(row.path).read_bytes() == before
     with Session.open(row.path) as session:
         assert session.read_only is not None
+
+
+def test_files_with_another_ending_go_to_the_trash_too_and_what_is_packed_says_why_not(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "talk.ndjson"
+    path.write_bytes(b"{}\n")
+    source = FileSource.of_directory(str(tmp_path))
+    row = SessionRow(key="talk", id="talk", path=str(path))
+
+    token = source.remove(row)
+
+    assert not path.exists()
+    source.restore(row, token)
+    assert path.exists()
+    with pytest.raises(NotSupported, match=r"talk\.zip"):
+        source.remove(SessionRow(key="talk", id="talk", path=str(tmp_path / "talk.zip")))

@@ -167,10 +167,11 @@ def _source(directory: str | None) -> Source:
 
 def _row(session: str, directory: str | None) -> SessionRow:
     from branchline.cli.targets import file_named
+    from branchline.formats.suffixes import without_suffix
     from branchline.library import SessionRow
 
     path = file_named(session, directory)
-    key = os.path.splitext(os.path.basename(path))[0]
+    key = without_suffix(os.path.basename(path))
     return SessionRow(key=key, id=key, path=path)
 
 

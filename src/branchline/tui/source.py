@@ -17,6 +17,7 @@ import msgspec
 from branchline import places
 from branchline.errors import NotSupported, SessionNotFound
 from branchline.formats import Transcript
+from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library import Description, Discovery, Forest, SessionLibrary, SessionRow
 from branchline.library.contents import contents_of, worth_reading
 from branchline.library.describing import describe
@@ -193,19 +194,15 @@ class FileSource:
 
     def remove(self, row: SessionRow) -> str:
         path = _path(row)
-        store = FilesStore(os.path.dirname(path))
-        stored = store.stat(row.key)
-        if stored is None and os.path.exists(path):
-            raise NotSupported(
-                f"there is no trash for files like {os.path.basename(path)}; nothing was removed"
-            )
-        trashed = None if stored is None else store.remove(row.key)
+        if not has_suffix(path):
+            raise NotSupported(f"{os.path.basename(path)} is no file that can be moved to the trash here")
+        trashed = _store(path).remove(without_suffix(os.path.basename(path)))
         if trashed is None:
             raise SessionNotFound(f"{path} is not there any more")
         return trashed.token
 
     def restore(self, row: SessionRow, token: str) -> None:
-        FilesStore(os.path.dirname(_path(row))).restore(token)
+        _store(_path(row)).restore(token)
 
     @contextmanager
     def _read(self, row: SessionRow) -> Iterator[tuple[Stored, Transcript]]:
@@ -226,6 +223,10 @@ _TITLES_ELSEWHERE = frozenset({"codex"})
 def name_of(row: SessionRow) -> str:
     """What tells a row from every other, in all libraries together."""
     return row.path or row.key
+
+
+def _store(path: str) -> FilesStore:
+    return FilesStore(os.path.dirname(path), suffix=suffix_of(path))
 
 
 def _path(row: SessionRow) -> str:
