@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -9,15 +10,19 @@ from pathlib import Path
 
 from tests.interop.peers import PeerMissing, pi_073, pi_150
 
+from bench import generate
 from bench.measure import Failure, Sample, Subject, best_of, best_start
 from bench.report import Row, quantity, share_goal
 from bench.works import GROWTH, Work, growth_name, works
 
 OURS = "branchline"
 PEERS = ("pi 1.5.0", "pi 0.73.1")
-GROUPS = ("open", "context", "compaction", "list", "append", "scaling", "growth", "start")
+GROUPS = ("open", "context", "compaction", "list", "append", "scaling", "growth", "turn", "start")
 IMPORT_SECONDS = 0.060
 VERSION_SECONDS = 0.150
+TURN_SECONDS = 0.005
+TURN_ENTRIES = (1_000, 50_000)
+TURNS = 20
 # Appending must cost the same whatever lies before; the rest of this is noise.
 GROWTH_SHARE = 1.25
 
@@ -43,6 +48,8 @@ class Benchmark:
             yield from _rows(work, best)
         if "growth" in self.only:
             yield self._growth()
+        if "turn" in self.only:
+            yield from self._turns()
         if "start" in self.only:
             yield from self._start()
 
@@ -79,6 +86,23 @@ class Benchmark:
             goal=share_goal(GROWTH_SHARE),
             met=_judged(many, ratio, GROWTH_SHARE),
         )
+
+    def _turns(self) -> Iterator[Row]:
+        """What the session adds to a turn of a conversation; no peer does this outside of its program."""
+        for count in TURN_ENTRIES:
+            name = f"a turn after {count:,} entries"
+            print(f"measuring: {name}", file=sys.stderr)
+
+            def prepare(home: Path, count: int = count) -> list[str]:
+                copy = shutil.copy(generate.small_entries(count), home / "session.jsonl")
+                return [str(copy), str(TURNS)]
+
+            sample = best_of(self.runs, self.subjects[:1], "turns", prepare)[OURS]
+            if isinstance(sample, Failure):
+                self.remarks.append(f"{name} failed: {sample.reason}")
+            else:
+                sample = replace(sample, cpu=sample.cpu / TURNS, wall=sample.wall / TURNS)
+            yield _limited(name, sample, TURN_SECONDS)
 
     def _start(self) -> Iterator[Row]:
         print("measuring: start", file=sys.stderr)

@@ -78,6 +78,45 @@ def _append(session: Session, path: str) -> Work:
     return act, lambda _: len(messages)
 
 
+def turns(path: str, count: str) -> Work:
+    """Turns in a long session that was compacted: prompt, answer, three results, and the next request."""
+    from branchline.conductor import Conductor
+    from branchline.entries import AssistantMessage, Text, ToolCall, ToolResult, Usage
+    from branchline.models import OfflineModel, request_for
+
+    session = Session.open(path, durability="os")
+    session.append_compaction("everything before", session.path()[-10], 1000)
+    talking = Conductor(session, OfflineModel())
+    usage = Usage(input=10, output=10, total_tokens=20)
+
+    def turn(number: int) -> None:
+        session.append_message(f"prompt {number}")
+        calls = [
+            ToolCall(id=f"call_{number}_{one}", name="read", arguments={"path": "x"}) for one in range(3)
+        ]
+        session.append_message(
+            AssistantMessage(
+                content=(Text(text="Reading."), *calls),
+                provider="offline",
+                model="echo",
+                usage=usage,
+                stop_reason="toolUse",
+            )
+        )
+        for call in calls:
+            result = ToolResult(tool_call_id=call.id, tool_name="read", content=(Text(text="y" * 500),))
+            session.append_message(result)
+        request_for(talking.context())
+
+    turn(0)
+
+    def act() -> None:
+        for number in range(1, int(count) + 1):
+            turn(number)
+
+    return act, lambda _: int(count)
+
+
 WORKS: dict[str, Callable[..., Work]] = {
     "open": open_,
     "context": context,
@@ -85,6 +124,7 @@ WORKS: dict[str, Callable[..., Work]] = {
     "list-shallow": list_shallow,
     "append": append,
     "append-to": append_to,
+    "turns": turns,
 }
 
 

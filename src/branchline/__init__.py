@@ -13,10 +13,11 @@ from branchline.session import Session
 
 if TYPE_CHECKING:
     from branchline import flows
+    from branchline.conductor import Conductor
     from branchline.library import SessionLibrary
     from branchline.plugins import Plugins
 
-__all__ = ["Plugins", "Session", "SessionLibrary", "__version__", "flows"]
+__all__ = ["Conductor", "Plugins", "Session", "SessionLibrary", "__version__", "flows"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +27,8 @@ def __getattr__(name: str) -> Any:
     match name:
         case "SessionLibrary":
             return importlib.import_module("branchline.library").SessionLibrary
+        case "Conductor":
+            return importlib.import_module("branchline.conductor").Conductor
         case "Plugins":
             return importlib.import_module("branchline.plugins").Plugins
         case "flows":

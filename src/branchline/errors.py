@@ -16,12 +16,20 @@ What comes from files, other programs and people is one of these::
     │   ├── SummaryFailed    the summary did not come, is empty or was cut off
     │   ├── NothingToCompact the context is too small, or was compacted just now
     │   └── SessionMoved     the conversation went on elsewhere while the questions were asked
-    └── LogError             the log could not do what was asked
-        ├── NotSaved         an append failed and was rolled back; nothing was written
-        ├── LockTimeout      somebody else holds the lock; says who and since when
-        ├── LogShrank        the file is shorter than what was read before
-        ├── LogReplaced      another file lies at this path now
-        └── LogGone          the file was deleted while open
+    ├── LogError             the log could not do what was asked
+    │   ├── NotSaved         an append failed and was rolled back; nothing was written
+    │   ├── LockTimeout      somebody else holds the lock; says who and since when
+    │   ├── LogShrank        the file is shorter than what was read before
+    │   ├── LogReplaced      another file lies at this path now
+    │   └── LogGone          the file was deleted while open
+    └── ModelError           a model did not answer
+        ├── UnknownModel     no such provider or model, or its client library is not installed
+        ├── AuthMissing      the key is missing or was refused; says what to set
+        ├── RateLimited      too many requests for now; waiting helps
+        ├── NetworkFailure   the provider was not reached, dropped the line or is out of order
+        ├── ContextOverflow  the request is longer than the model's context window
+        ├── MalformedStream  what came back is not an answer
+        └── ModelRefused     the provider does not take this request; sending it again does not help
 
 Messages say what was being done to what, and where there is one, the way out.
 """
@@ -30,7 +38,9 @@ from __future__ import annotations
 
 __all__ = [
     "Ambiguous",
+    "AuthMissing",
     "BranchlineError",
+    "ContextOverflow",
     "EntryNotFound",
     "FlowError",
     "InvalidId",
@@ -39,15 +49,21 @@ __all__ = [
     "LogGone",
     "LogReplaced",
     "LogShrank",
+    "MalformedStream",
+    "ModelError",
+    "ModelRefused",
+    "NetworkFailure",
     "NoSummarizer",
     "NotASession",
     "NotSaved",
     "NotSupported",
     "NothingToCompact",
+    "RateLimited",
     "ReadOnly",
     "SessionMoved",
     "SessionNotFound",
     "SummaryFailed",
+    "UnknownModel",
 ]
 
 
@@ -125,3 +141,49 @@ class LogReplaced(LogError):
 
 class LogGone(LogError):
     """The file was deleted while it was open."""
+
+
+class ModelError(BranchlineError):
+    """A model did not answer.
+
+    ``passing`` says whether the same request may succeed later; ``retry_after`` is how many seconds the
+    provider asked to wait, if it said.
+    """
+
+    passing = False
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class UnknownModel(ModelError):
+    """There is no such provider or model here."""
+
+
+class AuthMissing(ModelError):
+    """The provider wants a key that it did not get, or refused the one it got."""
+
+
+class RateLimited(ModelError):
+    """Too many requests for now."""
+
+    passing = True
+
+
+class NetworkFailure(ModelError):
+    """The provider was not reached, dropped the line, or is out of order."""
+
+    passing = True
+
+
+class ContextOverflow(ModelError):
+    """The request is longer than the model's context window."""
+
+
+class MalformedStream(ModelError):
+    """What the provider sent is not an answer."""
+
+
+class ModelRefused(ModelError):
+    """The provider does not take this request."""

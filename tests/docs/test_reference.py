@@ -15,7 +15,18 @@ import pytest
 from click.testing import CliRunner
 
 import branchline
-from branchline import Session, SessionLibrary, compaction, errors, flows, library, plugins
+from branchline import (
+    Conductor,
+    Session,
+    SessionLibrary,
+    compaction,
+    conductor,
+    errors,
+    flows,
+    library,
+    models,
+    plugins,
+)
 from branchline.cli.app import cli
 from branchline.formats import formats
 from branchline.library import ForestRow, SessionRow
@@ -171,7 +182,7 @@ def test_the_names_of_the_package_are_on_the_page(name):
     assert name in PYTHON_PAGE
 
 
-@pytest.mark.parametrize("owner", [Session, SessionLibrary], ids=lambda owner: owner.__name__)
+@pytest.mark.parametrize("owner", [Session, SessionLibrary, Conductor], ids=lambda owner: owner.__name__)
 def test_every_public_method_and_property_is_on_the_page(owner):
     start = PYTHON_PAGE.index(f"\n## {owner.__name__}\n")
     part = PYTHON_PAGE[start : PYTHON_PAGE.index("\n## ", start + 1)]
@@ -182,7 +193,9 @@ def test_every_public_method_and_property_is_on_the_page(owner):
 
 
 @pytest.mark.parametrize(
-    "room", [compaction, errors, flows, library, plugins], ids=lambda room: room.__name__
+    "room",
+    [compaction, conductor, errors, flows, library, models, plugins],
+    ids=lambda room: room.__name__,
 )
 def test_errors_and_records_are_on_the_page(room):
     assert not [name for name in room.__all__ if not in_code(PYTHON_PAGE, name) and name != "Progress"]

@@ -3,6 +3,7 @@
 from branchline.context.anthropic_messages import anthropic
 from branchline.context.build import build_context
 from branchline.context.closing import NO_RESULT, close_tool_calls
+from branchline.context.growing import GrowingContext
 from branchline.context.openai_items import openai_responses
 from branchline.context.openai_messages import openai_chat
 from branchline.context.records import Context, ContextMessage, ModelRef
@@ -20,6 +21,7 @@ from branchline.context.usage import (
     UsageTotals,
     totals,
     usage_rows,
+    usage_sum,
 )
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "Context",
     "ContextMessage",
     "ContextRules",
+    "GrowingContext",
     "ModelRef",
     "ProviderRequest",
     "SystemState",
@@ -52,4 +55,5 @@ __all__ = [
     "to_model",
     "totals",
     "usage_rows",
+    "usage_sum",
 ]

@@ -33,6 +33,7 @@ __all__ = [
     "model_name",
     "totals",
     "usage_rows",
+    "usage_sum",
 ]
 
 TOOLS_AND_SUMMARIES = "tools and summaries"
@@ -143,18 +144,19 @@ def entry_usage(entry: Entry) -> Iterator[tuple[str, UsageSum]]:
     """What one entry spent, each part with the model that it was spent on."""
     match entry:
         case MessageEntry(message=AssistantMessage() as message) if message.usage is not None:
-            yield model_name(message), _sum(message.usage)
+            yield model_name(message), usage_sum(message.usage)
         case MessageEntry(message=ToolResult(usage=Usage() as usage)):
-            yield TOOLS_AND_SUMMARIES, _sum(usage)
+            yield TOOLS_AND_SUMMARIES, usage_sum(usage)
         case Compaction() | BranchSummary() if entry.usage is not None:
-            yield TOOLS_AND_SUMMARIES, _sum(entry.usage)
+            yield TOOLS_AND_SUMMARIES, usage_sum(entry.usage)
         case UsageEntry() if entry.usage is not None:
-            yield f"{entry.provider or ''}/{entry.model or ''}", _sum(entry.usage)
+            yield f"{entry.provider or ''}/{entry.model or ''}", usage_sum(entry.usage)
         case _:
             pass
 
 
-def _sum(usage: Usage) -> UsageSum:
+def usage_sum(usage: Usage) -> UsageSum:
+    """What one call spent, as a sum."""
     return UsageSum(
         input=usage.input,
         output=usage.output,

@@ -45,6 +45,7 @@ class Pen:
         self.store = store
         self.draft = draft
         self.torn: list[Torn] = []
+        self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
         self._log = log
         self.held = False
@@ -92,7 +93,9 @@ class Pen:
                 "open it again to see what is there now"
             )
         self.transcript.catch_up()
-        return len(self.transcript.tree) - before
+        count = len(self.transcript.tree) - before
+        self.taken_in += count
+        return count
 
     # -- writing --------------------------------------------------------------------------------------
 

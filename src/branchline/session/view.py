@@ -89,6 +89,11 @@ class SessionView:
         return self.transcript.findings
 
     @property
+    def taken_in(self) -> int:
+        """How many entries others have appended, as far as we have noticed, since this was opened."""
+        return self._pen.taken_in
+
+    @property
     def torn(self) -> list[Torn]:
         """Torn tails that our own appends closed."""
         return self._pen.torn

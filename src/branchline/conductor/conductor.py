@@ -1,0 +1,522 @@
+"""A live conversation: one session, a model, tools and plugins, and the verbs that a person has.
+
+    async with Conductor(session, model) as conductor:
+        async for event in conductor.send("Why does the build fail?"):
+            ...
+
+Only one thing goes on at a time. ``steer`` and ``abort`` are for while it does; every other verb that changes
+the conversation is refused then. Appending is done where it is asked for: it takes as long as the disk does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from branchline.compaction import Summary, SummaryRequest
+from branchline.conductor.events import Event, MessageShown, TurnEnded
+from branchline.conductor.meter import UsageMeter
+from branchline.conductor.policy import Policy
+from branchline.conductor.running import Run, listening
+from branchline.conductor.turn import Turn, user_message, write_summary
+from branchline.context import Context, GrowingContext, ModelRef, UsageTotals, context_tokens
+from branchline.entries import AssistantMessage, Content, Message
+from branchline.errors import ModelError, NotSupported, UnknownModel
+from branchline.flows import (
+    NO_HOOKS,
+    Chooser,
+    Compacted,
+    Flow,
+    Forked,
+    Hooks,
+    Navigation,
+    Switched,
+    arun,
+    branch_to_new_session,
+    compact,
+    fork,
+    navigate,
+    rewind_failed,
+    shut_down,
+    start,
+    switch,
+)
+from branchline.models import (
+    THINKING_LEVELS,
+    Model,
+    Tool,
+    model_by_name,
+    model_by_reference,
+    model_name,
+)
+from branchline.plugins import Plugins
+from branchline.session import ForkAt, ForkScope, Session
+from branchline.tree import ROOT
+
+__all__ = ["Conductor", "OnProgress"]
+
+T = TypeVar("T")
+OnProgress = Callable[[str], object]
+"""Called with every piece of a summary that is being written."""
+
+
+class Conductor:
+    """Owns one live session. Made with a session and a model; closed by ``async with`` or :meth:`aclose`.
+
+    Without ``model`` it is the one that the path names, made by ``find_model``; a path that names none, or
+    one that cannot be had here (``model_problem`` says why), leaves the conversation without a model until
+    :meth:`set_model`. The session that it is given is closed with it.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        model: Model | None = None,
+        *,
+        tools: Sequence[Tool] = (),
+        hooks: Hooks = NO_HOOKS,
+        policy: Policy | None = None,
+        find_model: Callable[[ModelRef], Model] = model_by_reference,
+    ) -> None:
+        self.tools: Sequence[Tool] = tools
+        self._hooks = hooks
+        self.policy = policy or Policy()
+        self._find_model = find_model
+        self._model: Model | None = None
+        self._model_problem: str | None = None
+        self._models: dict[ModelRef, Model] = {}
+        self._run: Run | None = None
+        self._idle = asyncio.Event()
+        self._detach: Callable[[], None] | None = None
+        self._use(session)
+        if model is not None:
+            self._take_model(model)
+        self._follow_path(keep_model=model is not None)
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """The session that the conversation is in now."""
+        return self._session
+
+    @property
+    def model(self) -> Model | None:
+        """The model that answers next."""
+        return self._model
+
+    @property
+    def model_problem(self) -> str | None:
+        """Why the model that the path names cannot be had here; None when it can."""
+        return self._model_problem
+
+    @property
+    def thinking(self) -> str:
+        """How hard the model is told to think."""
+        return self._thinking
+
+    @property
+    def running(self) -> bool:
+        """Whether something is going on that :meth:`abort` would stop."""
+        return self._run is not None
+
+    @property
+    def hooks(self) -> Hooks:
+        return self._hooks
+
+    @property
+    def usage(self) -> UsageTotals:
+        """Tokens and cost of everything in the session."""
+        return self._meter.read()
+
+    @property
+    def context_window(self) -> int | None:
+        """How many tokens the model takes; None when nobody knows."""
+        return self.policy.context_window or (None if self._model is None else self._model.context_window)
+
+    @property
+    def context_tokens(self) -> int | float:
+        """How many tokens the next request has: what the last answer reported, the rest estimated."""
+        return context_tokens(self.context()).tokens
+
+    def context(self) -> Context:
+        """What the model sees; the same as ``session.context()``, without building it anew every time."""
+        session = self._session
+        position = ROOT if session.leaf is None else session.index.position(session.leaf)
+        settled = session.transcript.reading.linker.is_plain
+        return self._growing.at(session.transcript, position, settled=settled)
+
+    def required_model(self) -> Model:
+        """The model. UnknownModel when there is none."""
+        if self._model is None:
+            raise UnknownModel(
+                f"there is no model to answer: {self._model_problem or 'none was chosen'}; "
+                "choose one, for example offline:echo"
+            )
+        return self._model
+
+    # -- talking --------------------------------------------------------------------------------------
+
+    def send(self, prompt: Content) -> AsyncGenerator[Event, None]:
+        """Say something and get the answer, event by event, ending with TurnEnded.
+
+        The prompt is on disk before the model is asked. A model that fails is told by TurnEnded, after what
+        came of its answer was appended; errors of the session itself are raised. Whoever stops listening
+        aborts the turn.
+        """
+        message = user_message(prompt)
+
+        async def work(run: Run) -> None:
+            turn = Turn(self, run)
+            self._session.refresh_log()
+            await turn.tell_of_others()
+            self._record_choices()
+            await turn.say(message)
+            await turn.answer()
+
+        return self._events(work)
+
+    def retry(self) -> AsyncGenerator[Event, None]:
+        """Get another answer to what the path ends with.
+
+        An answer at its end, failed or not, leaves the context first; its record stays in the tree.
+        ValueError when nothing was said yet.
+        """
+
+        async def work(run: Run) -> None:
+            session = self._session
+            session.refresh_log()
+            if session.leaf is None or not self.context().messages:
+                raise ValueError("there is nothing to retry: nothing was said yet")
+            if session.index.roles[session.index.position(session.leaf)] == "assistant":
+                await self._arun(rewind_failed(session))
+            turn = Turn(self, run)
+            await turn.tell_of_others()
+            self._record_choices()
+            await turn.answer()
+
+        return self._events(work)
+
+    async def ask(self, prompt: Content) -> AssistantMessage:
+        """Say something and wait for the answer. A ModelError is raised; so is what :meth:`send` raises."""
+        answer: AssistantMessage | None = None
+        async for event in self.send(prompt):
+            if isinstance(event, MessageShown) and isinstance(event.message, AssistantMessage):
+                answer = event.message
+            elif isinstance(event, TurnEnded) and event.error is not None:
+                raise event.error
+        if answer is None:
+            raise ModelError("the turn was aborted before the model was asked")
+        return answer
+
+    def steer(self, text: str) -> None:
+        """Say something while the model works: it hears it after the tools that run now, or after its answer.
+
+        What comes too late is given back by TurnEnded. RuntimeError when nothing is running.
+        """
+        if self._run is None or self._run.over:
+            raise RuntimeError("nothing is running that could be steered; send it instead")
+        self._run.steering.append(text)
+
+    def abort(self, reason: str = "aborted") -> bool:
+        """Stop what is going on, from any thread; whether anything was. What came until then is kept."""
+        run = self._run
+        if run is None:
+            return False
+        run.abort.set(reason)
+        return True
+
+    def record(self, message: Message | dict[str, Any]) -> str:
+        """Append a message without asking the model, for example a command that the person ran."""
+        self._require_idle("append")
+        return self._session.append_message(message)
+
+    # -- choosing -------------------------------------------------------------------------------------
+
+    def set_model(self, model: Model | str) -> None:
+        """Let another model answer from now on; recorded in the session."""
+        self._require_idle("change the model")
+        self._take_model(model_by_name(model) if isinstance(model, str) else model)
+        self._record_choices()
+
+    def set_thinking(self, level: str) -> None:
+        """Let the model think more or less from now on; recorded in the session."""
+        self._require_idle("change the thinking level")
+        if level not in THINKING_LEVELS:
+            raise ValueError(f"{level!r} is no thinking level; there are {', '.join(THINKING_LEVELS)}")
+        self._thinking = level
+        self._record_choices()
+
+    def set_name(self, name: str) -> None:
+        """Give the session a title of its own; empty takes it away."""
+        self._session.set_title(name)
+
+    def label(self, entry: str, label: str | None) -> None:
+        """Name an entry; None takes the name away."""
+        self._session.append_label(entry, label)
+
+    # -- moving ---------------------------------------------------------------------------------------
+
+    def branch(self, entry: str) -> None:
+        """Move the leaf to an entry of this session, without hooks and without a summary."""
+        self._require_idle("branch")
+        self._session.branch(entry)
+        self._follow_path()
+
+    def reset(self) -> None:
+        """Move before the first entry: the next prompt starts a new root in the same session."""
+        self._require_idle("reset")
+        self._session.reset()
+
+    async def navigate(
+        self,
+        entry: str,
+        *,
+        summarize: bool | None = False,
+        instructions: str | None = None,
+        replace_instructions: bool = False,
+        label: str | None = None,
+        choose: Chooser | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Navigation:
+        """Go to an entry as a person does; see :func:`branchline.flows.navigate`.
+
+        ``summarize`` None asks the person by ``choose``. A summary that is wanted and cannot be had is an
+        error before anything has moved.
+        """
+        with self._busy("navigate") as run:
+            done = await self._arun(
+                navigate(
+                    self._session,
+                    entry,
+                    summarize=summarize,
+                    custom_instructions=instructions,
+                    replace_instructions=replace_instructions,
+                    label=label,
+                    window=self.context_window,
+                    abort=run.abort,
+                ),
+                choose=choose,
+                on_progress=on_progress,
+            )
+        self._follow_path()
+        return done
+
+    async def compact(
+        self,
+        focus: str | None = None,
+        *,
+        keep_recent_tokens: int | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Compacted:
+        """Sum up the older part of the context now; see :func:`branchline.flows.compact`."""
+        keep = self.policy.keep(self.context_window) if keep_recent_tokens is None else keep_recent_tokens
+        with self._busy("compact") as run:
+            flow = compact(
+                self._session,
+                custom_instructions=focus,
+                keep_recent_tokens=keep,
+                window=self.context_window,
+                abort=run.abort,
+            )
+            return await self._arun(flow, on_progress=on_progress)
+
+    # -- other sessions -------------------------------------------------------------------------------
+
+    async def fork(
+        self,
+        entry: str | None = None,
+        *,
+        position: ForkAt = "at",
+        scope: ForkScope = "path",
+        cwd: str | os.PathLike[str] | None = None,
+    ) -> Forked[Session]:
+        """Copy the path to an entry into a new, linked session and go on there."""
+        with self._busy("fork") as run:
+            flow = fork(
+                self._session,
+                entry,
+                position=position,
+                scope=scope,
+                cwd=cwd,
+                switch=True,
+                abort=run.abort,
+            )
+            done = await self._arun(flow)
+        self._go_on_in(done.session)
+        return done
+
+    async def branch_to_new_session(self, entry: str) -> Forked[Session]:
+        """Continue a prompt in a new session that holds what came before it; its text is given back."""
+        with self._busy("branch") as run:
+            done = await self._arun(branch_to_new_session(self._session, entry, abort=run.abort))
+        self._go_on_in(done.session)
+        return done
+
+    async def new_session(self) -> Switched[Session]:
+        """Leave this session and start a fresh one beside it, with the same model."""
+        with self._busy("start a new session") as run:
+            flow = switch(self._session, self._session.new_session, reason="new", abort=run.abort)
+            done = await self._arun(flow)
+        if done.status == "done":
+            model, thinking = self._model, self._thinking
+            self._go_on_in(done.session)
+            self._model, self._thinking = model, thinking
+        return done
+
+    async def resume(self, path: str | os.PathLike[str]) -> Switched[Session]:
+        """Leave this session and go on in another one, with the model and the thinking level of its path."""
+        with self._busy("resume another session") as run:
+            flow = switch(
+                self._session,
+                lambda: Session.open(path, for_context=True),
+                reason="resume",
+                target=os.fspath(path),
+                abort=run.abort,
+            )
+            done = await self._arun(flow)
+        if done.status == "done":
+            self._go_on_in(done.session)
+        return done
+
+    def look(self) -> int:
+        """Take in what others have appended to this session since; how many entries that are."""
+        self._require_idle("look")
+        before = self._session.taken_in
+        self._session.refresh_log()
+        self._told = self._session.taken_in
+        return self._told - before
+
+    # -- beginning and ending -------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        await self._arun(start(self._session))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop what is going on, tell the plugins, let go of models and session."""
+        if self._run is not None:
+            await self._run.stop()
+            await self._idle.wait()
+        try:
+            await self._arun(shut_down(self._session))
+        finally:
+            self._leave()
+            for model in self._models.values():
+                await model.aclose()
+            self._models.clear()
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    async def _events(self, work: Callable[[Run], Coroutine[Any, Any, None]]) -> AsyncGenerator[Event, None]:
+        with self._busy("talk") as run:
+            self.required_model()
+            run.others_told = self._told
+            events = listening(run, lambda: work(run))
+            try:
+                async for event in events:
+                    yield event
+            finally:
+                await events.aclose()
+                self._told = run.others_told
+
+    @contextmanager
+    def _busy(self, verb: str) -> Iterator[Run]:
+        self._require_idle(verb)
+        run = self._run = Run()
+        self._idle.clear()
+        try:
+            yield run
+        finally:
+            self._run = None
+            self._idle.set()
+
+    def _require_idle(self, verb: str) -> None:
+        if self._run is not None:
+            raise RuntimeError(f"cannot {verb} while the conversation is running; abort it first")
+
+    async def _arun(
+        self, flow: Flow[T], *, choose: Chooser | None = None, on_progress: OnProgress | None = None
+    ) -> T:
+        summarizer: Callable[[SummaryRequest], Awaitable[Summary]] | None = None
+        if (model := self._model) is not None:
+
+            async def told(text: str) -> None:
+                if on_progress is not None:
+                    on_progress(text)
+
+            async def summarizer(request: SummaryRequest) -> Summary:
+                return await write_summary(model, request, self.policy, told)
+
+        return await arun(flow, hooks=self._hooks, summarizer=summarizer, choose=choose)
+
+    def _use(self, session: Session) -> None:
+        self._session = session
+        self._growing = GrowingContext()
+        self._meter = UsageMeter(session)
+        self._told = session.taken_in
+        self._thinking = "off"
+        if isinstance(self._hooks, Plugins):
+            self._detach = self._hooks.attach(session)
+
+    def _leave(self) -> None:
+        if self._detach is not None:
+            self._detach()
+            self._detach = None
+        self._session.close()
+
+    def _go_on_in(self, session: Session | None) -> None:
+        """Let another session be the one of this conversation; None when there is no other."""
+        if session is not None and session is not self._session:
+            self._leave()
+            self._use(session)
+            self._follow_path()
+
+    def _follow_path(self, *, keep_model: bool = False) -> None:
+        """Go on with the model and the thinking level that the path names; with nothing said, as before."""
+        if self._session.leaf is None:
+            return
+        context = self.context()
+        self._thinking = context.thinking_level
+        wanted = context.model
+        if keep_model or wanted is None or wanted == self._reference():
+            return
+        try:
+            self._take_model(self._models.get(wanted) or self._find_model(wanted))
+        except ModelError as problem:
+            self._model_problem = str(problem)
+
+    def _take_model(self, model: Model) -> None:
+        self._model, self._model_problem = model, None
+        self._models[ModelRef(provider=model.provider, id=model.id)] = model
+
+    def _reference(self) -> ModelRef | None:
+        return None if self._model is None else ModelRef(provider=self._model.provider, id=self._model.id)
+
+    def _record_choices(self) -> None:
+        """Write down the model and the thinking level where the path says otherwise."""
+        context = self.context()
+        chosen = self._reference()
+        # A format that has no place for a choice leaves it to this conversation.
+        if chosen is not None and chosen != context.model:
+            with suppress(NotSupported):
+                self._session.append_model_change(chosen.provider, chosen.id)
+        if self._thinking != context.thinking_level:
+            with suppress(NotSupported):
+                self._session.append_thinking_level_change(self._thinking)
+
+    def __repr__(self) -> str:
+        name = "no model" if self._model is None else model_name(self._model)
+        return f"<Conductor of {self._session.id} with {name}>"

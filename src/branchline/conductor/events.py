@@ -1,0 +1,122 @@
+"""What a conversation says while it runs, for whoever shows it.
+
+A message is on disk before it is said to be there: :class:`MessageShown` names its entry. The pieces of an
+answer come before; whatever becomes of the answer, a :class:`MessageShown` with all pieces follows.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from branchline.context import UsageSum
+from branchline.entries import Message, ToolCall
+from branchline.errors import ModelError
+from branchline.models import TextDelta, ThinkingDelta, ToolCallDelta
+
+__all__ = [
+    "CompactionFailed",
+    "CompactionReason",
+    "CompactionStarted",
+    "ContextCompacted",
+    "Event",
+    "MessageShown",
+    "OthersWrote",
+    "RetryScheduled",
+    "SummaryDelta",
+    "ToolStarted",
+    "TurnEnded",
+    "TurnEnding",
+]
+
+CompactionReason = Literal["manual", "threshold", "overflow"]
+TurnEnding = Literal["stop", "length", "rounds", "aborted", "error"]
+"""Why a turn ended: the answer is whole; it was cut at the length limit; the tools had as many rounds as they
+may have; somebody aborted it; the model failed."""
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What all events are."""
+
+
+class MessageShown(_Event, frozen=True, kw_only=True):
+    """A message is in the session, under this entry."""
+
+    entry: str
+    message: Message
+
+
+class ToolStarted(_Event, frozen=True, kw_only=True):
+    """A tool is being called; its result will be shown as a message."""
+
+    call: ToolCall
+
+
+class RetryScheduled(_Event, frozen=True, kw_only=True):
+    """An attempt failed in passing; another one follows after ``delay`` seconds."""
+
+    error: ModelError
+    attempt: int
+    attempts: int
+    delay: float
+
+
+class CompactionStarted(_Event, frozen=True, kw_only=True):
+    """The context is being summed up."""
+
+    reason: CompactionReason
+
+
+class SummaryDelta(_Event, frozen=True, kw_only=True):
+    """More of a summary that is being written."""
+
+    text: str
+
+
+class ContextCompacted(_Event, frozen=True, kw_only=True):
+    """The context was summed up; the compaction is in the session, under this entry."""
+
+    entry: str
+    reason: CompactionReason
+    summary: str
+    tokens_before: int | float | None = None
+
+
+class CompactionFailed(_Event, frozen=True, kw_only=True):
+    """The context was not summed up; the conversation goes on as it is."""
+
+    reason: CompactionReason
+    message: str
+
+
+class OthersWrote(_Event, frozen=True, kw_only=True):
+    """Somebody else appended to this session. What we say goes on from where we stand, as a branch."""
+
+    entries: int
+
+
+class TurnEnded(_Event, frozen=True, kw_only=True):
+    """The last event: why it ended, what it spent, and what was steered too late to be said."""
+
+    ending: TurnEnding
+    entry: str | None = None
+    error: ModelError | None = None
+    usage: UsageSum = UsageSum()
+    unsent: tuple[str, ...] = ()
+
+
+Event = (
+    TextDelta
+    | ThinkingDelta
+    | ToolCallDelta
+    | MessageShown
+    | ToolStarted
+    | RetryScheduled
+    | CompactionStarted
+    | SummaryDelta
+    | ContextCompacted
+    | CompactionFailed
+    | OthersWrote
+    | TurnEnded
+)

@@ -1,0 +1,31 @@
+"""What a session has spent, kept up to date without reading it again."""
+
+from __future__ import annotations
+
+from branchline.context import UsageBreakdown, UsageTotals, totals, usage_rows
+from branchline.session import Session
+
+__all__ = ["UsageMeter"]
+
+
+class UsageMeter:
+    """The totals of one session: read once, then only what is new is added."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._tree = session.index
+        self._counted = 0
+        self._totals = UsageTotals()
+
+    def read(self) -> UsageTotals:
+        """Tokens and cost of everything in the session, own and inherited apart."""
+        session = self._session
+        tree = session.index
+        if not self._counted or tree is not self._tree:
+            self._totals = totals(session.transcript, inherited_entries=session.inherited_entries)
+        else:
+            for row in usage_rows(session.transcript, range(self._counted, len(tree))):
+                spent = UsageBreakdown(total=row.usage, models={row.model: row.usage})
+                self._totals = UsageTotals(own=self._totals.own + spent, inherited=self._totals.inherited)
+        self._tree, self._counted = tree, len(tree)
+        return self._totals

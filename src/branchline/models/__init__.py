@@ -1,0 +1,49 @@
+"""Access to models: what is asked and answered, the offline model, every provider of pydantic-ai by name."""
+
+from branchline.models.driving import acomplete, complete, stream_sync
+from branchline.models.mcp import mcp_tools
+from branchline.models.naming import DEFAULT_MODEL, model_by_name, model_by_reference
+from branchline.models.offline import OfflineModel
+from branchline.models.partial import AnswerSoFar
+from branchline.models.records import (
+    THINKING_LEVELS,
+    Done,
+    Model,
+    ModelEvent,
+    ModelRequest,
+    TextDelta,
+    ThinkingDelta,
+    Tool,
+    ToolCallDelta,
+    model_name,
+)
+from branchline.models.requests import request_for, summary_model_request
+from branchline.models.tools import COUNT_WORDS, call_tool, count_words, tool
+
+__all__ = [
+    "COUNT_WORDS",
+    "DEFAULT_MODEL",
+    "THINKING_LEVELS",
+    "AnswerSoFar",
+    "Done",
+    "Model",
+    "ModelEvent",
+    "ModelRequest",
+    "OfflineModel",
+    "TextDelta",
+    "ThinkingDelta",
+    "Tool",
+    "ToolCallDelta",
+    "acomplete",
+    "call_tool",
+    "complete",
+    "count_words",
+    "mcp_tools",
+    "model_by_name",
+    "model_by_reference",
+    "model_name",
+    "request_for",
+    "stream_sync",
+    "summary_model_request",
+    "tool",
+]

@@ -1,0 +1,29 @@
+"""Tools of MCP servers, without loading what speaks to them before they are asked for."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+from branchline.errors import NotSupported
+from branchline.models.records import Tool
+
+__all__ = ["mcp_tools"]
+
+
+@asynccontextmanager
+async def mcp_tools(
+    *, config: str | None = None, urls: Iterable[str] = (), commands: Iterable[Sequence[str]] = ()
+) -> AsyncGenerator[tuple[Tool, ...], None]:
+    """The tools of MCP servers while the connections to them are open. Enter and leave in one task.
+
+    ``config`` is a file with ``mcpServers`` as other programs have it, ``urls`` are addresses, ``commands``
+    start servers that speak over their standard input and output.
+    """
+    if importlib.util.find_spec("pydantic_ai") is None:
+        raise NotSupported("MCP servers need more than the base package: pip install 'branchline[chat]'")
+    from branchline.models.pydantic_ai import mcp_toolsets, toolset_tools  # noqa: PLC0415
+
+    async with toolset_tools(mcp_toolsets(config=config, urls=urls, commands=commands)) as tools:
+        yield tools

@@ -1,0 +1,299 @@
+"""A model without a network, a key or any understanding: it says what it is and repeats what it was told.
+
+It is for trying things out and for tests: it streams, thinks aloud about not thinking, calls a tool, reports
+usage, writes extracts where summaries are wanted, overflows when its window is full, and fails when it is
+told to. The same request always gets the same answer.
+
+Lines of the last prompt that begin with ``offline:`` are orders:
+
+- ``offline: say TEXT`` answers with exactly that text;
+- ``offline: call NAME {"argument": …}`` calls a tool (several lines: several at once), then tells what it
+  gave; ``offline: rounds N`` calls again until it has done so N times;
+- ``offline: fail KIND`` fails as ``rate_limit``, ``network``, ``malformed``, ``overflow``, ``auth`` or
+  ``refused``; ``midway`` after it lets half of the answer come first, a number fails only so many times;
+- ``offline: cut`` stops at the length limit in the middle of the answer;
+- ``offline: slow SECONDS`` waits that long before each piece.
+
+In a request for a summary an order counts only in the focus that the person gave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Iterator
+from typing import NamedTuple
+
+from branchline.compaction.prompts import SYSTEM_PROMPT
+from branchline.context import estimate_message
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Cost,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+    blocks_text,
+)
+from branchline.errors import (
+    AuthMissing,
+    ContextOverflow,
+    MalformedStream,
+    ModelError,
+    ModelRefused,
+    NetworkFailure,
+    RateLimited,
+)
+from branchline.models.extract import extract
+from branchline.models.records import (
+    Done,
+    ModelEvent,
+    ModelRequest,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+)
+
+__all__ = ["INTRODUCTION", "OfflineModel"]
+
+INTRODUCTION = (
+    "I am the offline model of branchline: a small program, not a language model. I need no key and no "
+    "network, and I understand nothing; I repeat what you say so that you can try everything else."
+)
+
+_ORDER = re.compile(r"^offline:[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
+_FOCUSED_ORDER = re.compile(r"attention to: offline:[ \t]*(\w+)[ \t]*(.*)\Z")
+_PIECE = re.compile(r"\s*\S+\s*")
+_COUNTING = re.compile(r"\b(count|how many)\b.*\bwords?\b", re.IGNORECASE | re.DOTALL)
+_QUOTED = re.compile(r"[\"“«'](.+)[\"”»']", re.DOTALL)
+_FAILURES: dict[str, tuple[type[ModelError], str]] = {
+    "rate_limit": (RateLimited, "the offline model was told to refuse this request as one too many"),
+    "network": (NetworkFailure, "the offline model was told to drop the line"),
+    "malformed": (MalformedStream, "the offline model was told to send something that is not an answer"),
+    "overflow": (ContextOverflow, "the offline model was told to find this request too long"),
+    "auth": (AuthMissing, "the offline model was told to refuse the key (it has none)"),
+    "refused": (ModelRefused, "the offline model was told to refuse this request"),
+}
+
+
+class _Order(NamedTuple):
+    verb: str
+    words: str
+
+
+class OfflineModel:
+    """Answers without a network.
+
+    ``context_window`` is the number of tokens that a request may have; ``delay`` the seconds before each
+    piece; ``price`` what a million tokens cost, so that sums can be tried.
+    """
+
+    def __init__(
+        self,
+        id: str = "echo",  # noqa: A002
+        *,
+        context_window: int = 32_000,
+        delay: float = 0,
+        price: float = 0,
+    ) -> None:
+        self._id = id
+        self._context_window = context_window
+        self._delay = delay
+        self._price = price
+        self._failures: dict[str, int] = {}
+
+    @property
+    def provider(self) -> str:
+        return "offline"
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def context_window(self) -> int:
+        return self._context_window
+
+    async def aclose(self) -> None:
+        """There is nothing to let go of."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """The answer, word by word."""
+        tokens = _tokens(request)
+        if tokens > self._context_window:
+            raise ContextOverflow(
+                f"the request has about {tokens} tokens, but offline:{self._id} takes {self._context_window}"
+            )
+        orders = _orders(request)
+        failure, midway = self._failure(_words_of(orders, "fail"), request)
+        if failure is not None and not midway:
+            raise failure
+        slow = _words_of(orders, "slow")
+        delay = self._delay if slow is None else _number(slow, 0.05)
+        blocks = _answer(request, orders)
+        pieces = list(_pieces(blocks))
+        reason = "toolUse" if isinstance(blocks[-1], ToolCall) else "stop"
+        if failure is not None or _words_of(orders, "cut") is not None:
+            pieces, reason = pieces[: max(1, len(pieces) // 2)], "length"
+        for piece in pieces:
+            await asyncio.sleep(delay)
+            yield piece
+        if failure is not None:
+            raise failure
+        if reason == "length":
+            blocks = (Text(text="".join(piece.text for piece in pieces if isinstance(piece, TextDelta))),)
+        yield Done(message=self._message(blocks, reason, tokens))
+
+    def _message(self, blocks: tuple[Block, ...], reason: str, tokens: int) -> AssistantMessage:
+        written = max(1, estimate_message(AssistantMessage(content=blocks)))
+        cost = Cost(
+            input=tokens * self._price / 1e6,
+            output=written * self._price / 1e6,
+            total=(tokens + written) * self._price / 1e6,
+        )
+        usage = Usage(input=tokens, output=written, total_tokens=tokens + written, cost=cost)
+        return AssistantMessage(
+            content=blocks,
+            api="offline",
+            provider=self.provider,
+            model=self._id,
+            usage=usage,
+            stop_reason=reason,
+        )
+
+    def _failure(self, words: str | None, request: ModelRequest) -> tuple[ModelError | None, bool]:
+        """The failure that was ordered, and whether half of the answer comes first."""
+        if words is None:
+            return None, False
+        kind, *rest = words.split() or [""]
+        if kind not in _FAILURES:
+            raise ModelRefused(f"the offline model cannot fail as {kind!r}; it knows {', '.join(_FAILURES)}")
+        times = next((int(word) for word in rest if word.isdecimal()), None)
+        if times is not None:
+            asked = _prompt(request)
+            count = self._failures[asked] = self._failures.get(asked, 0) + 1
+            if count > times:
+                return None, False
+        error, message = _FAILURES[kind]
+        return error(message), "midway" in rest
+
+
+def _tokens(request: ModelRequest) -> int:
+    declared = [
+        {"name": tool.name, "description": tool.description, **tool.parameters} for tool in request.tools
+    ]
+    around = len(request.system) + (len(json.dumps(declared)) if declared else 0)
+    return sum(map(estimate_message, request.messages)) + (around + 3) // 4
+
+
+def _is_summary(request: ModelRequest) -> bool:
+    return request.system == SYSTEM_PROMPT
+
+
+def _prompt(request: ModelRequest) -> str:
+    """The last thing that was said in the person's name."""
+    for message in reversed(request.messages):
+        if isinstance(message, UserMessage):
+            return blocks_text(message.content, "\n")
+    return ""
+
+
+def _orders(request: ModelRequest) -> list[_Order]:
+    pattern = _FOCUSED_ORDER if _is_summary(request) else _ORDER
+    return [_Order(verb, words.strip()) for verb, words in pattern.findall(_prompt(request))]
+
+
+def _words_of(orders: list[_Order], verb: str) -> str | None:
+    return next((order.words for order in orders if order.verb == verb), None)
+
+
+def _answer(request: ModelRequest, orders: list[_Order]) -> tuple[Block, ...]:
+    said = _words_of(orders, "say")
+    if _is_summary(request):
+        return (Text(text=extract(_prompt(request)) if said is None else said),)
+    thoughts: tuple[Block, ...] = ()
+    if request.thinking_level != "off":
+        thought = f"The level is {request.thinking_level}, but there is nothing here to think with."
+        thoughts = (Thinking(thinking=thought),)
+    results = _results(request)
+    calls = _calls(request, orders, len(results))
+    if calls:
+        return (*thoughts, Text(text=f"Calling {', '.join(call.name for call in calls)}."), *calls)
+    if results:
+        told = "\n".join(f"{result.tool_name} gave: {blocks_text(result.content)}" for result in results)
+        return (*thoughts, Text(text=told))
+    return (*thoughts, Text(text=_echo(request) if said is None else said))
+
+
+def _results(request: ModelRequest) -> list[ToolResult]:
+    """The results that came after the last prompt."""
+    found: list[ToolResult] = []
+    for message in reversed(request.messages):
+        if isinstance(message, UserMessage):
+            break
+        if isinstance(message, ToolResult):
+            found.append(message)
+    return found[::-1]
+
+
+def _calls(request: ModelRequest, orders: list[_Order], done: int) -> list[ToolCall]:
+    ordered = [order.words.partition(" ") for order in orders if order.verb == "call"]
+    wanted = [(name, _object(text)) for name, _, text in ordered]
+    prompt = _prompt(request)
+    if not wanted and any(tool.name == "count_words" for tool in request.tools) and _COUNTING.search(prompt):
+        quoted = _QUOTED.search(prompt)
+        wanted = [("count_words", {"text": prompt if quoted is None else quoted.group(1)})]
+    if done >= len(wanted) * _number(_words_of(orders, "rounds"), 1):
+        return []
+    asked = sum(isinstance(message, AssistantMessage) for message in request.messages)
+    return [
+        ToolCall(id=f"call_{asked + 1}_{number}", name=name, arguments=arguments)
+        for number, (name, arguments) in enumerate(wanted, 1)
+    ]
+
+
+def _object(text: str) -> dict[str, object]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {"text": text}
+    return found if isinstance(found, dict) else {"text": text}
+
+
+def _echo(request: ModelRequest) -> str:
+    prompt = _prompt(request)
+    earlier = [message for message in request.messages if isinstance(message, AssistantMessage)]
+    seen = f"I see {len(request.messages)} message{'s' if len(request.messages) != 1 else ''}."
+    if earlier:
+        return f"You said: {prompt}\n\n{seen}"
+    hint = "Ask me to count the words of something and I will call a tool."
+    return f"{INTRODUCTION}\n\nYou said: {prompt}\n\n{seen} {hint}"
+
+
+def _pieces(blocks: tuple[Block, ...]) -> Iterator[TextDelta | ThinkingDelta | ToolCallDelta]:
+    for number, block in enumerate(blocks):
+        match block:
+            case Text():
+                yield from (TextDelta(block=number, text=piece) for piece in _words(block.text))
+            case Thinking():
+                yield from (ThinkingDelta(block=number, text=piece) for piece in _words(block.thinking))
+            case ToolCall():
+                yield ToolCallDelta(block=number, id=block.id, name=block.name)
+                yield ToolCallDelta(block=number, arguments=json.dumps(block.arguments))
+            case _:
+                pass
+
+
+def _words(text: str) -> list[str]:
+    return _PIECE.findall(text) or [text]
+
+
+def _number(words: str | None, otherwise: float) -> float:
+    try:
+        return max(0.0, float(words or otherwise))
+    except ValueError:
+        return otherwise

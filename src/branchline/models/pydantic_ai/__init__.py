@@ -1,0 +1,10 @@
+"""Every provider that pydantic-ai knows, as a :class:`~branchline.models.Model`.
+
+Importing this loads pydantic-ai. Only requests go through it: the conversation, the tool loop and the retries
+stay with the conductor, so that every message is on disk when it is shown.
+"""
+
+from branchline.models.pydantic_ai.model import PydanticAIModel, named_model, served_model
+from branchline.models.pydantic_ai.toolsets import mcp_toolsets, toolset_tools
+
+__all__ = ["PydanticAIModel", "mcp_toolsets", "named_model", "served_model", "toolset_tools"]

@@ -1,0 +1,90 @@
+"""Toolsets of pydantic-ai, MCP servers among them, as plain tools.
+
+The tools live as long as the connections to their servers, which open and close with the context manager.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.messages import BinaryContent
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_ai.usage import RunUsage
+
+from branchline.entries import Image, Text
+from branchline.errors import NotSupported
+from branchline.models.records import Tool
+
+__all__ = ["mcp_toolsets", "toolset_tools"]
+
+
+def mcp_toolsets(
+    *, config: str | None = None, urls: Iterable[str] = (), commands: Iterable[Sequence[str]] = ()
+) -> list[AbstractToolset[Any]]:
+    """MCP servers: those of a ``mcpServers`` file, by address, and by the command that starts them."""
+    try:
+        from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
+        from pydantic_ai.mcp import MCPToolset, load_mcp_toolsets  # noqa: PLC0415
+    except ImportError as problem:
+        raise NotSupported("MCP servers need a client library: pip install 'branchline[chat]'") from problem
+    found: list[AbstractToolset[Any]] = []
+    if config is not None:
+        try:
+            found += load_mcp_toolsets(config)
+        except ValueError as problem:
+            raise NotSupported(f"{config} does not describe MCP servers: {problem}") from problem
+    found += [MCPToolset(url) for url in urls]
+    found += [MCPToolset(StdioTransport(command=command[0], args=list(command[1:]))) for command in commands]
+    return found
+
+
+@asynccontextmanager
+async def toolset_tools(toolsets: Iterable[AbstractToolset[Any]]) -> AsyncGenerator[tuple[Tool, ...], None]:
+    """The tools of these toolsets while their connections are open. Enter and leave in one task."""
+    # What a run would know. There is none: toolsets use it for names and counts only.
+    context: RunContext[Any] = RunContext(deps=None, model=TestModel(), usage=RunUsage())
+    async with AsyncExitStack() as stack:
+        tools: list[Tool] = []
+        for toolset in toolsets:
+            opened = await stack.enter_async_context(toolset)
+            for name, tool in (await opened.get_tools(context)).items():
+                tools.append(
+                    Tool(
+                        name=name,
+                        description=tool.tool_def.description or "",
+                        parameters=tool.tool_def.parameters_json_schema,
+                        function=_caller(opened, name, tool, context),
+                    )
+                )
+        yield tuple(tools)
+
+
+def _caller(
+    toolset: AbstractToolset[Any], name: str, tool: ToolsetTool[Any], context: RunContext[Any]
+) -> Callable[..., Any]:
+    async def call(**arguments: Any) -> Any:
+        checked = tool.args_validator.validate_python(arguments)
+        return _content(await toolset.call_tool(name, checked, context, tool))
+
+    return call
+
+
+def _content(value: Any) -> Any:
+    """Texts and pictures as blocks; anything else as it is."""
+    values = value if isinstance(value, list) else [value]
+    if not any(isinstance(item, BinaryContent) for item in values):
+        return value
+    return [_block(item) for item in values]
+
+
+def _block(value: Any) -> Text | Image:
+    if isinstance(value, BinaryContent) and value.is_image:
+        return Image(data=base64.b64encode(value.data).decode("ascii"), mime_type=value.media_type)
+    if isinstance(value, BinaryContent):
+        return Text(text=f"[{len(value.data)} bytes of {value.media_type}]")
+    return Text(text=str(value))

@@ -1,0 +1,49 @@
+"""From a context to a request: the system prompt in force, tools, and messages that any provider takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from branchline.compaction import SummaryRequest
+from branchline.context import Context, close_tool_calls, replay_system, to_model
+from branchline.entries import SystemMessage, Text, UserMessage
+from branchline.models.records import ModelRequest, Tool
+
+__all__ = ["request_for", "summary_model_request"]
+
+
+def request_for(
+    context: Context,
+    *,
+    system: str = "",
+    tools: Sequence[Tool] = (),
+    thinking_level: str | None = None,
+    max_tokens: int | None = None,
+) -> ModelRequest:
+    """The request that a context makes. ``system`` is said before what the session itself says as system.
+
+    Without ``thinking_level`` it is the one that the context names.
+    """
+    said = to_model(context)
+    return ModelRequest(
+        messages=tuple(
+            message for message in close_tool_calls(said) if not isinstance(message, SystemMessage)
+        ),
+        system="\n\n".join(_present([system, replay_system(said).text])),
+        tools=tuple(tools),
+        thinking_level=context.thinking_level if thinking_level is None else thinking_level,
+        max_tokens=max_tokens,
+    )
+
+
+def summary_model_request(request: SummaryRequest) -> ModelRequest:
+    """A summary asked of a model: the task alone, without tools and without the conversation around it."""
+    return ModelRequest(
+        system=request.system,
+        messages=(UserMessage(content=(Text(text=request.prompt),)),),
+        max_tokens=request.max_tokens,
+    )
+
+
+def _present(texts: Iterable[str]) -> list[str]:
+    return [text for text in texts if text]

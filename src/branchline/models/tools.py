@@ -1,0 +1,116 @@
+"""Tools: made from plain functions, called for a model, and one to try them with."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import msgspec
+
+from branchline.entries import Content, Image, Text, ToolCall, ToolResult, UnknownBlock
+from branchline.models.records import Tool
+
+__all__ = ["COUNT_WORDS", "call_tool", "count_words", "tool"]
+
+
+def tool(function: Callable[..., Any], *, name: str = "", description: str = "") -> Tool:
+    """A function as a tool: its name, its docstring, and a schema from the types of its parameters.
+
+    Parameters need types that JSON can hold; what the model sends is checked against them.
+    """
+    name = name or function.__name__
+    shape = _shape(function, name)
+    return Tool(
+        name=name,
+        description=description or inspect.getdoc(function) or "",
+        parameters=_schema(shape),
+        function=_checked(function, shape),
+    )
+
+
+async def call_tool(tool: Tool | None, call: ToolCall) -> ToolResult:
+    """Do what a model asked for. Whatever goes wrong is a result too, so that the model can react to it.
+
+    A plain function runs in a thread: cancelling stops waiting for it, but cannot stop the thread.
+    """
+    if tool is None:
+        return _result(call, f"There is no tool called {call.name}.", is_error=True)
+    try:
+        if inspect.iscoroutinefunction(inspect.unwrap(tool.function)):
+            value = await tool.function(**call.arguments)
+        else:
+            value = await asyncio.to_thread(tool.function, **call.arguments)
+            if inspect.isawaitable(value):
+                value = await value
+        return _result(call, _content(value), is_error=False)
+    except Exception as problem:  # noqa: BLE001 - a tool may raise anything, and the model is told
+        return _result(call, f"{type(problem).__name__}: {problem}", is_error=True)
+
+
+def count_words(text: str) -> dict[str, int]:
+    """Count the words, lines and characters of a text."""
+    return {"words": len(text.split()), "lines": text.count("\n") + 1, "characters": len(text)}
+
+
+def _result(call: ToolCall, content: Content, *, is_error: bool) -> ToolResult:
+    blocks = (Text(text=content),) if isinstance(content, str) else content
+    return ToolResult(tool_call_id=call.id, tool_name=call.name, content=blocks, is_error=is_error)
+
+
+def _content(value: Any) -> Content:
+    match value:
+        case str():
+            return value
+        case Text() | Image():
+            return (value,)
+        case list() | tuple() if value and all(
+            isinstance(item, Text | Image | UnknownBlock) for item in value
+        ):
+            return tuple(value)
+        case None:
+            return "(no output)"
+        case _:
+            return json.dumps(msgspec.to_builtins(value), ensure_ascii=False)
+
+
+def _shape(function: Callable[..., Any], name: str) -> type[msgspec.Struct]:
+    hints = get_type_hints(function)
+    fields: list[Any] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise TypeError(f"the parameters of tool {name} must have names; {parameter} has none")
+        kind = hints.get(parameter.name, Any)
+        if parameter.default is parameter.empty:
+            fields.append((parameter.name, kind))
+        else:
+            fields.append((parameter.name, kind | msgspec.UnsetType, msgspec.UNSET))
+    return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _schema(shape: type[msgspec.Struct]) -> dict[str, Any]:
+    (own,), others = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
+    schema = others.pop(own["$ref"].removeprefix("#/$defs/"))
+    schema.pop("title", None)
+    return {**schema, "$defs": others} if others else schema
+
+
+def _checked(function: Callable[..., Any], shape: type[msgspec.Struct]) -> Callable[..., Any]:
+    def named(arguments: dict[str, Any]) -> dict[str, Any]:
+        checked = msgspec.convert(arguments, shape)
+        values = {field: getattr(checked, field) for field in shape.__struct_fields__}
+        return {field: value for field, value in values.items() if value is not msgspec.UNSET}
+
+    async def awaited(**arguments: Any) -> Any:
+        return await function(**named(arguments))
+
+    def called(**arguments: Any) -> Any:
+        return function(**named(arguments))
+
+    return awaited if inspect.iscoroutinefunction(function) else called
+
+
+COUNT_WORDS = tool(count_words)
+"""A tool that touches nothing, to try tools with."""

@@ -1,0 +1,61 @@
+"""Tools of MCP servers are tools like any other."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from branchline.entries import Text, ToolCall
+from branchline.errors import NotSupported
+from branchline.models import call_tool, mcp_tools
+
+SERVER = str(Path(__file__).with_name("mcp_server.py"))
+
+
+def use(calls, **where):
+    async def talk():
+        async with mcp_tools(**where) as tools:
+            by_name = {tool.name: tool for tool in tools}
+            results = [
+                await call_tool(by_name.get(name), ToolCall(id="c", name=name, arguments=arguments))
+                for name, arguments in calls
+            ]
+            return by_name, results
+
+    return asyncio.run(talk())
+
+
+def test_a_server_is_started_by_its_command_and_its_tools_are_called():
+    tools, (loud, wrong, failed) = use(
+        [("shout", {"text": "hello"}), ("shout", {"text": 5, "more": 1}), ("fail", {})],
+        commands=[[sys.executable, SERVER]],
+    )
+
+    assert tools["shout"].description == "Say it louder."
+    assert tools["shout"].parameters["required"] == ["text"]
+    assert loud.content == (Text(text="HELLO"),)
+    assert loud.is_error is False
+    assert wrong.is_error is True
+    assert failed.is_error is True
+    assert "it went wrong" in failed.content[0].text
+
+
+def test_a_file_of_servers_gives_each_tool_the_name_of_its_server(tmp_path):
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"loud": {"command": sys.executable, "args": [SERVER]}}}))
+
+    tools, (result,) = use([("loud_shout", {"text": "hi"})], config=str(config))
+
+    assert set(tools) == {"loud_shout", "loud_fail"}
+    assert result.content == (Text(text="HI"),)
+
+
+@pytest.mark.parametrize("text", ["not json", '{"mcpServers": {"x": {}}}', '{"servers": 1}'])
+def test_a_file_that_describes_no_servers_is_named(tmp_path, text):
+    config = tmp_path / "mcp.json"
+    config.write_text(text)
+
+    with pytest.raises(NotSupported, match=r"mcp\.json does not describe MCP servers"):
+        use([], config=str(config))
