@@ -323,6 +323,9 @@ def test_another_session_is_resumed_where_it_stands(tmp_path):
             assert talking.session.leaf == a1
             await talked(talking, "third")
             require_kept(talking)
+            await talking.resume(lambda: Session.open(first))
+            assert talking.session is not done.session
+            done = await talking.resume(first)
             with pytest.raises(FileNotFoundError):
                 await talking.resume(tmp_path / "nowhere.jsonl")
             assert talking.session is done.session

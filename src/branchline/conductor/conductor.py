@@ -13,19 +13,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from branchline.compaction import Summary, SummaryRequest
 from branchline.conductor.events import Event, MessageShown, TurnEnded
-from branchline.conductor.meter import UsageMeter
 from branchline.conductor.policy import Policy
 from branchline.conductor.running import Run, listening
+from branchline.conductor.standing import Standing
 from branchline.conductor.turn import Turn, user_message, write_summary
-from branchline.context import Context, GrowingContext, ModelRef, UsageTotals, context_tokens
+from branchline.context import ModelRef
 from branchline.entries import AssistantMessage, Content, Message
-from branchline.errors import ModelError, NotSupported, UnknownModel
+from branchline.errors import ModelError
 from branchline.flows import (
     NO_HOOKS,
     Chooser,
@@ -51,11 +51,8 @@ from branchline.models import (
     Tool,
     model_by_name,
     model_by_reference,
-    model_name,
 )
-from branchline.plugins import Plugins
 from branchline.session import ForkAt, ForkScope, Session
-from branchline.tree import ROOT
 
 __all__ = ["Conductor", "OnProgress"]
 
@@ -64,7 +61,7 @@ OnProgress = Callable[[str], object]
 """Called with every piece of a summary that is being written."""
 
 
-class Conductor:
+class Conductor(Standing):
     """Owns one live session. Made with a session and a model; closed by ``async with`` or :meth:`aclose`.
 
     Without ``model`` it is the one that the path names, made by ``find_model``; a path that names none, or
@@ -82,82 +79,17 @@ class Conductor:
         policy: Policy | None = None,
         find_model: Callable[[ModelRef], Model] = model_by_reference,
     ) -> None:
-        self.tools: Sequence[Tool] = tools
-        self._hooks = hooks
-        self.policy = policy or Policy()
-        self._find_model = find_model
-        self._model: Model | None = None
-        self._model_problem: str | None = None
-        self._models: dict[ModelRef, Model] = {}
+        super().__init__(
+            session, model, tools=tools, hooks=hooks, policy=policy or Policy(), find_model=find_model
+        )
         self._run: Run | None = None
         self._idle = asyncio.Event()
-        self._detach: Callable[[], None] | None = None
-        self._use(session)
-        if model is not None:
-            self._take_model(model)
-        self._follow_path(keep_model=model is not None)
-
-    # -- asking ---------------------------------------------------------------------------------------
-
-    @property
-    def session(self) -> Session:
-        """The session that the conversation is in now."""
-        return self._session
-
-    @property
-    def model(self) -> Model | None:
-        """The model that answers next."""
-        return self._model
-
-    @property
-    def model_problem(self) -> str | None:
-        """Why the model that the path names cannot be had here; None when it can."""
-        return self._model_problem
-
-    @property
-    def thinking(self) -> str:
-        """How hard the model is told to think."""
-        return self._thinking
+        self._closed = False
 
     @property
     def running(self) -> bool:
         """Whether something is going on that :meth:`abort` would stop."""
         return self._run is not None
-
-    @property
-    def hooks(self) -> Hooks:
-        return self._hooks
-
-    @property
-    def usage(self) -> UsageTotals:
-        """Tokens and cost of everything in the session."""
-        return self._meter.read()
-
-    @property
-    def context_window(self) -> int | None:
-        """How many tokens the model takes; None when nobody knows."""
-        return self.policy.context_window or (None if self._model is None else self._model.context_window)
-
-    @property
-    def context_tokens(self) -> int | float:
-        """How many tokens the next request has: what the last answer reported, the rest estimated."""
-        return context_tokens(self.context()).tokens
-
-    def context(self) -> Context:
-        """What the model sees; the same as ``session.context()``, without building it anew every time."""
-        session = self._session
-        position = ROOT if session.leaf is None else session.index.position(session.leaf)
-        settled = session.transcript.reading.linker.is_plain
-        return self._growing.at(session.transcript, position, settled=settled)
-
-    def required_model(self) -> Model:
-        """The model. UnknownModel when there is none."""
-        if self._model is None:
-            raise UnknownModel(
-                f"there is no model to answer: {self._model_problem or 'none was chosen'}; "
-                "choose one, for example offline:echo"
-            )
-        return self._model
 
     # -- talking --------------------------------------------------------------------------------------
 
@@ -368,14 +300,18 @@ class Conductor:
             self._model, self._thinking = model, thinking
         return done
 
-    async def resume(self, path: str | os.PathLike[str]) -> Switched[Session]:
-        """Leave this session and go on in another one, with the model and the thinking level of its path."""
+    async def resume(self, source: str | os.PathLike[str] | Callable[[], Session]) -> Switched[Session]:
+        """Leave this session and go on in another one, with the model and the thinking level of its path.
+
+        ``source`` is its file, or a function that opens it, for example from a library or a draft.
+        """
+        opening = source if callable(source) else lambda: Session.open(source, for_context=True)
         with self._busy("resume another session") as run:
             flow = switch(
                 self._session,
-                lambda: Session.open(path, for_context=True),
+                opening,
                 reason="resume",
-                target=os.fspath(path),
+                target=None if callable(source) else os.fspath(source),
                 abort=run.abort,
             )
             done = await self._arun(flow)
@@ -406,15 +342,19 @@ class Conductor:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop what is going on, tell the plugins, let go of models and session."""
-        if self._run is not None:
-            await self._run.stop()
-            await self._idle.wait()
+        """Stop what is going on, tell the plugins, let go of models and session. Once is enough."""
+        if self._closed:
+            return
+        self._closed = True
+        if (run := self._run) is not None:
+            await run.stop()
+            if run.task is None:  # what has a task has ended with it
+                await self._idle.wait()
         try:
             await self._arun(shut_down(self._session))
         finally:
             self._leave()
-            for model in self._models.values():
+            for model in self._models:
                 await model.aclose()
             self._models.clear()
 
@@ -461,62 +401,3 @@ class Conductor:
                 return await write_summary(model, request, self.policy, told)
 
         return await arun(flow, hooks=self._hooks, summarizer=summarizer, choose=choose)
-
-    def _use(self, session: Session) -> None:
-        self._session = session
-        self._growing = GrowingContext()
-        self._meter = UsageMeter(session)
-        self._told = session.taken_in
-        self._thinking = "off"
-        if isinstance(self._hooks, Plugins):
-            self._detach = self._hooks.attach(session)
-
-    def _leave(self) -> None:
-        if self._detach is not None:
-            self._detach()
-            self._detach = None
-        self._session.close()
-
-    def _go_on_in(self, session: Session | None) -> None:
-        """Let another session be the one of this conversation; None when there is no other."""
-        if session is not None and session is not self._session:
-            self._leave()
-            self._use(session)
-            self._follow_path()
-
-    def _follow_path(self, *, keep_model: bool = False) -> None:
-        """Go on with the model and the thinking level that the path names; with nothing said, as before."""
-        if self._session.leaf is None:
-            return
-        context = self.context()
-        self._thinking = context.thinking_level
-        wanted = context.model
-        if keep_model or wanted is None or wanted == self._reference():
-            return
-        try:
-            self._take_model(self._models.get(wanted) or self._find_model(wanted))
-        except ModelError as problem:
-            self._model_problem = str(problem)
-
-    def _take_model(self, model: Model) -> None:
-        self._model, self._model_problem = model, None
-        self._models[ModelRef(provider=model.provider, id=model.id)] = model
-
-    def _reference(self) -> ModelRef | None:
-        return None if self._model is None else ModelRef(provider=self._model.provider, id=self._model.id)
-
-    def _record_choices(self) -> None:
-        """Write down the model and the thinking level where the path says otherwise."""
-        context = self.context()
-        chosen = self._reference()
-        # A format that has no place for a choice leaves it to this conversation.
-        if chosen is not None and chosen != context.model:
-            with suppress(NotSupported):
-                self._session.append_model_change(chosen.provider, chosen.id)
-        if self._thinking != context.thinking_level:
-            with suppress(NotSupported):
-                self._session.append_thinking_level_change(self._thinking)
-
-    def __repr__(self) -> str:
-        name = "no model" if self._model is None else model_name(self._model)
-        return f"<Conductor of {self._session.id} with {name}>"

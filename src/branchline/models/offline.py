@@ -115,6 +115,11 @@ class OfflineModel:
         return self._id
 
     @property
+    def api(self) -> str:
+        """The protocol that answers name as theirs: none."""
+        return "offline"
+
+    @property
     def context_window(self) -> int:
         return self._context_window
 

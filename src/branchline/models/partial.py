@@ -58,6 +58,7 @@ class AnswerSoFar:
         """What has come so far as a message that says why there is no more."""
         return AssistantMessage(
             content=self.blocks(),
+            api=getattr(model, "api", None),
             provider=model.provider,
             model=model.id,
             usage=Usage(),

@@ -48,7 +48,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a model.
 
     ``messages`` are user, assistant and tool-result messages, every call answered exactly once; what
-    :func:`~branchline.models.request_for` makes of a context is of this kind.
+    :func:`~branchline.models.request_for` makes of a context is of this kind. ``goes_on`` says that the next
+    request is likely to begin with the same messages, so that keeping them in a provider's cache pays.
     """
 
     messages: tuple[Message, ...]
@@ -56,6 +57,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[Tool, ...] = ()
     thinking_level: str = "off"
     max_tokens: int | None = None
+    goes_on: bool = True
 
 
 class TextDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -145,7 +145,9 @@ def _is_provider(name: str) -> bool:
 
 def _settings(request: ModelRequest) -> ModelSettings:
     level = request.thinking_level
-    settings = ModelSettings(thinking=False if level == "off" else cast("_Effort", level))
+    settings = ModelSettings(
+        thinking=False if level == "off" else cast("_Effort", level), cache=request.goes_on
+    )
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
     return settings
