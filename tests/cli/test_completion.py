@@ -54,6 +54,15 @@ def test_entries_complete_with_what_they_say_those_with_a_label_first(complete, 
     assert set(complete("show", talk, "--at", leaf[:8])) == {leaf}
 
 
+def test_entries_complete_by_their_labels(complete, run, talk, monkeypatch):
+    run("label", talk, "@leaf", "Ada's plan")
+
+    assert complete("branch", talk, "le") == {"left": "by its label"}
+    assert "Ada's plan" in complete("branch", talk, "ada")
+    monkeypatch.setenv("_BRANCHLINE_COMPLETE", "bash_complete")
+    assert "Ada\\'s\\ plan" in complete("branch", talk, "ada")
+
+
 def test_files_complete_where_a_path_was_begun(complete):
     assert complete("show", "./x") == {"./x": None}
 

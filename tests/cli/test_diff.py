@@ -73,3 +73,13 @@ def test_one_branch_or_many_need_a_name(run, talk):
     run("append", talk, "A third")
 
     assert "has 2 other branches; say which of them" in run("diff", talk, code=1).stderr
+
+
+def test_branches_can_be_named_by_their_labels(run, data, talk):
+    run("label", talk, "@leaf", "right")
+
+    by_label = data("diff", talk, "LEFT", "right")
+
+    assert by_label["pairs"][0]["prompt"] == [["-", "Then what?"], ["+", "And the tests?"]]
+    run("label", talk, "@leaf~1", "right")
+    assert "2 entries of talk have the label 'right'" in run("branch", talk, "right", code=1).stderr

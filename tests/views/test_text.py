@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from branchline.views import text
 from branchline.views.text import clusters, cut, one_line, pad, safe, width
 
 HOSTILE = "\x00\x07\x08\x0b\r\x1b\x7f\x85\x9b\x9d\u00ad\u061c\u200b\u200c\u200d\u200e\u202e\u2028\u2066\u2069\ufe0f\ufeff\U000e0041\ud83d\ude00"
@@ -220,3 +221,16 @@ def test_a_padded_text_is_as_wide_as_asked():
     assert pad("日本", 6) == "日本  "
     assert pad("日本", 6, right=True) == "  日本"
     assert pad("日本", 3) == "日本"
+
+
+def test_the_quick_ways_of_measuring_know_only_characters_that_stand_alone():
+    for code in [*range(0x20, 0xD800), *range(0xE000, 0x11000)]:
+        character = chr(code)
+        if unicodedata.category(character) != "Cn" and text._UNJOINED.fullmatch(character):
+            assert width(character) == text._columns_of(character)
+            assert unicodedata.category(character) not in ("Mn", "Me", "Mc", "Cf")
+
+
+@given(st.text(st.sampled_from("ab│日本語한、 é…カ"), max_size=40))
+def test_the_quick_ways_measure_as_the_slow_one_does(line):
+    assert width(line) == sum(columns for _, _, columns in clusters(line))

@@ -211,7 +211,7 @@ def _system_words(problem: OSError) -> str:
     help="""Keep AI-agent conversations as trees: list, read, branch, fork, label, check, export.
 
     A SESSION is a file, an id, the beginning of one, or @last. An ENTRY is an id, the beginning of one,
-    @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
+    a label, @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
     epilog="""
     branchline                         the sessions of this directory
     branchline tree @last              all branches of the one that changed last

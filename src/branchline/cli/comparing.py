@@ -38,6 +38,7 @@ class _End(NamedTuple):
     branchline diff @last                          the two branches of a session that has two
     branchline diff @last 3f2a                     the leaf and another branch
     branchline diff @last 3f2a 77b0                two branches
+    branchline diff @last "plan A" "plan B"        two branches, by their labels
     branchline diff 01a1ddf5 01b2c3d4              two sessions
     branchline diff @last 3f2a --stat              only the sums
     """,

@@ -7,6 +7,7 @@ that goes wrong is told, because a shell would print it in the middle of the lin
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -69,7 +70,7 @@ def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
             offered.add(row.id)
             yield CompletionItem(row.id, help=_short(title))
         elif typed and deep is not None and deep.title and deep.title.lower().startswith(typed.lower()):
-            yield from _title(deep.title)
+            yield from _words(deep.title, "by its title")
 
 
 def _rows(context: click.Context) -> Iterator[tuple[SessionLibrary, SessionRow]]:
@@ -93,13 +94,14 @@ def _deep(library: SessionLibrary, row: SessionRow) -> SessionRow | None:
         return None
 
 
-def _title(title: str) -> Iterator[CompletionItem]:
+def _words(name: str, about: str) -> Iterator[CompletionItem]:
+    """A name of several words; one that could not be typed is not offered."""
     from branchline.views.text import one_line
 
-    if one_line(title) == title:  # another one could not be typed
-        # bash takes what it is given as it is, blanks and all
+    if one_line(name) == name:
+        # bash takes what it is given as it is, blanks and quotes and all
         bash = os.environ.get("_BRANCHLINE_COMPLETE", "").startswith("bash")
-        yield CompletionItem(title.replace(" ", "\\ ") if bash else title, help="by its title")
+        yield CompletionItem(re.sub(r"([^\w@%+=:,./-])", r"\\\1", name) if bash else name, help=about)
 
 
 def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
@@ -115,6 +117,9 @@ def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
     with open_named(str(name), context.params.get("directory")) as session:
         texts = RowTexts(session.transcript)
         index, labels = session.index, session.labels
+        for label in dict.fromkeys(labels.values()):
+            if typed and label.lower().startswith(typed.lower()):
+                yield from _words(label, "by its label")
         offered = 0
         # What has a label, then the path from its end, then everything else from the newest on.
         path = [entry for entry in reversed(session.path()) if entry not in labels]

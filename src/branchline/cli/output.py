@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from branchline.cli.streams import write, write_bytes
 from branchline.views.spans import Piece, Role, Span, cut_line, shown_line
-from branchline.views.text import one_line, pad, safe, width
+from branchline.views.text import cut, one_line, pad, safe, width
 
 __all__ = ["Color", "Output", "Piece", "Role", "paint", "remark"]
 
@@ -124,7 +124,7 @@ class Output:
 
 def _broken(line: str, room: int | None) -> list[str]:
     """A line in parts that fit, broken at blanks only: a long path or address stays in one piece."""
-    if room is None or width(line) <= room:
+    if room is None or cut(line, room) == line:
         return [line]
     first, *words = line.split(" ")
     parts, used = [first], width(first)

@@ -1,7 +1,7 @@
 """What people call sessions and entries, made into files and ids.
 
 A session is a path, an id, the beginning of one, a title, or ``@last``; it may be of any program. An entry is
-an id, the beginning of one, ``@leaf``, or ``~2``: so many conversation entries above the leaf.
+an id, the beginning of one, a label, ``@leaf``, or ``~2``: so many conversation entries above the leaf.
 """
 
 from __future__ import annotations
@@ -126,6 +126,12 @@ def entry_named(session: Session, name: str) -> str:
     found = [key for key in index.keys if key.startswith(name)] if name else []
     if len(found) == 1:
         return found[0]
+    labelled = [key for key, label in session.labels.items() if label.lower() == name.lower()]
+    if len(labelled) == 1:
+        return labelled[0]
+    if len(labelled) > 1:
+        some = ", ".join(labelled[:_SHOWN]) + (" …" if len(labelled) > _SHOWN else "")
+        raise Ambiguous(f"{len(labelled)} entries of {session.id} have the label {name!r}: {some}")
     if found:
         some = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
         raise Ambiguous(f"{len(found)} entries of {session.id} begin with {name!r}: {some}")

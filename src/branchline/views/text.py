@@ -38,8 +38,13 @@ _UNSEEN = re.compile(
     "|(?:(?<=[\ufe00-\ufe0f\t\n])|\\A)[\ufe0e\ufe0f]"
 )
 
-_NARROW = re.compile("[ -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25fc]*+")
+_ONE = " -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25fc"
+_TWO = "\u3001-\u3029\u3041-\u3096\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
+_NARROW = re.compile(f"[{_ONE}]*+")
 """Lines in which every character has one column and none joins another: most of them."""
+_UNJOINED = re.compile(f"[{_ONE}{_TWO}]*+")
+"""Lines in which some have two and none joins another: most that are left."""
+_NARROW_RUN = re.compile(f"[{_ONE}]++")
 
 MARKS_PER_CHARACTER = 30
 """How many combining marks on one character are kept when a text is cut; no script uses more."""
@@ -67,6 +72,8 @@ def width(text: str) -> int:
     """
     if _NARROW.fullmatch(text):
         return len(text)
+    if _UNJOINED.fullmatch(text):
+        return len(text) + len(_NARROW_RUN.sub("", text))
     return sum(cluster.columns for cluster in clusters(text))
 
 
