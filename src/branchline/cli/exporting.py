@@ -6,6 +6,7 @@ looked through again before a byte of it is written, and it must still be the sa
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections import Counter
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from branchline.session import Session
     from branchline.views.redact import Found
 
-__all__ = ["export_command"]
+__all__ = ["export_command", "export_conversation"]
 
 _ENDINGS = {"jsonl": ".jsonl", "md": ".md"}
 
@@ -75,23 +76,16 @@ def export_command(
         kind = "md" if output is not None and output.endswith((".md", ".markdown")) else "jsonl"
     with open_named(session, directory) as live:
         sieve = _Sieve(off=no_redact)
-        if kind == "md":
-            data = _markdown(live, sieve)
-        else:
-            whole = _branch(live, portable=portable) if branch_only else _whole(live, portable=portable)
-            data = _lines(live, whole, sieve)
+        data = _exported(live, kind, sieve, branch_only=branch_only, portable=portable)
         if not to_file:
             out.data(data)
             _tell(sieve, verbose=verbose)
             return
         assert output is not None
-        path = os.path.abspath(output)
-        if os.path.isdir(path):
-            path = os.path.join(path, live.key + _ENDINGS[kind])
         try:
-            write_new(path, data, force=force)
-        except FileExistsError:
-            raise click.ClickException(f"{path} exists already; --force replaces it") from None
+            path = _written(live, kind, data, output, force=force)
+        except FileExistsError as problem:
+            raise click.ClickException(f"{problem.filename} exists already; --force replaces it") from None
         if out.json:
             fields = {"session": live.id, "format": kind, "branch": branch_only or kind == "md"}
             redacted = None if no_redact else [{"kind": kind, "count": n} for kind, n in sieve.counts()]
@@ -99,6 +93,40 @@ def export_command(
         else:
             out.line(f"exported {live.id} to {path} ({size_words(len(data))})")
         _tell(sieve, verbose=verbose)
+
+
+def export_conversation(session: Session, output: str) -> str:
+    """Write the path as Markdown, or the whole session where FILE ends in .jsonl, and say what was done.
+
+    Without a name it is a new file in this directory. FileExistsError when there is one.
+    """
+    kind = "jsonl" if output.endswith(".jsonl") else "md"
+    sieve = _Sieve(off=False)
+    data = _exported(session, kind, sieve)
+    path = _written(session, kind, data, os.path.expanduser(output or "."), force=False)
+    held = sum(number for _, number in sieve.counts())
+    return f"exported to {path}" + (f"; {count(held, 'secret')} left out" if held else "")
+
+
+def _exported(
+    session: Session, kind: str, sieve: _Sieve, *, branch_only: bool = False, portable: bool = False
+) -> bytes:
+    if kind == "md":
+        return _markdown(session, sieve)
+    whole = _branch(session, portable=portable) if branch_only else _whole(session, portable=portable)
+    return _lines(session, whole, sieve)
+
+
+def _written(session: Session, kind: str, data: bytes, output: str, *, force: bool) -> str:
+    """The path of the file that was written: the one that is named, or a new one in a directory."""
+    path = os.path.abspath(output)
+    if os.path.isdir(path):
+        path = os.path.join(path, session.key + _ENDINGS[kind])
+    try:
+        write_new(path, data, force=force)
+    except FileExistsError:
+        raise FileExistsError(errno.EEXIST, "exists already", path) from None
+    return path
 
 
 # -- what is held back ------------------------------------------------------------------------------------

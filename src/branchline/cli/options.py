@@ -35,6 +35,7 @@ _EXIT_CODES = {
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
     "branch": "tree, fork, reset",
+    "chat": "resume, tree, fork",
     "check": "repair, inspect",
     "completion": "config",
     "config": "completion",
@@ -54,6 +55,7 @@ _RELATED: Mapping[str, str] = {
     "repair": "check, export",
     "reset": "branch, new",
     "restore": "rm, prune",
+    "resume": "chat, ls, fork",
     "rm": "restore, prune",
     "show": "tree, diff, export",
     "stats": "ls, inspect",
