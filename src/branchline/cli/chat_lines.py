@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from branchline.chat import Chat
 from branchline.chat.front import Option, Picker
 from branchline.cli.input_lines import InputLines, Interrupted
 from branchline.cli.output import Output, Piece, Role, paint, remark
@@ -35,6 +36,9 @@ class LineFront:
         self._warned = False
         self.interrupted = False
         """Whether the person left by interrupting twice."""
+
+    def bind(self, chat: Chat) -> None:
+        """Nothing here depends on the chat."""
 
     # -- showing --------------------------------------------------------------------------------------
 

@@ -56,6 +56,7 @@ class _Screen(Front, Protocol):
     @property
     def interrupted(self) -> bool: ...
     def interrupt(self) -> None: ...
+    def bind(self, chat: Chat) -> None: ...
 
 
 def run_chat(out: Output, wishes: Wishes) -> int:
@@ -102,6 +103,7 @@ class _Running:
             if wishes.title is not None:
                 conductor.set_name(wishes.title)
             self._chat = Chat(conductor, self._front, self._world)
+            self._front.bind(self._chat)
             if wishes.prompt is not None:
                 return self._told(conductor, await self._chat.send(wishes.prompt))
             if session.leaf is not None:
@@ -120,7 +122,9 @@ class _Running:
         if missing := [name for name in ("prompt_toolkit", "rich") if importlib.util.find_spec(name) is None]:
             remark(f"{' and '.join(missing)} not installed: line by line (pip install 'branchline[chat]')")
             return LineFront(out)
-        return LineFront(out)
+        from branchline.cli.chat_terminal import TerminalFront
+
+        return TerminalFront(out)
 
     def _conductor(self, session: Session) -> Conductor:
         settings = load()

@@ -57,7 +57,7 @@ def resume_command(
         ours = agent == OURS
         known = None if here or ours else _installed(agent)
         file = found.file or found.id
-        words = ("branchline", "chat", "--resume" if ours and not here else "--fork", file)
+        words: tuple[str, ...] = ("branchline", "chat", "--resume" if ours and not here else "--fork", file)
         if known is not None:
             words = known.command(path=found.file, id=found.id)
         directory = found.cwd if cwd is None else resolve_cwd(cwd)
