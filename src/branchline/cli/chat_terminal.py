@@ -29,11 +29,14 @@ from branchline.cli.answer_view import AnswerView
 from branchline.cli.output import Output, Piece, Role, paint
 from branchline.cli.terminal_keys import KeyWatch
 from branchline.cli.terminal_picker import pick
+from branchline.cli.terminal_text import SafeText
 from branchline.cli.themes import theme_for
 from branchline.conductor import Event, MessageShown, TextDelta, ThinkingDelta, ToolStarted, TurnEnded
 from branchline.entries import AssistantMessage, ToolResult, message_text
 from branchline.library.turns import prior_turns
 from branchline.views.calls import Call, call_text
+from branchline.views.spans import line_text
+from branchline.views.text import one_line
 from branchline.views.words import count
 
 __all__ = ["TerminalFront"]
@@ -69,6 +72,7 @@ class TerminalFront:
             key_bindings=self._bindings(),
             bottom_toolbar=self._toolbar,
             prompt_continuation="  ",
+            input_processors=[SafeText()],
         )
 
     def bind(self, chat: Chat) -> None:
@@ -217,7 +221,7 @@ class TerminalFront:
             return "Ctrl-C again leaves"
         if self._chat is None:
             return ""
-        return "".join(span.text for span in status_line(self._chat.conductor))
+        return one_line(line_text(status_line(self._chat.conductor)))
 
 
 def _is_command() -> bool:
