@@ -13,6 +13,7 @@ import pytest
 from branchline import Session
 from branchline.conductor import Conductor, MessageShown, TextDelta, ToolStarted
 from branchline.entries import AssistantMessage, message_text
+from branchline.errors import NotSaved
 from branchline.models import OfflineModel, tool
 from conductor.kit import Watched, answers, conductor, ended, events_of, into, require_kept, talk, until
 
@@ -81,6 +82,36 @@ def test_a_listener_that_is_cancelled_while_it_waits_leaves_the_session_whole(tm
     assert reason == "aborted"
 
 
+def test_a_second_ctrl_c_does_not_keep_what_was_shown_from_being_put_away(tmp_path):
+    class Slow(Watched):
+        async def stream(self, request):
+            try:
+                async for event in super().stream(request):
+                    yield event
+            finally:
+                await asyncio.sleep(0.05)  # a line that takes its time to close
+
+    async def work():
+        async with conductor(tmp_path, Slow(OfflineModel(delay=0.001))) as talking:
+            seen = []
+
+            async def listen():
+                await into(seen, talking.send("offline: say one two three four five six seven"))
+
+            task = asyncio.create_task(listen())
+            await until(lambda: sum(isinstance(event, TextDelta) for event in seen) >= 3)
+            task.cancel()
+            await asyncio.sleep(0.01)
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+            kept = answers(talking.session)
+            require_kept(talking)
+            return [message.stop_reason for message in kept]
+
+    assert talk(work) == ["aborted"]
+
+
 def test_breaking_out_of_the_loop_is_an_abort(tmp_path):
     async def work():
         async with conductor(tmp_path) as talking:
@@ -108,6 +139,29 @@ def test_closing_the_conversation_ends_a_turn_that_nobody_listens_to(tmp_path):
             return answers(again)[-1].stop_reason, late
 
     assert talk(work) == ("aborted", [])
+
+
+def test_whoever_stops_listening_is_told_when_what_was_shown_could_not_be_saved(tmp_path, monkeypatch):
+    async def work():
+        async with conductor(tmp_path) as talking:
+            await events_of(talking.send("hello"))
+            events = talking.send("offline: say one two three")
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+
+            def full(_message):
+                raise NotSaved("the disk is full")
+
+            monkeypatch.setattr(talking.session, "append_message", full)
+            with pytest.raises(NotSaved):
+                await events.aclose()
+            monkeypatch.undo()
+            assert not talking.running
+            require_kept(talking)
+            return ended(await events_of(talking.send("offline: say fine"))).ending
+
+    assert talk(work) == "stop"
 
 
 def test_an_abort_may_come_from_another_thread(tmp_path):

@@ -55,6 +55,29 @@ def test_a_context_that_fills_its_window_is_compacted_before_the_next_request(tm
     assert size == 1 + 16 + compactions, "nothing is removed"
 
 
+def test_a_plugin_may_say_something_right_after_a_compaction(tmp_path):
+    class Remarks:
+        @hookimpl
+        def session_compact(self, event, context):
+            context.append_message("remark", f"compacted because of {event.reason}")
+
+    async def work():
+        plugins = Plugins()
+        plugins.register(Remarks(), "remarks")
+        async with conductor(tmp_path, SMALL, policy=TIGHT, tools=(), hooks=plugins) as talking:
+            turns = [await events_of(talking.send(f"{LONG}\noffline: say {number}")) for number in range(4)]
+            require_kept(talking)
+            texts = [message_text(item.message) for item in talking.context().messages]
+            spent = sum(ended(events).usage.total_tokens for events in turns)
+            return turns, texts, spent, talking.usage.all.total.total_tokens
+
+    turns, texts, spent, total = talk(work)
+    assert all(ended(events).ending == "stop" for events in turns)
+    assert ("ContextCompacted", "threshold") in kinds([event for events in turns for event in events])
+    assert "compacted because of threshold" in texts
+    assert spent == total
+
+
 def test_what_was_spent_on_the_summary_belongs_to_the_turn(tmp_path):
     async def work():
         async with conductor(tmp_path, SMALL, policy=TIGHT, tools=()) as talking:

@@ -199,9 +199,27 @@ def test_what_is_steered_too_late_is_given_back(tmp_path):
     assert ended(talk(work)).unsent == ("wait",)
 
 
+def test_everything_that_is_steered_is_said_in_its_order(tmp_path):
+    async def work():
+        async with conductor(tmp_path) as talking:
+            events = []
+            async for event in talking.send("offline: say one two"):
+                events.append(event)
+                if isinstance(event, TextDelta) and event.text == "one ":
+                    talking.steer("first")
+                    talking.steer("offline: say second")
+            return events
+
+    assert shown(talk(work))[2:] == ["user: first", "user: offline: say second", "assistant: second"]
+
+
 def test_only_something_that_runs_can_be_steered(tmp_path):
     async def work():
         async with conductor(tmp_path) as talking:
+            async for event in talking.send("hello"):
+                if isinstance(event, TurnEnded):
+                    with pytest.raises(RuntimeError, match="send it instead"):
+                        talking.steer("too late")
             assert talking.abort() is False
             with pytest.raises(RuntimeError, match="send it instead"):
                 talking.steer("hello")

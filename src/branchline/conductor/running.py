@@ -53,15 +53,18 @@ class Run:
         if self.task is None:
             return
         self._heard = False
+        self._drain()
+        await _settled(self.task)
+        self._drain()
+        self._line.put_nowait(None)  # for a listener who comes back
+
+    def _drain(self) -> None:
         while not self._line.empty():
             self._line.get_nowait()
-        await _settled(self.task)
-        if self._line.empty():
-            self._line.put_nowait(None)  # for a listener who comes back
 
 
 async def listening(run: Run, work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenerator[Event, None]:
-    """The events of some work; what it raises is raised at the end."""
+    """The events of some work. What it raises is raised at the end, also to whoever stops listening."""
 
     async def whole() -> None:
         try:
@@ -75,7 +78,8 @@ async def listening(run: Run, work: Callable[[], Coroutine[Any, Any, None]]) -> 
             yield event
     finally:
         await run.stop()
-    task.result()
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            raise problem
 
 
 async def interruptible(abort: Abort, work: Coroutine[Any, Any, T]) -> T:

@@ -159,17 +159,15 @@ class Turn:
         )
         try:
             await arun(flow, hooks=stage.hooks, summarizer=self._summarize, attempt=self._attempt)
-        except (
-            FlowError,
-            NotSupported,
-        ) as problem:  # the context is too long, and cannot be summed up either
+        except (FlowError, NotSupported) as problem:
+            # The context is too long, and cannot be summed up either.
             await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
         return self._outcome
 
     async def _attempt(self, step: Attempt) -> Attempted:
         """Ask, and ask again after failures that pass; how it ended in the end."""
         if step.number > 1:
-            await self._tell_of_compaction()
+            await self._tell_of_compaction("overflow")
         number = 1
         while True:
             outcome = self._outcome = await self._ask()
@@ -306,18 +304,22 @@ class Turn:
             run.cannot_compact = True
             await run.emit(CompactionFailed(reason="threshold", message=done.reason or done.status))
 
-    async def _tell_of_compaction(self, reason: CompactionReason = "overflow") -> None:
+    async def _tell_of_compaction(self, reason: CompactionReason) -> None:
+        """Say what was summed up just now. A plugin may have said something after it."""
         session = self._stage.session
         assert session.leaf is not None
-        made = session.entry(session.leaf)
-        if isinstance(made, Compaction):
-            if made.usage is not None:
-                self._run.spent += usage_sum(made.usage)
-            await self._run.emit(
-                ContextCompacted(
-                    entry=made.id, reason=reason, summary=made.summary, tokens_before=made.tokens_before
-                )
+        tree, position = session.index, session.index.position(session.leaf)
+        while tree.types[position] != Compaction.type:
+            position = tree.parents[position]
+        made = session.entry(tree.keys[position])
+        assert isinstance(made, Compaction)
+        if made.usage is not None:
+            self._run.spent += usage_sum(made.usage)
+        await self._run.emit(
+            ContextCompacted(
+                entry=made.id, reason=reason, summary=made.summary, tokens_before=made.tokens_before
             )
+        )
 
     async def _summarize(self, request: SummaryRequest) -> Summary:
         async def told(text: str) -> None:
