@@ -17,6 +17,7 @@ import pytest
 from branchline import Session, SessionLibrary
 from branchline.entries import BashExecution, MessageEntry, message_text
 from cli.conftest import program
+from models.server import says, serving
 from support import CORPUS
 
 
@@ -204,6 +205,31 @@ def test_input_that_is_no_text_is_taken_as_far_as_it_goes(run, world):
 
     with only_session(world) as session:
         assert words(session)[1] == "\ufffd\ufffd"
+
+
+def test_a_server_of_ones_own_answers_and_the_session_goes_on_with_it(run, world, monkeypatch):
+    pytest.importorskip("pydantic_ai")
+    with serving() as server:
+        server.will(says("Hel", "lo"), says("again"))
+
+        first = run("chat", "--model", "qwen:7b", "--base-url", server.url, "-p", "hi")
+        monkeypatch.setenv("BRANCHLINE_BASE_URL", server.url)
+        second = run("chat", "--continue", "-p", "more")
+
+    assert (first.stdout, second.stdout) == ("Hello\n", "again\n")
+    assert server.requests[1]["model"] == "qwen:7b"
+    assert [message["content"] for message in server.requests[1]["messages"]] == ["hi", "Hello", "more"]
+
+
+@pytest.mark.slow  # it is tried four times, with pauses
+def test_a_server_that_is_not_there_is_said_and_the_chat_goes_on(run, world):
+    pytest.importorskip("pydantic_ai")
+    lines = "hi\n/model offline:echo\noffline: say fine\n"
+
+    done = run("chat", "--model", "x", "--base-url", "http://127.0.0.1:9/v1", "--name", "Lost", stdin=lines)
+
+    assert done.stdout == "offline:echo\nfine\n"
+    assert "/retry asks again" in done.stderr
 
 
 # -- as a process -----------------------------------------------------------------------------------------

@@ -224,3 +224,38 @@ def test_nothing_that_a_model_says_acts_on_the_terminal(world, monkeypatch):
     assert "\u202e" not in text
     assert "\x1b" not in ours.replace("\x1b[?", "").replace("\x1b=", "").replace("\x1b>", "")
     assert "␛]52" in ours
+
+
+def test_resume_shows_the_command_and_then_runs_it(world, monkeypatch):
+    """In a terminal the program takes over, in the directory of the session, and its code is ours."""
+    home = world.parent / "person"
+    folder = home / ".pi" / "agent" / "sessions" / "--work--"
+    folder.mkdir(parents=True)
+    file = folder / "2026-01-05T09-00-00-000Z_abc12345.jsonl"
+    file.write_text(
+        f'{{"type":"session","version":3,"id":"abc12345","timestamp":"2026-01-05T09:00:00.000Z","cwd":"{world}"}}\n'
+    )
+    tool = world.parent / "tools" / "pi"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\necho "pi ran with $@ in $(pwd)"\nexit 7\n')
+    tool.chmod(0o700)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    here, there = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "branchline", "resume", "abc12345"], stdin=there, stdout=there, stderr=there
+    )
+    os.close(there)
+    printed = b""
+    while True:
+        try:
+            piece = os.read(here, 65536)
+        except OSError:
+            break
+        printed += piece
+    os.close(here)
+
+    assert child.wait(PATIENCE) == 7
+    shown, ran = printed.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
+    assert shown == f"cd {world} && pi --session {file}"
+    assert ran == f"pi ran with --session {file} in {world}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["branch", "compact", "fork", "jump", "label", "retry", "tree", "undo"]
 
 _NOTHING_SAID = "nothing was said yet"
+_SETTINGS = frozenset({"model_change", "thinking_level_change"})
 _STAYED = "nothing was picked; you are where you were"
 
 
@@ -140,7 +141,7 @@ async def _navigate(chat: Chat, entry: str, *, summarize: bool | None = None) ->
             chat.front.remark("you are there already")
         case "done":
             summed_up = "; what you left was summed up" if done.summary_entry else ""
-            chat.front.remark(f"you stand at {_described(session, session.leaf)}{summed_up}")
+            chat.front.remark(f"you stand at {_described(session)}{summed_up}")
             chat.give_back(done.text)
         case _:
             chat.front.remark(f"{done.status}, you are where you were: {done.reason}")
@@ -157,7 +158,13 @@ def _end_of_turn(session: Session, prompt: str) -> str:
     return last
 
 
-def _described(session: Session, entry: str | None) -> str:
+def _described(session: Session) -> str:
+    """Where the conversation stands: the last thing that was said, whatever was set after it."""
+    index = session.index
+    said = (
+        entry for entry in reversed(session.path()) if index.types[index.position(entry)] not in _SETTINGS
+    )
+    entry = next(said, None)
     if entry is None:
         return "the beginning"
     text = RowTexts(session.transcript)(session.index.position(entry))

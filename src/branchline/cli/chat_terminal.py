@@ -60,6 +60,7 @@ class TerminalFront:
         self._keys = KeyWatch(self._input)
         self._chat: Chat | None = None
         self._given = ""
+        self._status = ""
         self._thought = ""
         self._summary = ""
         self._last_interrupt = 0.0
@@ -155,6 +156,8 @@ class TerminalFront:
 
     async def read(self) -> str | None:
         given = self._given or self._keys.typed().rstrip("\n")
+        if self._chat is not None:  # nothing changes while the person writes, so that once is enough
+            self._status = one_line(line_text(status_line(self._chat.conductor)))
         self._given = ""
         try:
             line = await self._prompt.prompt_async(
@@ -219,9 +222,7 @@ class TerminalFront:
     def _toolbar(self) -> str:
         if time.monotonic() - self._last_interrupt < _TWICE:
             return "Ctrl-C again leaves"
-        if self._chat is None:
-            return ""
-        return one_line(line_text(status_line(self._chat.conductor)))
+        return self._status
 
 
 def _is_command() -> bool:
