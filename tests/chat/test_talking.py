@@ -347,3 +347,23 @@ def test_the_offline_model_has_a_tool_to_show(project):
             assert '"words": 3' in front.written
 
     drive(work)
+
+
+def test_what_is_said_while_the_model_works_is_heard_after_its_answer(project):
+    async def work() -> None:
+        talk = Talk(project)
+
+        def steer(event: object) -> None:
+            if isinstance(event, TextDelta) and event.text == "one ":
+                assert talk.chat.steer("offline: say steered")
+
+        talk.front.on_event = steer
+        async with talk.conductor:
+            assert not talk.chat.steer("too early")
+            await talk.say("offline: say one two")
+
+            assert talk.words() == ["offline: say one two", "one two", "offline: say steered", "steered"]
+            assert not talk.chat.steer("too late")
+            assert talk.front.given == []
+
+    drive(work)

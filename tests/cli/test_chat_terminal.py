@@ -47,6 +47,11 @@ class Terminal:
         call = [*self._tmux, "capture-pane", "-p"]
         return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
 
+    def history(self) -> str:
+        """Everything that was printed, what has left the screen included."""
+        call = [*self._tmux, "capture-pane", "-p", "-S", "-500"]
+        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+
     def press(self, *keys: str) -> None:
         subprocess.run([*self._tmux, "send-keys", *keys], check=True)
 
@@ -122,10 +127,19 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     with Session.open(row.path) as session:
         assert any(isinstance(entry, BranchSummary) for entry in session.entries(session.path()))
 
+    terminal.say("offline: slow 0.3")
+    terminal.wait(r"^You said")
+    terminal.say("offline: say steered")  # while it works
+    terminal.write("kept words")
+    terminal.wait(r"^❯ offline: say steered\s+steered\s+❯ kept words")
+    terminal.press("C-c")
+
     terminal.write("/br")
     terminal.wait(r"/branch  +Say something otherwise")  # completion with its help
     terminal.say("anch")
     terminal.wait("Say which prompt otherwise, in a new session\\?")
+    terminal.write("first")
+    terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
     terminal.press("Enter")
     terminal.wait("you are in the new session")
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
@@ -259,3 +273,36 @@ def test_resume_shows_the_command_and_then_runs_it(world, monkeypatch):
     shown, ran = printed.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
     assert shown == f"cd {world} && pi --session {file}"
     assert ran == f"pi ran with --session {file} in {world}"
+
+
+ANSWER = """
+import time
+from branchline.cli.answer_view import AnswerView
+
+view = AnswerView(colored=True, light=False)
+code = chr(10).join(f"line_{number}" for number in range(60))
+text = f"# Title\\n\\nSome *words*.\\n\\n```\\n{code}\\n```\\n\\n1. one\\n\\n2. two\\n\\nThe end, [here](http://x.example/).\\n"
+for start in range(0, len(text), 9):
+    view.write(text[start : start + 9])
+    time.sleep(0.005)
+view.settle()
+print("afterwards")
+"""
+
+
+def test_an_answer_that_is_longer_than_the_screen_is_there_once(world, tmp_path):
+    """While it is written its end is seen; when it is finished everything stands there, in order and once."""
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    script = tmp_path / "answer.py"
+    script.write_text(ANSWER)
+    terminal = Terminal(f"long-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} {script}", world)
+    try:
+        terminal.wait("^afterwards")
+        lines = [line.strip() for line in terminal.history().split("\n")]
+    finally:
+        terminal.close()
+
+    assert [line for line in lines if line.startswith("line_")] == [f"line_{number}" for number in range(60)]
+    assert [line for line in lines if line in ("Title", "Some words.")] == ["Title", "Some words."]
+    assert "The end, here (http://x.example/)." in lines

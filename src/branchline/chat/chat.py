@@ -39,6 +39,7 @@ class Chat:
         self.left = False
         """Whether the person has said that they want to leave."""
         self._stop: Callable[[], object] | None = None
+        self._talking = False
         self._said = True  # what was sent last is in the session
         self._model_problem: str | None = conductor.model_problem
 
@@ -73,6 +74,16 @@ class Chat:
         self._stop()
         return True
 
+    def steer(self, text: str) -> bool:
+        """Say something while the model works; whether it takes it. What comes too late is given back."""
+        if not self._talking:
+            return False
+        try:
+            self.conductor.steer(text)
+        except RuntimeError:  # it has just ended
+            return False
+        return True
+
     # -- what commands use ----------------------------------------------------------------------------
 
     async def send(self, prompt: str) -> TurnEnded | None:
@@ -90,7 +101,7 @@ class Chat:
         self.conductor.tools = (COUNT_WORDS,) if model is not None and model.provider == "offline" else ()
         self._said = not prompt
         ended: TurnEnded | None = None
-        with self.working():
+        with self.working(), self._heard():
             async with aclosing(events):
                 async for event in events:
                     if isinstance(event, MessageShown) and isinstance(event.message, UserMessage):
@@ -105,6 +116,15 @@ class Chat:
         if ended is not None and ended.unsent:
             self.front.give_back("\n".join(ended.unsent))
         return ended
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """While the model can be steered."""
+        self._talking = True
+        try:
+            yield
+        finally:
+            self._talking = False
 
     @contextmanager
     def working(self, stop: Callable[[], object] | None = None) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """A chat in a terminal: a line to write in, answers as Markdown, lists to pick from.
 
 Enter says it, Alt+Enter begins a new line, Escape twice opens the tree or the turns. While an answer is
-written, Escape or Ctrl-C stops it, and what is typed waits for the next prompt.
+written, Escape or Ctrl-C stops it; the model hears a line that is entered meanwhile when it can, and what is
+only typed waits for the next prompt.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from branchline.cli.terminal_picker import pick
 from branchline.cli.terminal_text import SafeText
 from branchline.cli.themes import theme_for
 from branchline.conductor import Event, MessageShown, TextDelta, ThinkingDelta, ToolStarted, TurnEnded
-from branchline.entries import AssistantMessage, ToolResult, message_text
+from branchline.entries import AssistantMessage, ToolResult, UserMessage, message_text
 from branchline.library.turns import prior_turns
 from branchline.views.calls import Call, call_text
 from branchline.views.spans import line_text
@@ -57,10 +58,11 @@ class TerminalFront:
         self._out = out
         self._answer = AnswerView(colored=out.colored, light=theme_for(out.settings.theme) == "light")
         self._input = create_input()
-        self._keys = KeyWatch(self._input)
+        self._keys = KeyWatch(self._input, self._steer)
         self._chat: Chat | None = None
         self._given = ""
         self._status = ""
+        self._answered = False
         self._thought = ""
         self._summary = ""
         self._last_interrupt = 0.0
@@ -114,7 +116,10 @@ class TerminalFront:
                 self.line(paint("tool", f"→ {call_text(Call(call.id, call.name, call.arguments))}"))
             case MessageShown(message=ToolResult() as result):
                 self._show_result(result)
+            case MessageShown(message=UserMessage() as said) if self._answered:  # while it worked
+                self.line(paint("user", f"❯ {message_text(said)}"))
             case MessageShown(message=AssistantMessage()) | TurnEnded():
+                self._answered = isinstance(event, MessageShown)
                 self._answer.settle()
             case _:
                 pass
@@ -151,6 +156,10 @@ class TerminalFront:
                 yield
             finally:
                 self._answer.settle()
+
+    def _steer(self, text: str) -> bool:
+        """Let the model hear a line that was entered while it works."""
+        return self._chat is not None and self._chat.steer(text.strip())
 
     # -- asking ---------------------------------------------------------------------------------------
 

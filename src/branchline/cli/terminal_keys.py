@@ -1,4 +1,4 @@
-"""Keys that are pressed while something goes on: Escape and Ctrl-C stop it, the rest is kept for later."""
+"""Keys that are pressed while something goes on: Escape and Ctrl-C stop it, lines are heard."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ _ALONE = 0.1  # seconds after which an Escape is a key and not the beginning of 
 
 
 class KeyWatch:
-    """Listens to a terminal between two prompts."""
+    """Listens to a terminal between two prompts.
 
-    def __init__(self, terminal: Input) -> None:
+    ``hear`` is given every line that is entered; one that it does not take waits for the next prompt.
+    """
+
+    def __init__(self, terminal: Input, hear: Callable[[str], bool]) -> None:
         self._input = terminal
+        self._hear = hear
         self._typed = ""
         self._stop: Callable[[], object] | None = None
         self._held = ExitStack()
@@ -70,6 +74,9 @@ class KeyWatch:
             elif press.key == Keys.BracketedPaste or not isinstance(press.key, Keys):
                 self._typed += press.data
             elif press.key in (Keys.ControlM, Keys.ControlJ):
-                self._typed += "\n"
+                if not self._typed.strip() or self._hear(self._typed):
+                    self._typed = ""
+                else:
+                    self._typed += "\n"
             elif press.key in (Keys.ControlH, Keys.Backspace):
                 self._typed = self._typed[:-1]
