@@ -186,8 +186,10 @@ def test_resume_in_a_chat_goes_to_a_picked_session_and_back_by_name(project):
             await talk.say("/resume")
             assert talk.session.file == home
             assert front.remarks[-1] == "nothing was picked; you stay in this session"
-            await talk.say("/resume no such thing")
-            assert talk.session.file == home
+            for nothing in ("no such thing", "@last:nonsense", "./nowhere.jsonl"):
+                await talk.say(f"/resume {nothing}")
+                assert talk.session.file == home
+                assert front.remarks[-1] != "nothing was picked; you stay in this session"
 
     drive(work)
 

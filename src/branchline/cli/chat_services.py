@@ -10,7 +10,7 @@ import click
 from branchline.cli.exporting import export_conversation
 from branchline.cli.targets import entry_named, file_named
 from branchline.context import ModelRef
-from branchline.errors import NotSupported
+from branchline.errors import NotSupported, SessionNotFound
 from branchline.library import Discovery, SessionLibrary, SessionRow
 from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_reference
 from branchline.session import Session
@@ -43,7 +43,12 @@ class World:
         draft = next((row for row in library.drafts() if name in (row.path, row.key, row.id)), None)
         if draft is not None and (found := library.open(draft.key)) is not None:
             return found
-        return Session.open(file_named(name), for_context=True)
+        try:
+            return Session.open(file_named(name), for_context=True)
+        except click.UsageError as problem:  # a program that there is not
+            raise SessionNotFound(problem.format_message()) from None
+        except OSError as problem:
+            raise SessionNotFound(f"cannot open {name}: {problem.strerror or problem}") from None
 
     def entry(self, session: Session, name: str, /) -> str:
         return entry_named(session, name)
