@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.generate import CACHE
@@ -52,6 +53,21 @@ def best_of(
     """The smallest numbers of each subject by name; `prepare` gives the arguments, in an empty directory."""
     rounds = [{subject.name: _sample(subject, work, prepare) for subject in subjects} for _ in range(runs)]
     return {subject.name: _best([one[subject.name] for one in rounds]) for subject in subjects}
+
+
+def best_of_each(
+    runs: int, subject: Subject, work: str, arguments: Mapping[str, list[str]]
+) -> dict[str, Sample | Failure]:
+    """The smallest numbers of one subject that does the same work with different data, by name."""
+    rounds = [
+        {name: _sample(subject, work, partial(_given, given)) for name, given in arguments.items()}
+        for _ in range(runs)
+    ]
+    return {name: _best([one[name] for one in rounds]) for name in arguments}
+
+
+def _given(arguments: list[str], _home: Path) -> list[str]:
+    return arguments
 
 
 def best_start(runs: int, commands: Mapping[str, Sequence[str]]) -> dict[str, Sample | Failure]:

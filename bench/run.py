@@ -10,14 +10,14 @@ from pathlib import Path
 
 from tests.interop.peers import PeerMissing, pi_073, pi_150
 
-from bench import generate
-from bench.measure import Failure, Sample, Subject, best_of, best_start
+from bench import foreign, generate
+from bench.measure import Failure, Sample, Subject, best_of, best_of_each, best_start
 from bench.report import Row, quantity, share_goal
-from bench.works import GROWTH, Work, growth_name, works
+from bench.works import GROWTH, NATIVE, Foreign, Work, foreign_works, growth_name, works
 
 OURS = "branchline"
 PEERS = ("pi 1.5.0", "pi 0.73.1")
-GROUPS = ("open", "context", "compaction", "list", "append", "scaling", "growth", "turn", "start")
+GROUPS = ("open", "context", "compaction", "list", "append", "scaling", "growth", "turn", "foreign", "start")
 IMPORT_SECONDS = 0.060
 VERSION_SECONDS = 0.150
 TURN_SECONDS = 0.005
@@ -50,6 +50,9 @@ class Benchmark:
             yield self._growth()
         if "turn" in self.only:
             yield from self._turns()
+        if "foreign" in self.only:
+            for comparison in foreign_works():
+                yield from self._foreign(comparison)
         if "start" in self.only:
             yield from self._start()
 
@@ -86,6 +89,28 @@ class Benchmark:
             goal=share_goal(GROWTH_SHARE),
             met=_judged(many, ratio, GROWTH_SHARE),
         )
+
+    def _foreign(self, work: Foreign) -> Iterator[Row]:
+        """What a work costs with the files of each other program, over what it costs with native ones."""
+        print(f"measuring: {work.name}", file=sys.stderr)
+        arguments = {name: [str(work.data(name))] for name in (NATIVE, *foreign.OPENED)}
+        best = best_of_each(self.runs, self.subjects[0], work.work, arguments)
+        self.samples[work.name] = best
+        native = best[NATIVE]
+        for name in foreign.OPENED:
+            ours, share = best[name], work.shares.get(name)
+            if isinstance(ours, Failure):
+                self.remarks.append(f"{work.name}: {name} failed: {ours.reason}")
+            known = isinstance(ours, Sample) and isinstance(native, Sample)
+            ratio = ours.cpu / native.cpu if known else None  # type: ignore[union-attr]
+            yield Row(
+                name=f"{work.name}, {name} : native",
+                unit="s",
+                ours=ours.cpu if isinstance(ours, Sample) else None,
+                ratio=ratio,
+                goal=share_goal(share),
+                met=_judged(ours, ratio, share),
+            )
 
     def _turns(self) -> Iterator[Row]:
         """What the session adds to a turn of a conversation; no peer does this outside of its program."""

@@ -1,17 +1,18 @@
 """What is measured, with which data, and how good it has to be.
 
-A goal is a share of pi 1.5.0's number for the same work in the same run. Works without one are there to be
-read. Where peak memory has a goal it gets a line of its own.
+A goal is a share of pi 1.5.0's number for the same work in the same run; with files of other programs, of our
+own number with native ones. Works without one are there to be read. Where peak memory has a goal it gets a
+line of its own.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import generate
+from bench import foreign, generate
 
 APPENDED = 2_000
 GROWTH = (1_000, 100_000)
@@ -83,6 +84,38 @@ def works(*, full: bool) -> list[Work]:
     ]
     sizes = (10, 100, 1_000) if full else (10, 100)
     return lines + [_open(megabytes) for megabytes in sizes] + [_append_to(count) for count in GROWTH]
+
+
+NATIVE = "native"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign:
+    """One work with the same conversations as each program writes them; `shares` are of native ones."""
+
+    name: str
+    work: str
+    data: Callable[[str], Path]
+    shares: Mapping[str, float]
+
+
+def foreign_works() -> list[Foreign]:
+    return [
+        Foreign(
+            name="open",
+            work="open",
+            data=lambda name: generate.linear(105) if name == NATIVE else foreign.linear(name, 105),
+            shares={"zot": 1.5, "piglet": 1.5},
+        ),
+        Foreign(
+            name="list 2,000, deep",
+            work="list-deep",
+            data=lambda name: (
+                generate.library(2_000, 125) if name == NATIVE else foreign.library(name, 2_000, 125)
+            ),
+            shares=dict.fromkeys(foreign.OPENED, 2.0),
+        ),
+    ]
 
 
 def growth_name(count: int) -> str:

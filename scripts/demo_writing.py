@@ -187,7 +187,7 @@ class Shelf:
         """A native session that goes on from an entry of another one, whatever program that belongs to."""
         clock = DemoClock(name, start)
         opened = Session.from_store(self.store, source.key, clock=clock)
-        made = opened.fork(entry, store=self.store, id=clock.session_id())
+        made = opened.fork(entry, store=self.store, id=clock.session_id(), to="branchline")
         opened.close()
         return Author(made, clock, model)
 

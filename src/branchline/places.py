@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from branchline.entries import jsontext
@@ -23,6 +23,7 @@ __all__ = [
     "Place",
     "agent_names",
     "data_directory",
+    "directory_in",
     "known_places",
     "resolve_cwd",
     "scope_name",
@@ -203,3 +204,8 @@ def _known_agent(name: str) -> str:
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}"
     raise ValueError(f"there is no agent {name!r}; {hint}")
+
+
+def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:
+    """Where a program with this layout keeps the sessions of a working directory of this person."""
+    return layout(cwd, os.environ, os.path.expanduser("~"))

@@ -25,6 +25,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project.mkdir()
     monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("BRANCHLINE_CONFIG", str(tmp_path / "home" / "config.toml"))
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
     for name in ("NO_COLOR", "COLORFGBG", "BRANCHLINE_DEBUG", "PYTHONWARNINGS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(project)

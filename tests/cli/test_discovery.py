@@ -229,7 +229,7 @@ def test_the_forest_draws_forks_and_sub_agents_of_all_programs(home, run) -> Non
 
 
 def test_a_fork_of_a_foreign_session_hangs_below_it(few, run, data) -> None:
-    fork = data("fork", "f27a4840")["session"]
+    fork = data("fork", "f27a4840", "--to", "branchline")["session"]
 
     rows = {item["row"]["id"]: item for item in data("forest")["sessions"]}
 

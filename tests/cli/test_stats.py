@@ -29,7 +29,7 @@ def test_one_table_at_a_time(run, talk):
 
     assert lines[0].split() == ["model", "sessions", "messages", "calls", "in", "out", "cached", "cost"]
     assert lines[1].split()[:3] == ["anthropic/claude-sonnet-4-5", "1", "1"]
-    assert run("stats", "--by", "agent").stdout.splitlines()[1].split()[0] == "pi"
+    assert run("stats", "--by", "agent").stdout.splitlines()[1].split()[0] == "branchline"
 
 
 def test_json_has_every_table(data, talk):

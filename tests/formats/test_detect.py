@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from importlib import import_module
 
 import pytest
 
@@ -137,3 +138,15 @@ def test_sessions_of_other_programs_are_not_taken_for_those_of_pi(program):
             continue  # a damaged beginning may be anything
         if isinstance(fields, dict):
             assert not PI.sniff(head, str(path)), path.name
+
+
+@pytest.mark.parametrize("cut", range(12))
+def test_a_type_cut_off_where_looking_ends_does_not_make_a_native_file_doubtful(cut, monkeypatch):
+    detecting = import_module("branchline.formats.detect")
+    looked_at = detecting._LOOKED_AT
+    blanks = looked_at - cut - len(b'{"type":"') - len(HEADER) - len(ENTRY)
+    long = ENTRY.replace(b'"x"', b'"x%s"' % (b" " * blanks))
+    monkeypatch.setattr(detecting, "_loaded", lambda *_: pytest.fail("another format was loaded"))
+
+    assert (HEADER + long + ENTRY)[: looked_at - cut].endswith(b'\n{"type":"')
+    assert detect(HEADER + long + ENTRY, "/p/s.jsonl") is PI

@@ -438,10 +438,9 @@ def test_the_environment_moves_the_sessions(environment, root):
 
 
 def test_a_new_file_is_named_as_induscode_names_them():
-    header = Header(id="019eb0d0-4e6b-7ad7-ab51-8362b10cdb6d", timestamp="2026-11-15T07:28:48.523Z")
-
-    key = INDUSCODE.file_key(header)
+    key = INDUSCODE.session_id("019eb0d0-4e6b-7ad7-ab51-8362b10cdb6d", "2026-11-15T07:28:48.523Z")
 
     assert key.startswith("s_mwhiju6j_")
     assert len(key) == len("s_mwhiju6j_fy49o976")
+    assert INDUSCODE.file_key(Header(id=key)) == key
     assert INDUSCODE.file_key(Header(id="s_mwhiju6j_fy49o976")) == "s_mwhiju6j_fy49o976"

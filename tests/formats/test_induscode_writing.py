@@ -361,7 +361,6 @@ def test_a_damaged_file_gets_a_head_with_every_append(tmp_path):
         (lambda s: s.append_usage("cache", Usage()), "only inside an answer"),
         (lambda s: s.append_context_edit(ROOT_ID, None), "cannot be changed"),
         (lambda s: s.append_message(SystemMessage(content="x")), "system prompt"),
-        (lambda s: s.append_compaction("s", first_kept=ROOT_ID), "hold the messages that are kept"),
         (lambda s: s.append_message("half a \ud83d smile"), "half a character"),
     ],
 )
@@ -374,6 +373,13 @@ def test_what_induscode_cannot_hold_is_refused_with_a_way_out_and_nothing_is_wri
     assert "Fork it into a native session" in str(refused.value)
     assert content(session) == before
     assert session.leaf == leaf
+
+
+def test_a_compaction_that_only_names_what_it_keeps_is_refused(session):
+    compaction = Compaction(id="c" * 16, parent=session.leaf, summary="s", first_kept=ROOT_ID)
+
+    with pytest.raises(NotSupported, match="hold the messages that are kept"):
+        INDUSCODE.encode([compaction], session.transcript.reading)
 
 
 # -- copies -----------------------------------------------------------------------------------------------
@@ -439,7 +445,7 @@ def test_a_fork_into_a_native_session_says_the_same_to_a_model(session, tmp_path
     session.append_message(BashExecution(command="ls", output="x", exit_code=0))
     session.append_custom_message("ext", "note")
 
-    with session.fork(store=FilesStore(tmp_path / "native")) as fork:
+    with session.fork(store=FilesStore(tmp_path / "native"), to="branchline") as fork:
         assert [item.message for item in fork.context().messages] == [
             item.message for item in session.context().messages
         ]

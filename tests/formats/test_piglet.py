@@ -259,7 +259,7 @@ def test_a_branch_moves_the_leaf_and_its_summary_is_for_people():
 
     assert isinstance(summary, BranchSummary)
     assert summary.from_id == "c4bda307"
-    assert summary.details["summary"] == "tried steps one and two; mysql locks made it fail"
+    assert summary.summary == "tried steps one and two; mysql locks made it fail"
     assert letters(said(found, tree.positions["6ddf81c1"])) == "uaua"
     assert move == Leaf(id="8b32b5b0", parent="9084ca08", timestamp=move.timestamp, target="9084ca08")
     assert isinstance(reset, Leaf)
@@ -314,6 +314,12 @@ def test_an_answer_without_words_is_quiet_unless_it_failed():
 
 
 # -- labels and display -----------------------------------------------------------------------------------
+
+
+def test_a_label_for_an_entry_that_is_not_there_is_reported():
+    found = read(META + user("a", None, "one") + line("label", "b", "a", {"targetId": "gone", "label": "x"}))
+
+    assert [finding.kind for finding in found.findings] == ["label-target"]
 
 
 @pytest.mark.parity("PIG-05")

@@ -333,9 +333,10 @@ def test_an_empty_compaction_stays_in_force_after_reopening():
 
 def test_a_compaction_without_the_messages_that_it_keeps_is_refused():
     session = live(TALK)
+    compaction = Compaction(id="c" * 16, parent=session.leaf, summary="short", first_kept="bbbbbbbb")
 
     with pytest.raises(NotSupported, match="kept messages"):
-        session.append_compaction("short", "bbbbbbbb")
+        PIGLET.encode([compaction], session.transcript.reading)
 
     assert content(session) == TALK
 

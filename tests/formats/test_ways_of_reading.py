@@ -6,7 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from branchline.entries import MessageEntry
 from branchline.formats import PI, Reader, Transcript
+from branchline.formats.pi import PiReader
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
 from support import CORPUS, transcript
@@ -124,6 +126,47 @@ def test_catching_up_costs_as_much_as_what_was_appended():
     assert min(offset for offset, _ in asked) == end
 
 
+@pytest.mark.parametrize("size", [64, 300, 1 << 20])
+def test_an_id_that_comes_back_in_a_plain_chain_gets_a_key_of_its_own(size, monkeypatch):
+    """Keys of plain chains wait until they are asked for; what was used before is noticed all the same."""
+    names = ["a", "b", "c", "a", "d", "b", "a", "e"]
+    parents = ["null", *(f'"{name}"' for name in names)]
+    lines = [b'{"type":"session","version":3,"id":"s"}'] + [
+        f'{{"type":"custom","id":"{name}","parentId":{parent},"timestamp":""}}'.encode()
+        for name, parent in zip(names, parents, strict=False)
+    ]
+    data = b"\n".join([*lines, b""])
+    in_chunks_of(monkeypatch, size)
+
+    fast = transcript(data)
+
+    assert fast.tree.keys == ["a", "b", "c", "a#2", "d", "b#2", "a#3", "e"]
+    assert fast.tree.parents == list(range(-1, 7))
+    assert [finding.kind for finding in fast.findings] == ["duplicate-id"] * 3
+    one_line_at_a_time(monkeypatch)
+    assert facts(transcript(data)) == facts(fast)
+
+
+@pytest.mark.parametrize("size", [300, 700, 1 << 17])
+def test_an_odd_line_sends_only_its_neighbours_the_careful_way(size, monkeypatch):
+    lines = [b'{"type":"session","version":3,"id":"s"}']
+    for number in range(60):
+        parent = f'"e{number - 1}"' if number else "null"
+        lines.append(f'{{"type":"custom","id":"e{number}","parentId":{parent},"timestamp":""}}'.encode())
+    lines.insert(30, b'{"type":"custom","id":"torn","parentId":"e28","timest')
+    data = b"\n".join([*lines, b""])
+    careful = []
+    feed_line = PiReader._feed_line
+    monkeypatch.setattr(PiReader, "_feed_line", lambda *given: [careful.append(given), feed_line(*given)])
+    monkeypatch.setattr("branchline.formats.pi._PIECE", size)
+
+    found = facts(transcript(data))
+
+    assert len(careful) <= 2 + size // 60
+    one_line_at_a_time(monkeypatch)
+    assert facts(transcript(data)) == found
+
+
 # -- other readers of the same lines ----------------------------------------------------------------------
 
 
@@ -147,7 +190,10 @@ def every_way(data: bytes) -> None:
         assert found.entries(everything[::-1]) == records[::-1]
         assert found.entries(everything[::3]) == records[::3]
         assert [found.entry(position) for position in everything] == records
-    context.forget_records()
+    spoken = [place for place in everything if isinstance(records[place], MessageEntry)]
+    for wanted in (spoken, spoken[::2], spoken[-3:]):
+        assert context.messages(wanted) in (None, [records[place].message for place in wanted])
+    context.forget_messages()
     assert context.entries(everything) == records
 
 

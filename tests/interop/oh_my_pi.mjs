@@ -39,6 +39,7 @@ function view(session) {
     name: session.getSessionName() ?? null,
     header: session.getHeader(),
     usage: session.getUsageStatistics(),
+    folder: session.getArtifactsDir(),
   };
 }
 

@@ -285,3 +285,83 @@ def test_a_session_that_we_begin_is_one_for_induscode(induscode, tmp_path):
         session.append_message(AssistantMessage(content="second", provider="p", model="m"))
 
         assert agree(induscode, session, tmp_path)["listed"] == {SESSION: 2}
+
+
+# -- handing over ------------------------------------------------------------------------------------------
+
+
+def seen_by(induscode: Ask, session: Session) -> dict[str, Any]:
+    """What the program shows of the file of a session, which must be what we see in it."""
+    path = Path(session.file or "")
+    shown = induscode("look", directory=str(path.parent), session=path.stem)
+    assert shown["path"] == session.path()
+    assert shown["texts"] == [message_text(item.message) for item in session.context().messages]
+    assert Session.open(path).path() == session.path()
+    return shown
+
+
+@pytest.mark.parity("IND-11", "IND-09")
+@pytest.mark.parametrize("scope", ["path", "tree"])
+def test_a_session_goes_from_induscode_to_us_and_back_with_everything_that_we_did(induscode, tmp_path, scope):
+    """It writes, we append, branch, compact and fork; it opens both files and sees what we see."""
+    made = induscode("write", directory=str(tmp_path), session=SESSION, steps=STEPS)["made"]
+    with opened(tmp_path) as session:
+        asked, _ = session.append_messages(["we ask", answer("we answer")])
+        seen_by(induscode, session)
+        session.branch(made[1])
+        seen_by(induscode, session)
+        session.append_messages(["another question", answer("another answer")])
+        seen_by(induscode, session)
+        session.append_compaction("what happened so far", session.path()[-1], 99)
+        assert seen_by(induscode, session)["texts"] == ["what happened so far", "another answer"]
+        session.append_message("go on")
+        session.append_compaction("and since then", session.path()[-1], 99)
+        assert seen_by(induscode, session)["texts"] == ["and since then", "go on"]
+        session.append_message(answer("gladly"))
+
+        fork = session.fork(scope=scope)
+        older = session.fork(asked, scope=scope)
+
+    for copy in (fork, older):
+        seen_by(induscode, copy)
+        assert copy.format == "induscode"
+    assert len(older.path()) == len(STEPS) + 1
+    listed = induscode("look", directory=str(tmp_path), session=SESSION)["listed"]
+    assert {SESSION, older.id} <= set(listed)
+
+
+@pytest.mark.parity("IND-11")
+def test_the_entry_that_we_offer_is_where_the_user_of_induscode_was(induscode, tmp_path):
+    """After going back and not going on, the file stands above its newest entry, which is offered."""
+    written = induscode("write", directory=str(tmp_path), session=SESSION, steps=[*STEPS, ["branch", 1]])
+
+    with opened(tmp_path) as session:
+        assert session.path() == written["path"]
+        assert session.newest_descendant() == written["made"][-1]
+        session.branch(session.newest_descendant())
+
+        assert seen_by(induscode, session)["path"] == written["made"]
+
+
+def test_a_stale_head_is_put_right_by_going_to_where_we_stand(induscode, tmp_path):
+    steps = [*STEPS, ["branch", 1], ["append", question("five")], ["append", answer("six")]]
+    written = induscode("write", directory=str(tmp_path), session=SESSION, steps=steps)
+    restarted = induscode("look", directory=str(tmp_path), session=SESSION)
+    assert restarted["path"] != written["path"]
+
+    with opened(tmp_path) as session:
+        session.branch(session.leaf)
+
+        assert seen_by(induscode, session)["path"] == written["path"]
+
+
+@pytest.mark.parity("IND-12")
+def test_a_new_session_of_induscode_lies_in_its_own_layout(induscode, tmp_path, monkeypatch):
+    monkeypatch.setenv("INDUSAGI_HOME", str(tmp_path))
+    monkeypatch.delenv("INDUSAGI_CODING_AGENT_DIR", raising=False)
+
+    session = Session.create("/home/me/my_proj", format="induscode", clock=FixedClock(1_794_722_740_407))
+    session.append_messages(["first", answer("second")])
+
+    assert Path(session.file).parent == tmp_path / "sessions" / "--home-me-my-proj--"
+    assert seen_by(induscode, session)["listed"] == {session.id: 2}

@@ -498,6 +498,74 @@ def test_a_session_that_oh_my_pi_began_goes_on_with_us(oh_my_pi: Peer, home: Pat
     assert_oh_my_pi_agrees(oh_my_pi, home, session)
 
 
+# -- handing over ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["path", "tree"])
+def test_a_session_goes_from_oh_my_pi_to_us_and_back_with_everything_that_we_did(
+    oh_my_pi: Peer, home: Path, scope: Any
+):
+    """It writes, we append, branch, label, name, compact and fork; it opens both files and sees what we see."""
+    seen = ask(oh_my_pi, home, create=[CWD, str(home / "agent" / "sessions" / "-x")], steps=STEPS[:24])
+    session = Session.open(seen["file"], durability="os")
+    asked, answered = session.append_messages(["we ask", assistant("we answer")])
+    session.append_label(asked, "ours")
+    session.branch(asked)
+    session.append_message(assistant("another answer"))
+    session.set_title("Handed over")
+    session.append_compaction("What happened so far.", asked, 4321)
+    session.append_message("go on")
+
+    fork = session.fork(scope=scope)
+
+    assert_oh_my_pi_agrees(oh_my_pi, home, session)
+    seen = assert_oh_my_pi_agrees(oh_my_pi, home, fork)
+    assert seen["name"] == fork.title == "Handed over"
+    assert fork.labels[asked] == "ours"
+    assert (answered in fork) == (scope == "tree")
+    assert Path(fork.file or "").parent == Path(session.file or "").parent
+    assert fork.parent_session == (session.id if scope == "tree" else session.file)
+    theirs = ask(oh_my_pi, home, open=fork.file, steps=[["appendMessage", USER], ["appendMessage", ANSWER]])
+    path = fork.path()
+    fork.refresh()
+    assert fork.path() == [*path, *theirs["results"]]
+
+
+def test_a_session_that_we_begin_lies_where_oh_my_pi_looks_and_opens_there(
+    oh_my_pi: Peer, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(home / "agent"))
+    monkeypatch.setenv("TMPDIR", str(home / "tmp"))
+    project = home / "code" / "project"
+    project.mkdir(parents=True)
+    session = Session.create(project, format="oh-my-pi", durability="os")
+    everything(session)
+    assert session.file is not None
+
+    environment = {"HOME": str(home), "PI_CODING_AGENT_DIR": str(home / "agent"), "TMPDIR": str(home / "tmp")}
+    named = oh_my_pi.run(
+        DRIVER, text=json.dumps({"directories": [str(project)], "whole": True}), environment=environment
+    )
+
+    assert os.path.realpath(named[str(project)]) == os.path.realpath(os.path.dirname(session.file))
+    assert_oh_my_pi_agrees(oh_my_pi, home, session)
+    assert Session.continue_recent(project, format="oh-my-pi").id == session.id
+
+
+def test_the_folder_of_a_session_is_where_oh_my_pi_looks_for_it(oh_my_pi: Peer, home: Path, session: Session):
+    everything(session)
+    seen = ask(oh_my_pi, home, open=session.file)
+    Path(seen["folder"]).mkdir()
+    Path(seen["folder"], "0.bash.log").write_text("a long output")
+
+    copy, path = session.fork(scope="tree"), session.fork()
+
+    seen = ask(oh_my_pi, home, open=copy.file)
+    assert Path(seen["folder"], "0.bash.log").read_text() == "a long output"
+    assert not Path(ask(oh_my_pi, home, open=path.file)["folder"]).exists()
+
+
 # -- places ----------------------------------------------------------------------------------------------
 
 

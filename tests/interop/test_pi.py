@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from branchline import Session, SessionLibrary
-from branchline.entries import SIDE, message_fields
+from branchline.entries import SIDE, message_fields, message_text
 from branchline.library import SessionRow
+from branchline.stores import FilesStore
 from interop.peers import Peer
 from interop.scenarios import NEWER, SCENARIOS, Scenario, assistant, everything
 
@@ -153,6 +154,36 @@ def test_pi_lists_our_sessions_as_we_do(pi: Peer, tmp_path: Path):
     assert {info["id"]: facts_of(info) for info in listed} == {
         key: our_facts(row) for key, row in rows.items()
     }
+
+
+# -- what comes from other programs ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", ["oh-my-pi", "operator", "induscode", "zot", "piglet"])
+def test_pi_opens_our_fork_of_a_session_of_another_program(pi: Peer, tmp_path: Path, program: str):
+    session = Session.create(CWD, format=program, directory=tmp_path / "theirs", durability="os")
+    session.append_messages(["first question", assistant("first answer")])
+    session.append_messages(["second question", assistant("second answer")])
+
+    fork = session.fork(to="pi", store=FilesStore(tmp_path / "ours"))
+
+    said = [message_text(item.message) for item in session.context().messages]
+    assert [message_text(item.message) for item in fork.context().messages] == said
+    theirs, ours = view_of(ask(pi, open=fork.file)), our_view(fork)
+    if program == "operator":  # whose answers name no model: pi then has an empty one, and we have none
+        assert (theirs.pop("model"), ours.pop("model")) == ({}, None)
+    assert theirs == ours
+
+
+def test_a_session_that_we_begin_for_pi_lies_where_pi_looks(
+    newest_pi: Peer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "agent"))
+    session = Session.create("/home/u/my project", format="pi", durability="os")
+    everything(session)
+
+    assert Path(session.file or "").parent == tmp_path / "agent" / "sessions" / "--home-u-my project--"
+    assert_pi_agrees(newest_pi, session)
 
 
 # -- what pi writes --------------------------------------------------------------------------------------

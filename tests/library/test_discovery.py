@@ -429,7 +429,7 @@ def test_a_fork_of_operator_hangs_from_the_file_that_it_names(shared_home):
 def test_a_native_fork_of_any_program_hangs_from_its_origin(home, agent, monkeypatch):
     monkeypatch.setenv("BRANCHLINE_HOME", str(home.path / "ours"))
     origin = home.of(agent)
-    with Session.fork_from(origin, CWD) as fork:
+    with Session.fork_from(origin, CWD, to="branchline") as fork:
         key = fork.key
 
     found = Discovery(CWD, home=home.path, environment={"BRANCHLINE_HOME": str(home.path / "ours")}).forest()

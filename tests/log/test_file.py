@@ -64,7 +64,14 @@ def test_creating_never_touches_what_lies_at_the_path(session, tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("data", [b"", b"{}"])
+def test_a_file_may_begin_empty(tmp_path):
+    with FileLog.create(tmp_path / "s.jsonl", b"") as log, log.exclusive() as writer:
+        writer.append(b"{}\n")
+
+    assert (tmp_path / "s.jsonl").read_bytes() == b"{}\n"
+
+
+@pytest.mark.parametrize("data", [b"{}", b"{}\n{}"])
 def test_a_file_is_created_with_whole_lines_only(tmp_path, data):
     with pytest.raises(ValueError, match="whole lines"):
         FileLog.create(tmp_path / "s.jsonl", data)

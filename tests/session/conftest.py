@@ -12,3 +12,13 @@ def place(tmp_path):
             yield Path(directory) / "sessions"
     except OSError:
         yield tmp_path / "sessions"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """A home of its own: no test writes into the folders of the programs of whoever runs it."""
+    place = tmp_path / "person"
+    monkeypatch.setenv("HOME", str(place))
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "ZOT_HOME", "INDUSAGI_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return place

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import readings
 from branchline import Session
-from branchline.entries import message_fields
+from branchline.entries import Text, message_fields
 from session.kit import (
     bytes_of,
     clock,
@@ -37,6 +38,7 @@ from session.steps import (
     steps,
     texts,
 )
+from support import transcript
 
 MANY = int(os.environ.get("BRANCHLINE_EXAMPLES", "1"))
 quick = settings(max_examples=100 * MANY, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -107,6 +109,33 @@ def test_a_fork_inherits_what_was_there_and_owns_what_comes(data):
         assert made.usage().inherited.total.cost == pytest.approx(total.cost)
         with Session.open(made.file) as again:
             assert again.inherited_entries == made.inherited_entries
+
+
+said = {"type": "text", "text": "x"}
+contents = [None, "", "x", [], ["x"], [said], (said,), [Text(text="x")], [{"type": "toolCall", "id": "t"}]]
+contents += [[{**said, "text": text}] for text in (None, 5, "", " \n", "\ud800")] + [[said, said], [None], 5]
+odd_messages = st.fixed_dictionaries(
+    {
+        "role": st.sampled_from(["user", "assistant", "toolResult", "custom", "message", "hookMessage", "x"]),
+        "timestamp": st.sampled_from([1, 5, 5.5, 0, -5, 2**53, 10**17, True, None, "x", float("nan")]),
+    },
+    optional={
+        "content": st.sampled_from(contents),
+        "stopReason": st.sampled_from([None, "", "stop", "toolUse", "error", 5, ["stop"]]),
+    },
+)
+
+
+@settings(quick, max_examples=300 * MANY)
+@given(st.lists(odd_messages, max_size=6))
+def test_what_memory_says_of_a_message_that_was_just_written_is_what_its_line_says(given_messages):
+    session = Session.in_memory("/p", clock=clock())
+
+    for message in given_messages:
+        session.append_message(message)
+
+    written = session.transcript.bytes_between(0, None)
+    assert readings.facts(session.transcript) == readings.facts(transcript(written))
 
 
 @quick

@@ -463,3 +463,81 @@ def test_a_session_that_another_process_has_open_is_in_use(store):
 
 def test_where_nobody_tells_which_files_are_open_none_is(tmp_path):
     assert open_files(".jsonl", str(tmp_path / "no such place")) == set()
+
+
+# -- other endings, and what belongs to a file ------------------------------------------------------------------
+
+
+def test_a_store_knows_how_its_files_end(tmp_path):
+    store = FilesStore(tmp_path, suffix=".ndjson")
+    store.create("one", LINE).close()
+    store.create("draft", LINE, draft=True).close()
+    (tmp_path / "other.jsonl").write_bytes(LINE)
+    (tmp_path / ".gone.ndjson.icloud").write_bytes(b"")
+
+    scan = store.scan()
+
+    assert [found.key for found in scan.found] == ["one"]
+    assert [hidden.name for hidden in scan.hidden] == [".gone.ndjson.icloud"]
+    assert store.path_of("one") == str(tmp_path / "one.ndjson")
+    assert store.stat("other") is None
+    assert [draft.key for draft in store.drafts()] == ["draft"]
+    store.publish("draft").close()
+    assert store.rename("draft", "published").path == str(tmp_path / "published.ndjson")
+    removed = store.remove("one")
+    assert not (tmp_path / "one.ndjson").exists()
+    assert store.restore(removed.token).path == str(tmp_path / "one.ndjson")
+    assert FilesStore(tmp_path).scan().found[0].key == "other"
+
+
+def folder_of(store, key):
+    return store.directory + "/" + key
+
+
+def with_folder(store, key="one"):
+    store.create(key, LINE).close()
+    os.makedirs(folder_of(store, key) + "/inner")
+    with open(folder_of(store, key) + "/inner/0.bash.log", "w") as file:
+        file.write("output")
+
+
+def test_the_folder_of_a_file_goes_where_the_file_goes(store):
+    with_folder(store)
+
+    store.rename("one", "two")
+    assert os.listdir(folder_of(store, "two")) == ["inner"]
+    assert not os.path.exists(folder_of(store, "one"))
+
+    removed = store.remove("two")
+    assert not os.path.exists(folder_of(store, "two"))
+    assert sorted(os.listdir(store.directory)) == [".branchline"]
+
+    store.restore(removed.token)
+    assert os.listdir(folder_of(store, "two") + "/inner") == ["0.bash.log"]
+    assert store.trashed() == []
+
+
+def test_a_file_does_not_move_where_its_folder_cannot_follow(store):
+    with_folder(store)
+    os.mkdir(folder_of(store, "two"))
+
+    with pytest.raises(FileExistsError, match="its folder belongs to it"):
+        store.rename("one", "two")
+
+    removed = store.remove("one")
+    os.mkdir(folder_of(store, "one"))
+    with pytest.raises(FileExistsError, match="its folder belongs to it"):
+        store.restore(removed.token)
+    os.rmdir(folder_of(store, "one"))
+    store.restore(removed.token)
+    assert os.path.isdir(folder_of(store, "one") + "/inner")
+
+
+def test_a_link_beside_a_file_is_not_its_folder(store, tmp_path):
+    store.create("one", LINE).close()
+    os.mkdir(tmp_path / "elsewhere")
+    os.symlink(tmp_path / "elsewhere", folder_of(store, "one"))
+
+    store.rename("one", "two")
+
+    assert os.path.islink(folder_of(store, "one"))

@@ -9,9 +9,8 @@ import msgspec
 from branchline.chat.front import Front, Option, Picker, options_with
 from branchline.chat.pickers import session_picker
 from branchline.chat.services import Services
-from branchline.places import session_directory
+from branchline.places import OURS
 from branchline.session import Session
-from branchline.stores import FilesStore
 from branchline.views.spans import line_of
 
 __all__ = ["Beginning", "first_session", "made_ready", "named_entry"]
@@ -61,9 +60,8 @@ def _forked(name: str, services: Services) -> Session:
     session_name, entry_name = named_entry(name)
     with services.open(session_name) as source:
         entry = None if entry_name is None else services.entry(source, entry_name)
-        # Among our own sessions, not beside its parent: that may lie in the folders of another program.
-        store = FilesStore(session_directory(services.cwd))
-        return source.fork(entry, cwd=services.cwd, store=store)
+        # One of our own: its parent may lie in the folders of another program.
+        return source.fork(entry, cwd=services.cwd, to=OURS)
 
 
 def named_entry(name: str) -> tuple[str, str | None]:
@@ -116,7 +114,7 @@ async def _moved(session: Session, front: Front, services: Services) -> Session 
     match picked:
         case "fork":
             with session:
-                return session.fork(cwd=services.cwd)
+                return session.fork(cwd=services.cwd, to=OURS)
         case "stay":
             return session
         case _:

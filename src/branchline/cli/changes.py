@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from branchline.cli.output import remark
 from branchline.cli.targets import open_named
+from branchline.errors import InvalidId
 
 if TYPE_CHECKING:
     from branchline.session import Session
     from branchline.tree import Finding
 
-__all__ = ["damage_on_path", "described", "position_fields", "to_change"]
+__all__ = ["damage_on_path", "described", "position_fields", "to_change", "wrong_call"]
 
 
 _BESIDE_THE_PATH = frozenset({"glued", "no-header"})
@@ -37,6 +38,19 @@ def to_change(name: str, directory: str | None) -> Iterator[Session]:
             remark(
                 f"{session.file} was of version {version} and is of version 3 now; the old file is in {kept}"
             )
+
+
+@contextmanager
+def wrong_call() -> Iterator[None]:
+    """Tell a person who has named something that does not exist that the call was wrong."""
+    import click
+
+    try:
+        yield
+    except InvalidId:
+        raise
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 def damage_on_path(session: Session) -> list[Finding]:

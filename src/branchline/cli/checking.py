@@ -16,13 +16,13 @@ from branchline.cli.options import command
 from branchline.cli.output import Output, Role, paint, remark
 from branchline.cli.targets import existing, file_named
 from branchline.cli.words import count, size_words, time_words
+from branchline.formats.suffixes import has_suffix
 
 if TYPE_CHECKING:
     from branchline.cli.sealing import Sealing, SealReport
 
 __all__ = ["check_command"]
 
-_SUFFIX = ".jsonl"
 _STATES: dict[str, tuple[str, Role]] = {
     "clean": ("fine", "good"),
     "notes": ("fine", "good"),
@@ -80,7 +80,7 @@ def check_command(
 
 def _files(sessions: tuple[str, ...], directory: str | None) -> Iterator[str]:
     for session in sessions:
-        if os.path.isdir(session) and not session.endswith(_SUFFIX):
+        if os.path.isdir(session) and not has_suffix(session):
             yield from _below(session)
         else:
             yield file_named(session, None)
@@ -97,7 +97,7 @@ def _below(directory: str) -> Iterator[str]:
     for place, folders, names in os.walk(directory):
         folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
         for name in sorted(names):
-            if name.endswith(_SUFFIX) and not name.startswith("."):
+            if has_suffix(name) and not name.startswith("."):
                 yield os.path.abspath(os.path.join(place, name))
 
 

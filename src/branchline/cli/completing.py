@@ -9,15 +9,21 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
 
+from branchline.stores import Hidden
+
 if TYPE_CHECKING:
     import click
 
-    from branchline.library import SessionLibrary, SessionRow
+    from branchline.library import Discovery, SessionLibrary, SessionRow
+    from branchline.library.discovery import FoundFile
+
+    Look = Callable[[], SessionRow | None]
 
 __all__ = ["offers"]
 
@@ -60,11 +66,11 @@ def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
         yield CompletionItem("@last", help="the session that changed last")
     end = time.monotonic() + _PATIENCE
     offered: set[str] = set()
-    for library, row in _rows(context):
+    for row, read in _rows(context):
         by_id = row.id.startswith(typed) or row.key.startswith(typed)
         if len(offered) >= _OFFERED or (not by_id and time.monotonic() > end):
             break
-        deep = _deep(library, row) if time.monotonic() < end else row
+        deep = read() if time.monotonic() < end else row
         title = "" if deep is None else deep.title or deep.first_prompt or ""
         if by_id and row.id not in offered:
             offered.add(row.id)
@@ -73,25 +79,38 @@ def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
             yield from _words(deep.title, "by its title")
 
 
-def _rows(context: click.Context) -> Iterator[tuple[SessionLibrary, SessionRow]]:
-    """The sessions of the directory that was named, or of this one and then all others; newest first."""
-    from branchline.cli.targets import here
-    from branchline.library import SessionLibrary
+def _rows(context: click.Context) -> Iterator[tuple[SessionRow, Look]]:
+    """The sessions of the directory that was named, or of this one and then all others; newest first.
+
+    With each a way to read its file.
+    """
+    from branchline.cli.targets import discovery, here
 
     directory = context.params.get("directory")
-    nearest = here(directory)
-    yield from ((nearest, row) for row in nearest.list())
-    if directory is None:
-        for library in SessionLibrary.everything():
-            if library.name != nearest.name:
-                yield from ((library, row) for row in library.list())
+    if directory is not None:
+        library = here(directory)
+        for row in library.list():
+            yield row, partial(_described, library, row.key)
+        return
+    seen: set[str] = set()
+    for everywhere in (False, True):
+        found = discovery(everywhere=everywhere)
+        for file in found.scan()[0]:
+            if file.path not in seen and not isinstance(header := found.header_row(file), Hidden):
+                seen.add(file.path)
+                yield header, partial(_deep, found, file)
 
 
-def _deep(library: SessionLibrary, row: SessionRow) -> SessionRow | None:
+def _described(library: SessionLibrary, key: str) -> SessionRow | None:
     try:
-        return library.describe(row.key).row
+        return library.describe(key).row
     except Exception:  # noqa: BLE001  it is listed and cannot be read
         return None
+
+
+def _deep(found: Discovery, file: FoundFile) -> SessionRow | None:
+    row = found.deep_row(file)
+    return None if isinstance(row, Hidden) else row
 
 
 def _words(name: str, about: str) -> Iterator[CompletionItem]:
@@ -153,10 +172,10 @@ def _models(context: click.Context, typed: str) -> Iterator[CompletionItem]:
     """The models of the newest sessions: what was used before is what is wanted again."""
     end = time.monotonic() + _PATIENCE
     offered: set[str] = set()
-    for library, row in _rows(context):
+    for _row, read in _rows(context):
         if time.monotonic() > end:
             break
-        deep = _deep(library, row)
+        deep = read()
         if deep is not None and deep.model:
             name = f"{deep.provider}/{deep.model}" if deep.provider else deep.model
             if name.startswith(typed) and name not in offered:

@@ -44,9 +44,9 @@ def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
         demo.forget()
     enter_demo()
     from branchline.cli.listing import print_rows
-    from branchline.cli.targets import here
+    from branchline.cli.targets import discovery
 
-    listing = here(None).list(deep=True)
+    listing = discovery().list()
     print_rows(out, listing, listing.rows, command="demo")
     if not out.json:
         out.line()

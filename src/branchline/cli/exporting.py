@@ -20,6 +20,7 @@ from branchline.cli.output import Output, remark
 from branchline.cli.targets import open_named
 from branchline.cli.words import count, size_words, time_words
 from branchline.errors import NotSupported
+from branchline.formats.suffixes import JSONL
 
 if TYPE_CHECKING:
     from branchline.entries import Entry
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["export_command", "export_conversation"]
 
-_ENDINGS = {"jsonl": ".jsonl", "md": ".md"}
+_PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
+"""What the field of a header is called that names the parent, where header and nothing else does."""
+_ENDINGS = {"jsonl": JSONL, "md": ".md", "zotsession": ".zotsession"}
 
 
 @command(
@@ -37,6 +40,7 @@ _ENDINGS = {"jsonl": ".jsonl", "md": ".md"}
     branchline export @last --format md -o talk.md
     branchline export 01a1ddf5 --branch -o branch.jsonl
     branchline export @last | gzip > session.jsonl.gz
+    branchline export ~/.local/state/zot/sessions/x/y.jsonl -o y.zotsession
     """,
 )
 @session_argument()
@@ -44,7 +48,7 @@ _ENDINGS = {"jsonl": ".jsonl", "md": ".md"}
     "--format",
     "kind",
     type=click.Choice(list(_ENDINGS)),
-    help="jsonl, or Markdown of the path to the leaf (default: by the ending of FILE, else jsonl).",
+    help="jsonl, Markdown of the path to the leaf, or zot's portable form (default: by the ending of FILE).",
 )
 @click.option("--branch", "branch_only", is_flag=True, help="Only the path to the leaf, with its labels.")
 @click.option("--no-redact", is_flag=True, help="Leave keys, tokens and passwords in.")
@@ -72,8 +76,7 @@ def export_command(
     to_file = output not in (None, "-")
     if out.json and not to_file:
         raise click.UsageError("--json tells about a file; give one with -o FILE")
-    if kind is None:
-        kind = "md" if output is not None and output.endswith((".md", ".markdown")) else "jsonl"
+    kind = kind or _kind_of(output)
     with open_named(session, directory) as live:
         sieve = _Sieve(off=no_redact)
         data = _exported(live, kind, sieve, branch_only=branch_only, portable=portable)
@@ -95,12 +98,20 @@ def export_command(
         _tell(sieve, verbose=verbose)
 
 
+def _kind_of(output: str | None) -> str:
+    """What a file of this name is meant to be."""
+    name = output or ""
+    if name.endswith((".md", ".markdown")):
+        return "md"
+    return "zotsession" if name.endswith(_ENDINGS["zotsession"]) else "jsonl"
+
+
 def export_conversation(session: Session, output: str) -> str:
-    """Write the path as Markdown, or the whole session where FILE ends in .jsonl, and say what was done.
+    """Write the path as Markdown, or the session in the form that the ending of FILE says, and tell.
 
     Without a name it is a new file in this directory. FileExistsError when there is one.
     """
-    kind = "jsonl" if output.endswith(".jsonl") else "md"
+    kind = _kind_of(output) if output else "md"
     sieve = _Sieve(off=False)
     data = _exported(session, kind, sieve)
     path = _written(session, kind, data, os.path.expanduser(output or "."), force=False)
@@ -113,6 +124,8 @@ def _exported(
 ) -> bytes:
     if kind == "md":
         return _markdown(session, sieve)
+    if kind == "zotsession":
+        return _lines(session, _portable_zot(session), sieve)
     whole = _branch(session, portable=portable) if branch_only else _whole(session, portable=portable)
     return _lines(session, whole, sieve)
 
@@ -121,7 +134,8 @@ def _written(session: Session, kind: str, data: bytes, output: str, *, force: bo
     """The path of the file that was written: the one that is named, or a new one in a directory."""
     path = os.path.abspath(output)
     if os.path.isdir(path):
-        path = os.path.join(path, session.key + _ENDINGS[kind])
+        ending = session.transcript.format.suffix if kind == "jsonl" else _ENDINGS[kind]
+        path = os.path.join(path, session.key + ending)
     try:
         write_new(path, data, force=force)
     except FileExistsError:
@@ -206,11 +220,10 @@ def _lines(session: Session, data: bytes, sieve: _Sieve) -> bytes:
 
 def _shape(session: Session, data: bytes) -> tuple[object, ...]:
     """What must not change when lines are redacted: the entries, what they hang from, the leaf."""
-    from branchline.formats import Transcript
+    from branchline.formats import Transcript, detect
 
-    transcript = Transcript(
-        session.transcript.format, lambda start, size: data[start : start + size], session.transcript.name
-    )
+    name = session.transcript.name
+    transcript = Transcript(detect(data, name), lambda start, size: data[start : start + size], name)
     return transcript.tree.keys, transcript.tree.parents, transcript.leaf
 
 
@@ -221,26 +234,49 @@ def _whole(session: Session, *, portable: bool) -> bytes:
         return data
     from branchline.entries import splice
 
-    reading = session.transcript.reading
-    if reading.header is None:
+    reading, format_ = session.transcript.reading, session.format
+    if format_ == "zot":
+        return _portable_zot(session)
+    if format_ == "induscode":
+        return data  # says neither
+    if format_ not in _PARENTS:
+        raise NotSupported(
+            f"sessions of {format_} name their working directory in more than one place; "
+            "fork it into one of ours and export that"
+        )
+    if reading.header is None or not reading.header_line:
         raise NotSupported(
             f"{session.id} has no header to take the working directory from; export it as it is"
         )
-    fields = {"cwd": ""} | ({} if reading.header.parent_session is None else {"parentSession": None})
+    parent = {} if reading.header.parent_session is None else {_PARENTS[format_]: None}
+    fields = {"cwd": ""} | parent
     start = reading.header_end - len(reading.header_line)
     return data[:start] + splice.set_fields(reading.header_line, fields) + data[reading.header_end :]
 
 
+def _portable_zot(session: Session) -> bytes:
+    """A session of zot in the form that zot imports."""
+    from branchline.formats.zot import export_portable
+
+    if session.format != "zot":
+        raise NotSupported(
+            f"only a session of zot has its portable form; {session.id} is of {session.format}"
+        )
+    return export_portable(session.transcript)
+
+
 def _branch(session: Session, *, portable: bool) -> bytes:
-    """The path to the leaf as a session with the same id: entries re-chained, labels and title kept."""
+    """The path to the leaf as a session with the same id: entries re-chained, labels and title kept.
+
+    It has the form of its program; of a program whose sessions are only read here, ours.
+    """
     from branchline.clock import SystemClock, iso
-    from branchline.entries import Header, encode_header
+    from branchline.entries import Header, encode_header, splice
     from branchline.stores import MemoryStore
 
-    if session.transcript.format.name != "pi":
-        raise NotSupported(
-            f"a path of {session.id} cannot be exported as JSONL: it is a file of another program"
-        )
+    format_ = session.transcript.format
+    if format_.writable and format_.name not in ("pi", "oh-my-pi"):
+        return _own_branch(session, portable=portable)
     header = Header(
         version=3,
         id=session.id,
@@ -250,8 +286,38 @@ def _branch(session: Session, *, portable: bool) -> bytes:
     with session.fork(store=MemoryStore()) as copy:
         if session.title and copy.title != session.title:
             copy.set_title(session.title)
-        body = copy.transcript.bytes_between(copy.transcript.reading.header_end + 1, None)
-    return encode_header(header) + body
+        reading = copy.transcript.reading
+        body = copy.transcript.bytes_between(reading.header_end + 1, None)
+        if copy.format == "pi":
+            return encode_header(header) + body
+        fields = {"id": header.id, "timestamp": header.timestamp, "cwd": header.cwd, "parentSession": None}
+        slot = copy.transcript.bytes_between(0, reading.header_end - len(reading.header_line))
+    return slot + splice.set_fields(reading.header_line, fields) + b"\n" + body
+
+
+def _own_branch(session: Session, *, portable: bool) -> bytes:
+    """The path as its program would hold it; what that leaves out and can hold is said again."""
+    from branchline.entries import Header
+    from branchline.session import Session
+
+    if portable and session.header.cwd:
+        raise NotSupported(
+            f"a path of a session of {session.format} is exported with its working directory; "
+            "fork it into one of ours, or export all of it"
+        )
+    known, leaf = session.header, -1 if session.leaf is None else session.index.position(session.leaf)
+    header = Header(version=3, id=known.id, timestamp=known.timestamp, cwd=known.cwd)
+    format_ = session.transcript.format
+    data = format_.fork(session.transcript, leaf, header)
+    if format_.name != "piglet":
+        return data
+    with Session.in_memory(data=data) as copy:
+        for key, label in session.labels.items():
+            if key in copy:
+                copy.append_label(key, label)
+        if session.title:
+            copy.set_title(session.title)
+        return copy.transcript.bytes_between(0, None)
 
 
 def _markdown(session: Session, sieve: _Sieve) -> bytes:

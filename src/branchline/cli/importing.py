@@ -13,11 +13,14 @@ from branchline.cli.options import command
 from branchline.cli.output import Output, remark
 from branchline.cli.words import count
 from branchline.errors import NotASession
+from branchline.formats.suffixes import JSONL
 
 if TYPE_CHECKING:
     from branchline.session import Session
 
 __all__ = ["import_command"]
+
+_PORTABLE = ".zotsession"
 
 
 @command(
@@ -25,6 +28,7 @@ __all__ = ["import_command"]
     examples="""
     branchline import ~/Downloads/session.jsonl
     branchline import old.jsonl --cwd ~/work/shop --new-id
+    branchline import talk.zotsession            becomes a session of zot, for this directory
     """,
 )
 @click.argument("file", metavar="FILE")
@@ -42,12 +46,19 @@ def import_command(
     new_id: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Copy a session file into the library. FILE stays as it is."""
+    """Copy a session file into the library. FILE stays as it is.
+
+    A portable file of zot becomes a new session of zot, where zot finds it. A session of another program is
+    copied as it is.
+    """
     from branchline import places
     from branchline.log import create_directory
     from branchline.session import Session
 
     with Session.open(file) as source:
+        if file.endswith(_PORTABLE):
+            _import_portable(out, source, cwd, directory)
+            return
         if source.transcript.reading.header is None:
             raise NotASession(f"cannot import {file}: it has no header; `branchline repair` makes one")
         target = os.path.abspath(directory) if directory is not None else places.session_directory(cwd)
@@ -57,10 +68,30 @@ def import_command(
             return
         session_id, data = _adopted(source, cwd, new_id=new_id)
         create_directory(target)
-        path = _write_free(target, _name(source, session_id), data)
+        path = _write_free(target, _name(source, session_id), data, source.transcript.format.suffix)
         _tell(out, source, path, session_id)
         if source.findings:
             remark(f"{count(len(source.findings), 'finding')} in it; `branchline check {path}` tells them")
+
+
+def _import_portable(out: Output, source: Session, cwd: str | None, directory: str | None) -> None:
+    """Make a session of zot of a file that zot, or we, exported."""
+    from branchline import places
+    from branchline.clock import SystemClock, iso
+    from branchline.entries import Header
+    from branchline.formats.zot import ZOT, import_portable
+    from branchline.log import create_directory
+
+    clock = SystemClock()
+    now = iso(clock.now())
+    home = places.resolve_cwd(cwd)
+    header = Header(id=ZOT.session_id(clock.session_id(), now), timestamp=now, cwd=home)
+    data = import_portable(source.transcript.bytes_between(0, None), header)
+    target = os.path.abspath(directory) if directory is not None else places.directory_in(ZOT.directory, home)
+    assert target is not None
+    create_directory(target)
+    path = _write_free(target, ZOT.file_key(header), data)
+    _tell(out, source, path, header.id)
 
 
 def _lies_in(source: Session, directory: str) -> bool:
@@ -70,18 +101,23 @@ def _lies_in(source: Session, directory: str) -> bool:
 
 def _adopted(source: Session, cwd: str | None, *, new_id: bool) -> tuple[str, bytes]:
     """The id and the bytes of the copy: all as they are but for the header fields that were asked for."""
+    import msgspec
+
     from branchline import places
     from branchline.clock import SystemClock
     from branchline.entries import splice
 
-    reading = source.transcript.reading
+    reading, format_ = source.transcript.reading, source.transcript.format
     fields: dict[str, Any] = {}
     if new_id:
-        fields["id"] = SystemClock().session_id()
+        fields["id"] = format_.session_id(SystemClock().session_id(), source.header.timestamp)
     if cwd is not None or not source.header.cwd:
         fields["cwd"] = places.resolve_cwd(cwd)
     data = source.transcript.bytes_between(0, None)
-    if fields:
+    if fields and format_.name not in ("pi", "oh-my-pi"):
+        header = msgspec.structs.replace(source.header, **fields, parent_session=None)
+        data = format_.copy(source.transcript, header)
+    elif fields:
         start = reading.header_end - len(reading.header_line)
         data = data[:start] + splice.set_fields(reading.header_line, fields) + data[reading.header_end :]
     return fields.get("id", source.id), data
@@ -92,13 +128,13 @@ def _name(source: Session, session_id: str) -> str:
     import msgspec
 
     from branchline.errors import InvalidId
-    from branchline.formats import PI
     from branchline.session.naming import check_session_id
     from branchline.stores import check_key
 
     try:
         check_session_id(session_id)
-        return check_key(PI.file_key(msgspec.structs.replace(source.header, id=session_id)))
+        header = msgspec.structs.replace(source.header, id=session_id)
+        return check_key(source.transcript.format.file_key(header))
     except InvalidId:
         pass
     try:
@@ -107,10 +143,10 @@ def _name(source: Session, session_id: str) -> str:
         return "imported"
 
 
-def _write_free(directory: str, name: str, data: bytes) -> str:
+def _write_free(directory: str, name: str, data: bytes, suffix: str = JSONL) -> str:
     """Write under the first free name: as it is, then with -1, -2 and so on."""
     for number in itertools.count():
-        path = os.path.join(directory, f"{name}-{number}.jsonl" if number else f"{name}.jsonl")
+        path = os.path.join(directory, f"{name}-{number}{suffix}" if number else f"{name}{suffix}")
         try:
             write_new(path, data)
         except FileExistsError:

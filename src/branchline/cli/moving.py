@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from branchline.cli.changes import described, position_fields, to_change
+from branchline.cli.changes import described, position_fields, to_change, wrong_call
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output
 from branchline.cli.targets import entry_named, open_named
 
 if TYPE_CHECKING:
-    from branchline.session import Session
+    from branchline.session import ForkAt, Session
 
 __all__ = ["branch_command", "fork_command", "reset_command"]
 
@@ -61,12 +61,18 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
     branchline fork @last
     branchline fork 01a1ddf5 3f2a --before      everything up to, but not with, that entry
     branchline fork ~/.pi/agent/sessions/x/y.jsonl --tree --cwd .
+    branchline fork ~/.config/piglet/sessions/x.jsonl --to branchline
+    branchline fork @last 3f2a --to zot -o .    a file of another program, as `convert` makes them
     """,
 )
 @session_argument()
 @click.argument("entry", required=False)
 @click.option("--before", is_flag=True, help="Leave ENTRY itself out.")
 @click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
+@click.option(
+    "--to", "target", metavar="PROGRAM", help="Make it one of this program (default: of that it comes from)."
+)
+@click.option("-o", "--output", metavar="PATH", help="Make a file here, or in this directory, as `convert`.")
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False),
@@ -79,18 +85,29 @@ def fork_command(
     entry: str | None,
     before: bool,  # noqa: FBT001
     whole: bool,  # noqa: FBT001
+    target: str | None,
+    output: str | None,
     cwd: str | None,
     directory: str | None,
 ) -> None:
-    """Copy the path to ENTRY (default: the leaf) into a new session. The old one does not change."""
+    """Copy the path to ENTRY (default: the leaf) into a new session. The old one does not change.
+
+    The new session is one of the same program, beside the old one; of Claude Code and Codex, whose sessions
+    are only read here, it is one of ours. For any other program it is a file, as `convert` makes them.
+    """
+    from branchline.cli.converting import Order, carry
+    from branchline.session.forking import fork_position
+
     with open_named(session, directory) as live:
-        target = None if entry is None else entry_named(live, entry)
-        made = _kept(
-            live.fork(
-                target, position="before" if before else "at", scope="tree" if whole else "path", cwd=cwd
-            ),
-            live,
-        )
+        here = None if entry is None else entry_named(live, entry)
+        position: ForkAt = "before" if before else "at"
+        if output is not None or (target is not None and _is_other(live, target)):
+            leaf = None if whole else fork_position(live, here, position)
+            carry(out, live, Order(target=target or live.format, leaves=(leaf,), cwd=cwd, output=output))
+            return
+        with wrong_call():
+            fork = live.fork(here, position=position, scope="tree" if whole else "path", cwd=cwd, to=target)
+        made = _kept(fork, live)
         with made:
             if out.json:
                 fields = {"parent": live.id, "parent_file": live.file, "entries": len(made), "cwd": made.cwd}
@@ -102,16 +119,26 @@ def fork_command(
                 )
 
 
+def _is_other(live: Session, target: str) -> bool:
+    """Whether a program is neither the one that a session comes from nor one whose sessions are like ours."""
+    from branchline.cli.converting import program_named
+    from branchline.formats import PI
+
+    return program_named(target) not in (live.transcript.format, PI)
+
+
 def _kept(made: Session, parent: Session) -> Session:
     """The fork as a file that lists show: who forks on the command line will not see a draft again."""
     from branchline.session import Session
 
     if not made.is_draft:
         return made
-    store, key, cwd = made.store, made.key, made.cwd
+    store, key, cwd, format_ = made.store, made.key, made.cwd, made.format
     assert store is not None
     with made:
         if len(made):
             store.publish(key).close()
             return Session.from_store(store, key)
-    return Session.create(cwd, store=store, parent_session=parent.file or parent.id, persist="at_once")
+    return Session.create(
+        cwd or None, store=store, format=format_, parent_session=parent.file or parent.id, persist="at_once"
+    )

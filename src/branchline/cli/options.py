@@ -35,6 +35,7 @@ _EXIT_CODES = {
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
     "branch": "tree, fork, reset",
+    "browse": "ls, tree, show, forest",
     "chat": "resume, tree, fork",
     "check": "repair, inspect",
     "completion": "config",

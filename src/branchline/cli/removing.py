@@ -13,14 +13,13 @@ from branchline.cli.output import Output, paint, remark
 from branchline.cli.targets import file_named, here
 from branchline.cli.words import age, count, size_words
 from branchline.errors import SessionNotFound
+from branchline.formats.suffixes import SUFFIXES, has_suffix, suffix_of, without_suffix
 
 if TYPE_CHECKING:
     from branchline.library import SessionLibrary
     from branchline.stores import Trashed
 
 __all__ = ["prune_command", "restore_command", "rm_command"]
-
-_SUFFIX = ".jsonl"
 
 
 @command("rm", examples="branchline rm 01a1ddf5\nbranchline restore            brings it back")
@@ -42,16 +41,18 @@ def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) ->
 def _removable(path: str) -> str:
     if not os.path.lexists(path):
         raise SessionNotFound(f"cannot remove {path}: there is no such file")
-    if not path.endswith(_SUFFIX) or not os.path.isfile(path):
-        raise SessionNotFound(f"cannot remove {path}: it is not a session file (*{_SUFFIX})")
+    if not has_suffix(path) or not os.path.isfile(path):
+        endings = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
+        raise SessionNotFound(f"cannot remove {path}: it is not a session file ({endings})")
     return path
 
 
 def _remove(path: str) -> tuple[str, Trashed]:
     from branchline.library import SessionLibrary
+    from branchline.stores import FilesStore
 
     folder, name = os.path.split(path)
-    library, key = SessionLibrary(folder), name.removesuffix(_SUFFIX)
+    library, key = SessionLibrary(FilesStore(folder, suffix=suffix_of(name))), without_suffix(name)
     if library.remove(key):
         for item in library.trash():
             if item.key == key:
@@ -100,7 +101,9 @@ def _libraries(directory: str | None) -> list[SessionLibrary]:
 
     nearest = here(directory)
     if directory is not None:
-        return [nearest]
+        from branchline.stores import FilesStore
+
+        return [SessionLibrary(FilesStore(directory, suffix=suffix)) for suffix in SUFFIXES]
     return [nearest, *(other for other in SessionLibrary.everything() if other.name != nearest.name)]
 
 
@@ -108,7 +111,9 @@ def _holder(name: str | None, directory: str | None) -> SessionLibrary:
     """The library in whose trash this is: here, or in that of another working directory."""
     nearest, *others = _libraries(directory)
     if name is None:
-        return nearest
+        # The one that was removed last; only a directory of another program has more than one kind of files.
+        latest = [library for library in (nearest, *others) if directory is not None and library.trash()]
+        return max(latest, key=lambda library: library.trash()[0].removed, default=nearest)
     for library in (nearest, *others):
         if any(name in (item.token, item.key) or item.key.endswith("_" + name) for item in library.trash()):
             return library

@@ -15,6 +15,7 @@ from branchline.cli.output import Output, remark
 from branchline.cli.targets import file_named
 from branchline.cli.words import count, size_words
 from branchline.errors import NotASession, NotSupported
+from branchline.formats.suffixes import suffix_of, without_suffix
 
 if TYPE_CHECKING:
     from branchline.cli.mending import Mended
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from branchline.log import FileLog
 
 __all__ = ["repair_command"]
-
-_SUFFIX = ".jsonl"
 
 
 @command(
@@ -44,9 +43,9 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     from branchline.log import FileLog
 
     path = file_named(session)
-    stem = path.removesuffix(_SUFFIX)
-    target = os.path.abspath(output) if output is not None else f"{stem}.repaired{_SUFFIX}"
-    rest = f"{(target if output is not None else path).removesuffix(_SUFFIX)}.unreadable.txt"
+    target = f"{without_suffix(path)}.repaired{suffix_of(path)}"
+    target = target if output is None else os.path.abspath(output)
+    rest = f"{without_suffix(path if output is None else target)}.unreadable.txt"
     with FileLog(path) as log:
         old, mended = _mended(log, path)
         if not mended.needed:
@@ -63,7 +62,9 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     if mended.header_made:
         out.line("  the header is new: the old one could not be read")
     if mended.upgraded:
-        out.line("  the old file is of version 1, the new one of version 3: each entry has an id now")
+        ours = old.format.name == "pi"
+        versions = "the old file is of version 1, the new one of version 3: " if ours else ""
+        out.line(f"  {versions}each entry has an id now")
     elif mended.changes:
         out.line(f"  {count(len(mended.changes), 'entry', 'entries')} with links that had to be guessed")
     if mended.asides:
@@ -75,15 +76,22 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
 def _mended(log: FileLog, path: str) -> tuple[Transcript, Mended]:
     """The reading of a damaged file, and the file that is to be written."""
     from branchline.cli.mending import mend
-    from branchline.clock import SystemClock
+    from branchline.clock import SystemClock, iso
 
     old = transcript_of(log, path)
     if old.reading.header is None and not len(old.tree):
         raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
-    if old.format.name != "pi":
-        raise NotSupported(f"cannot repair {path}: only files of pi and branchline can be mended")
-    key = os.path.basename(path).removesuffix(_SUFFIX)
-    return old, mend(old, key=key, spare_id=SystemClock().session_id())
+    if not old.format.writable:
+        raise NotSupported(
+            f"cannot repair {path}: sessions of {old.format.name} are read here, not written; "
+            "`branchline fork` makes one of ours of what can be read"
+        )
+    key, clock = without_suffix(os.path.basename(path)), SystemClock()
+    if old.format.name == "pi":
+        return old, mend(old, key=key, spare_id=clock.session_id())
+    from branchline.cli.mending_others import mend_other
+
+    return old, mend_other(old, key=key, spare_id=clock.session_id(), now=iso(clock.now()))
 
 
 def _write(old: Transcript, mended: Mended, path: str, target: str, rest: str) -> None:

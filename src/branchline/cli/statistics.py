@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import agent_option, command, names_of
 from branchline.cli.output import Output, remark
-from branchline.cli.targets import here
+from branchline.cli.targets import discovery, here
 from branchline.cli.words import count
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _PATIENCE = 0.5  # seconds before a count of what was read is shown
 @click.option("--until", metavar="DAY", help="Up to this day, itself included.")
 @click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
 @click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@agent_option
 def stats_command(
     out: Output,
     by: Dimension | None,
@@ -50,6 +51,7 @@ def stats_command(
     until: str | None,
     everywhere: bool,  # noqa: FBT001
     directory: str | None,
+    agents: tuple[str, ...],
 ) -> None:
     """Add up what was said and spent: messages, tokens, cost, tools.
 
@@ -59,12 +61,15 @@ def stats_command(
     """
     if everywhere and directory is not None:
         raise click.UsageError("either --all or --dir, not both")
+    if agents and directory is not None:
+        raise click.UsageError("--agent is for the folders of programs; it does not go with --dir")
     from branchline.library.counting import count_sessions
     from branchline.views.stats import Tally
 
     first, last = _day("--since", since), _day("--until", until)
     tally = Tally(since=first, until=last)
-    counted = count_sessions(_rows(directory, everywhere=everywhere), tally, progress=_progress())
+    rows = _rows(directory, agents, everywhere=everywhere)
+    counted = count_sessions(rows, tally, progress=_progress())
     stats = tally.stats()
     if out.json:
         out.result("stats", _fields(stats, counted, first, last))
@@ -117,11 +122,11 @@ def _fields(stats: Stats, counted: Counted, since: date | None, until: date | No
     }
 
 
-def _rows(directory: str | None, *, everywhere: bool) -> list[SessionRow]:
-    from branchline.library import SessionLibrary
-
-    libraries = SessionLibrary.everything() if everywhere else [here(directory)]
-    return [row for library in libraries for row in library.list()]
+def _rows(directory: str | None, agents: tuple[str, ...], *, everywhere: bool) -> list[SessionRow]:
+    """The sessions that count, those of sub-agents among them: they were paid for as well."""
+    if directory is not None:
+        return list(here(directory).list())
+    return list(discovery(names_of(agents), everywhere=everywhere, subagents=True).list(deep=False))
 
 
 def _day(option: str, words: str | None) -> date | None:

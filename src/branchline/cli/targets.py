@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from branchline.errors import Ambiguous, EntryNotFound, NotSupported, SessionNotFound
+from branchline.formats.suffixes import has_suffix
 
 if TYPE_CHECKING:
     from branchline.library import Discovery, SessionLibrary, SessionRow
@@ -43,7 +44,7 @@ def existing(directory: str) -> str:
 
 def file_named(name: str, directory: str | None = None, *, ours: bool = False) -> str:
     """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
-    if "/" in name or "\\" in name or name.endswith((".jsonl", ".ndjson", ".jsonl.zst")):
+    if "/" in name or "\\" in name or has_suffix(name):
         return os.path.abspath(os.path.expanduser(name))
     if not name.strip():
         raise SessionNotFound("which session? Give a file, an id, the beginning of one, or @last")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.changes import damage_on_path, described, position_fields, to_change
+from branchline.cli.changes import damage_on_path, described, position_fields, to_change, wrong_call
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output
 
@@ -24,6 +24,7 @@ __all__ = ["append_command", "new_command"]
     examples="""
     branchline new
     branchline new --title "Auth refactor" --cwd ~/work/shop
+    branchline new --format zot
     id=$(branchline new) && branchline append $id "How do I start?"
     """,
 )
@@ -35,15 +36,28 @@ __all__ = ["append_command", "new_command"]
 @click.option("--title", help="A title for lists.")
 @click.option("--id", "session_id", metavar="ID", help="An id of your own (default: a new UUID).")
 @click.option("--dir", "directory", metavar="DIR", help="Keep the session file in this directory.")
+@click.option(
+    "--format",
+    "program",
+    metavar="PROGRAM",
+    help="A session of another program (pi, oh-my-pi, operator, induscode, zot, piglet), among its own.",
+)
 def new_command(
-    out: Output, cwd: str | None, title: str | None, session_id: str | None, directory: str | None
+    out: Output,
+    cwd: str | None,
+    title: str | None,
+    session_id: str | None,
+    directory: str | None,
+    program: str | None,
 ) -> None:
     """Begin a session and print its id."""
     from branchline.session import Session
 
     if session_id is not None:
         _require_free(session_id, cwd, directory)
-    with Session.create(cwd, directory=directory, id=session_id, persist="at_once") as session:
+    with wrong_call():
+        made = Session.create(cwd, directory=directory, format=program, id=session_id, persist="at_once")
+    with made as session:
         if title:
             session.set_title(title)
         if out.json:

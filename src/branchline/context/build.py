@@ -7,6 +7,7 @@ edited is the very record that was decoded.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 from typing import cast
 
 import msgspec
@@ -45,34 +46,49 @@ SPEAKING = frozenset({"message", "custom_message", "branch_summary", "context_ed
 def build_context(source: EntrySource, leaf: int) -> Context:
     """What a model sees at this position of the tree; -1, before the first entry, gives the empty context."""
     tree = source.tree
+    rules = rules_of(source)
     selection = select(source, leaf)
     keys, types = tree.keys, tree.types
-    speaking = [position for position in selection.positions if types[position] in SPEAKING]
-    entries = source.entries(speaking)
-    edits = edits_in(entries, tree, selection)
+    spoken = SPEAKING - rules.silent if rules.silent else SPEAKING
+    speaking = selection.positions
+    if not selection.types <= spoken:
+        kinds = map(types.__getitem__, speaking)
+        speaking = list(compress(speaking, map(spoken.__contains__, kinds)))
     compaction = selection.compaction
-    messages: list[ContextMessage] = []
-    if compaction is not None:
-        opening = edited(opening_messages(compaction), edits.get(compaction.id))
-        messages += [ContextMessage(compaction.id, message) for message in opening]
-    older = sum(types[position] in SPEAKING for position in selection.positions[: selection.measured])
-    messages += _messages(entries[:older], edits)
-    measured_from = len(messages)
-    messages += _messages(entries[older:], edits)
-    if (finish := rules_of(source).finish) is not None:
+    older = sum(types[position] in spoken for position in selection.positions[: selection.measured])
+    if compaction is None and (said := _at_hand(source, speaking)) is not None:
+        messages = list(map(ContextMessage, map(keys.__getitem__, speaking), said))
+        measured_from = older
+    else:
+        entries = source.entries(speaking)
+        edits = edits_in(entries, tree, selection)
+        messages = []
+        if compaction is not None:
+            opening = edited(opening_messages(compaction), edits.get(compaction.id))
+            messages += [ContextMessage(compaction.id, message) for message in opening]
+        messages += _messages(entries[:older], edits)
+        measured_from = len(messages)
+        messages += _messages(entries[older:], edits)
+    if (finish := rules.finish) is not None:
         past = {item.entry for item in messages[:measured_from]}
         messages = finish(messages)
         measured_from = sum(item.entry in past for item in messages)
     return Context(
         messages=messages,
         model=model_of(source, selection.path),
-        thinking_level=thinking_level_of(source, selection.path),
+        thinking_level=thinking_level_of(source, selection),
         entries=[
             *([] if compaction is None else [compaction.id]),
             *map(keys.__getitem__, selection.positions),
         ],
         measured_from=measured_from,
     )
+
+
+def _at_hand(source: EntrySource, positions: list[int]) -> list[Message] | None:
+    """What these entries say, if each says what its message says and the source has them all decoded."""
+    messages = getattr(source, "messages", None)
+    return None if messages is None else cast("list[Message] | None", messages(positions))
 
 
 def entry_messages(entry: Entry) -> tuple[Message, ...]:
@@ -97,8 +113,13 @@ def entry_messages(entry: Entry) -> tuple[Message, ...]:
 
 
 def opening_messages(compaction: Compaction) -> tuple[Message, ...]:
-    """What stands first after a compaction: the system state, the summary, the tail that it holds itself."""
+    """What stands first after a compaction: the system state, the summary, the tail that it holds itself.
+
+    One that holds its messages need not have a summary; then nothing is said in its place.
+    """
     system = () if compaction.system_message is None else (compaction.system_message,)
+    if compaction.retained_tail is not None and not compaction.summary:
+        return (*system, *compaction.retained_tail)
     return (*system, compaction_summary_message(compaction), *(compaction.retained_tail or ()))
 
 
@@ -119,7 +140,7 @@ def branch_summary_message(entry: BranchSummary) -> BranchSummaryMessage:
 def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edits:
     """The last edit of each entry among the selected ones."""
     edits: Edits = {}
-    if "context_edit" not in set(map(tree.types.__getitem__, selection.path)):
+    if "context_edit" not in selection.types:
         return edits
     for entry in entries:
         if type(entry) is not ContextEdit:

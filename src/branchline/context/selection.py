@@ -23,16 +23,21 @@ from branchline.tree import EntrySource, Tree
 
 __all__ = ["Selection", "holder_above", "model_of", "select", "thinking_level_of"]
 
+_BARRIERS = frozenset({"compaction", "context_edit"})
+"""Types after which older answers no longer tell how full the context is."""
+
 
 class Selection(NamedTuple):
     """The part of a path that counts.
 
-    ``path`` is the whole chain, side records included. ``positions`` are the selected entries without the
-    compaction, which stands before all of them; the first ``measured`` of them are no younger than the last
-    compaction or edit.
+    ``path`` is the whole chain, side records included, ``kinds`` has the type of each entry on it and
+    ``types`` each of these once. ``positions`` are the selected entries without the compaction, which stands
+    before all of them; the first ``measured`` of them are no younger than the last compaction or edit.
     """
 
     path: list[int]
+    kinds: list[str]
+    types: set[str]
     compaction: Compaction | None
     positions: list[int]
     measured: int
@@ -43,26 +48,34 @@ def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE) -> 
     tree = source.tree
     path = tree.chain(leaf)
     kinds = list(map(tree.types.__getitem__, path))
+    types = set(kinds)
     rules = rules_of(source)
+    shaped = rules.boundaries | _BARRIERS
+    if types.isdisjoint(shaped):  # nothing cuts the path off, so that all of it counts
+        return Selection(path, kinds, types, None, _visible(tree, path, hidden, types), 0)
     found = _last_compaction(source, path, kinds)
-    barrier = max(_last(kinds, "compaction"), _last(kinds, "context_edit"))
+    barrier = max(_last(kinds, kind) for kind in _BARRIERS)
     start = max((_last(kinds, kind) for kind in rules.boundaries), default=-1) + 1
     if start > (0 if found is None else found[0]):
-        positions = _visible(tree, path[start:], hidden)
-        return Selection(path, None, positions, _count(kinds[start : barrier + 1], hidden))
+        positions = _visible(tree, path[start:], hidden, types)
+        return Selection(path, kinds, types, None, positions, _count(kinds[start : barrier + 1], hidden))
     if found is None:
-        positions = _visible(tree, path, hidden)
-        return Selection(path, None, positions, _count(kinds[: barrier + 1], hidden))
+        positions = _visible(tree, path, hidden, types)
+        return Selection(path, kinds, types, None, positions, _count(kinds[: barrier + 1], hidden))
     index, compaction = found
-    kept = _visible(tree, _kept(source, path, index, compaction), hidden)
-    since = _visible(tree, path[index + 1 :], hidden)
+    kept = _visible(tree, _kept(source, path, index, compaction), hidden, types)
+    since = _visible(tree, path[index + 1 :], hidden, types)
     measured = len(kept) + _count(kinds[index + 1 : barrier + 1], hidden)
-    return Selection(path, compaction, kept + since, measured)
+    return Selection(path, kinds, types, compaction, kept + since, measured)
 
 
 def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
-    """The model in force: the last one chosen or the last one that answered, whichever is later."""
+    """The model in force: the last one chosen or the last one that answered, whichever is later.
+
+    A file that names one for the whole session is believed; its answers tell the provider.
+    """
     tree = source.tree
+    named: str | None = getattr(source, "session_model", None)
     types, roles = tree.types, tree.roles
     asked_an_answer = False
     if rules_of(source).chosen_model_stays:
@@ -80,19 +93,19 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
             asked_an_answer = True
             entry = source.entry(position)
             message = entry.message if isinstance(entry, MessageEntry) else None
-            if isinstance(message, AssistantMessage) and message.model:
+            if isinstance(message, AssistantMessage) and message.model and named in (None, message.model):
                 return ModelRef(provider=message.provider or "", id=message.model)
-    return None
+    return None if named is None else ModelRef(provider="", id=named)
 
 
-def thinking_level_of(source: EntrySource, path: list[int]) -> str:
+def thinking_level_of(source: EntrySource, selection: Selection) -> str:
     """The thinking level in force; ``off`` where nothing says otherwise."""
-    types = source.tree.types
-    for position in reversed(path):
-        if types[position] == "thinking_level_change":
-            entry = source.entry(position)
-            if isinstance(entry, ThinkingLevelChange):
-                return entry.thinking_level
+    index = _last(selection.kinds, "thinking_level_change")
+    while index >= 0:
+        entry = source.entry(selection.path[index])
+        if isinstance(entry, ThinkingLevelChange):
+            return entry.thinking_level
+        index = _last(selection.kinds[:index], "thinking_level_change")
     return "off"
 
 
@@ -146,7 +159,9 @@ def _kept(source: EntrySource, path: list[int], index: int, compaction: Compacti
     ]
 
 
-def _visible(tree: Tree, path: list[int], hidden: Container[str]) -> list[int]:
+def _visible(tree: Tree, path: list[int], hidden: Container[str], occurring: set[str]) -> list[int]:
+    if not any(kind in hidden for kind in occurring):
+        return path
     types = tree.types
     return [position for position in path if types[position] not in hidden]
 

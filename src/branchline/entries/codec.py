@@ -116,6 +116,14 @@ def encode_entry(entry: records.Entry) -> bytes:
 
 def entry_fields(entry: records.Entry) -> dict[str, Any]:
     """The JSON object of an entry, keys in the order of the format."""
+    if type(entry) is records.MessageEntry:  # nearly always, so it asks no further
+        return {
+            "type": "message",
+            "id": entry.id,
+            "parentId": entry.parent,
+            "timestamp": entry.timestamp,
+            "message": message_fields(entry.message),
+        }
     common: dict[str, Any] = {"id": entry.id, "parentId": entry.parent, "timestamp": entry.timestamp}
     match entry:
         case records.Unknown():
@@ -123,8 +131,6 @@ def entry_fields(entry: records.Entry) -> dict[str, Any]:
             return {"type": entry.type, **common, **rest}
         case records.Damaged():
             raise ValueError(f"{entry.id} is damaged; only its bytes can be copied")
-        case records.MessageEntry():
-            return {"type": entry.type, **common, "message": message_fields(entry.message)}
         case records.Custom():
             own = {"customType": entry.custom_type, "data": entry.data}
             return {"type": entry.type, **_present(own), **common}
@@ -158,7 +164,7 @@ def entry_fields(entry: records.Entry) -> dict[str, Any]:
 
 def message_fields(message: messages.Message) -> dict[str, Any]:
     """The JSON object of a message, keys in the order of the format."""
-    if isinstance(message, messages.UnknownMessage):
+    if type(message) is messages.UnknownMessage:
         return message.fields
     fields: dict[str, Any] = msgspec.to_builtins(message)
     content = getattr(message, "content", None)

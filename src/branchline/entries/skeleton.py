@@ -24,6 +24,7 @@ __all__ = [
     "decode_lines",
     "decode_shapes",
     "from_fields",
+    "is_quiet",
     "links",
     "salvage",
 ]
@@ -183,6 +184,17 @@ def _words_in(content: Any) -> bool:
         and text.strip()
         for block in (content if isinstance(content, list) else ())
     )
+
+
+def is_quiet(answer: dict[str, Any]) -> bool | None:
+    """Whether an answer that somebody gives as a plain object is quiet; None when only its line can tell."""
+    content, stop = answer.get("content"), answer.get("stopReason")
+    if type(content) is not list or not (stop is None or type(stop) is str):
+        return None
+    for block in content:
+        if type(block) is not dict:
+            return None
+    return stop in _ENDED_WELL and not _words_in(content)
 
 
 def careful(line: bytes) -> Any:

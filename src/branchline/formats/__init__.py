@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from branchline.formats.base import Format, LabelState, Reader, Reading, Span
-from branchline.formats.detect import OTHERS, Program, detect, formats
+from branchline.formats.detect import OTHERS, Program, detect, format_named, formats
 from branchline.formats.feed import feed_from
 from branchline.formats.installed import BrokenFormat, installed
 from branchline.formats.peek import Peek, peek, peek_header, unpacked
@@ -40,6 +40,7 @@ __all__ = [
     "Transcript",
     "detect",
     "feed_from",
+    "format_named",
     "formats",
     "installed",
     "peek",

@@ -14,8 +14,9 @@ from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Message
 from branchline.errors import NotSupported
+from branchline.formats.suffixes import JSONL
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
-__all__ = ["Block", "Format", "LabelState", "Reader", "Reading", "Span"]
+__all__ = ["Block", "Format", "LabelState", "LinkNames", "Reader", "Reading", "Span"]
 
 _PI_RULES = ContextRules()
 
@@ -46,6 +47,17 @@ class Block(NamedTuple):
     """The number of that line."""
     ends: array[int]
     """For each entry where its line ends, counted from ``offset``."""
+
+
+class LinkNames(NamedTuple):
+    """What the fields of a line are called in which an entry names others; "" where there is none such."""
+
+    parent: str = "parentId"
+    target: str = "targetId"
+    """Of a move: where to."""
+    first_kept: str = "firstKeptEntryId"
+    label: str = ""
+    """Of a label: what it names, where the nearest entry above with that id is meant and not any."""
 
 
 class LabelState(NamedTuple):
@@ -73,12 +85,12 @@ class Reading:
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[Block] = []
-        self.records: dict[
-            int, Sequence[Entry]
-        ] = {}  # decoded while reading: entries of a block, by its first
+        # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
+        self.messages: dict[int, list[Message | None]] = {}
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
+        self.leaf_in_doubt = False  # the program itself would land elsewhere unless it is told where
         self.consumed = 0
         self.overwritten = 0  # bytes at the start that the program itself changes in place
         self.lines = 0
@@ -109,13 +121,18 @@ class Reading:
     def place(self, position: int, offset: int, size: int, line: int) -> None:
         """Say where the entry that was just added lies."""
         if self.blocks:
-            last = self.blocks[-1]
-            count = len(last.ends)
-            follows = last.line + count == line and last.offset + last.ends[-1] + 1 == offset
-            if follows and last.ends[-1] < _BLOCK and last.first not in self.records:
-                last.ends.append(offset - last.offset + size)
+            first, start, first_line, ends = self.blocks[-1]
+            end = ends[-1]
+            follows = first_line + len(ends) == line and start + end + 1 == offset
+            if follows and end < _BLOCK and first not in self.messages:
+                ends.append(offset - start + size)
                 return
         self.blocks.append(Block(position, offset, line, array("q", (size,))))
+
+    @property
+    def model(self) -> str | None:
+        """The model that the file names for the whole session, whatever its path says; None where none is."""
+        return None
 
     @property
     def inherited(self) -> int:
@@ -165,6 +182,10 @@ class Reader(Protocol):
         """Take what follows the last newline, if anything, and settle links and leaf."""
         ...
 
+    def take_written(self, entry: Entry, data: bytes) -> bool:
+        """Take one entry whose line, newline included, was just written; False when it must be fed."""
+        ...
+
 
 class Format:
     """How one program writes sessions: a base with everything refused that a format does not say it can.
@@ -173,7 +194,7 @@ class Format:
     """
 
     name: str
-    suffix: str = ".jsonl"
+    suffix: str = JSONL
     writable: bool = False
     cannot: Mapping[str, str] = {}
     layout: Sequence[str] = ("*.jsonl", "*/*.jsonl")
@@ -184,6 +205,14 @@ class Format:
     """How many lines at the beginning of a file tell its header, where nothing is damaged."""
     names_cwd: bool = True
     """Whether files say which working directory they belong to; else only their folder tells."""
+    links: LinkNames | None = LinkNames()
+    """How lines name other lines; None where they follow each other and name none."""
+    compactions_hold_messages: bool = False
+    """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
+    compacts_by_fork: bool = False
+    """Whether the only compaction is a new session that begins with the summary."""
+    copies_folder: bool = False
+    """Whether the folder that belongs to a session file is copied with the whole session."""
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -200,7 +229,7 @@ class Format:
         return self.reader(path)
 
     def context_reader(self, path: str = "") -> Reader:
-        """A reader for somebody who will ask for every entry next: it may decode and keep them."""
+        """A reader for somebody who will ask for the context next: it may decode and keep the messages."""
         return self.reader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
@@ -248,6 +277,11 @@ class Format:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""
         raise NotImplementedError
 
+    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+        """One answer of two entries that follow each other, where the program writes answers in pieces."""
+        del before, after
+        return None
+
     # -- writing --------------------------------------------------------------------------------------
 
     def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
@@ -273,12 +307,33 @@ class Format:
         del transcript, header
         raise NotSupported(f"sessions of {self.name} are read here, not written")
 
+    def fork_compacted(
+        self,
+        transcript: Transcript,
+        leaf: int,
+        header: Header,
+        *,
+        summary: CompactionSummaryMessage,
+        first_kept: int = ROOT,
+    ) -> bytes:
+        """A fork in which a summary stands for everything before an entry (-1: for all of it).
+
+        Asked for only of formats that have no other compaction.
+        """
+        del transcript, leaf, header, summary, first_kept
+        raise self.refuse("compaction")
+
     def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
         """The file as its current version would hold it; asked for only if the reading says it is older."""
         del transcript
         raise NotSupported(f"{self.name} has no older versions")
 
     # -- places ---------------------------------------------------------------------------------------
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        """The id of a new session as the program makes them, from one that nobody has and the time."""
+        del timestamp
+        return fresh
 
     def file_key(self, header: Header) -> str:
         """The name of a new session's file, without the suffix."""
@@ -329,6 +384,10 @@ class Format:
         """The file on which the program takes an exclusive ``flock`` around its appends, if it does."""
         del path
         return None
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """What the header of a new session says about the one that it came from; None where it cannot."""
+        return file or session_id
 
     def refuse(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""

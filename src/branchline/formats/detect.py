@@ -8,6 +8,7 @@ only when none of ours knows a file.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from branchline.formats.base import Format
 from branchline.formats.installed import installed, knows
 from branchline.formats.pi import PI
 
-__all__ = ["OTHERS", "Program", "built_in", "detect", "formats"]
+__all__ = ["OTHERS", "Program", "built_in", "detect", "format_named", "formats"]
 
 
 class Program(NamedTuple):
@@ -73,22 +74,42 @@ _NATIVE_HEADER = re.compile(
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
     % (_TEXT, _TEXT, _TEXT, _TEXT)
 )
-# Children of pi keep its header. What they add to it stands in lines that begin otherwise, early or never.
+# Children of pi keep its header. What they add to it stands in lines that begin otherwise, early or never. A
+# type that is cut off where looking ends tells nothing: asking all formats would load them all.
 _A_CHILD_OF_PI = re.compile(
     rb'\n\{"type":"(?!message"|label"|leaf"|usage"|custom"|custom_message"|compaction"|branch_summary"|'
-    rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")'
+    rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")[^"\n]*"'
 )
 
 
 @cache
-def built_in() -> tuple[Format, ...]:
-    """The formats that come with branchline, in the order in which they are asked."""
-    return (*[program.load() for program in OTHERS], PI)
+def _loaded(program: Program) -> Format:
+    return program.load()
+
+
+def built_in() -> Iterator[Format]:
+    """The formats that come with branchline, in the order in which they are asked; none is loaded before."""
+    yield from map(_loaded, OTHERS)
+    yield PI
 
 
 def formats() -> tuple[Format, ...]:
     """Every format that is known: those that come with branchline, then those of installed packages."""
     return (*built_in(), *installed().formats)
+
+
+def format_named(name: str) -> Format:
+    """The format of this name. ValueError, with the names there are, when it is none."""
+    if name == PI.name:
+        return PI
+    for program in OTHERS:
+        if program.name == name:
+            return program.load()
+    for format_ in installed().formats:
+        if format_.name == name:
+            return format_
+    names = ", ".join(sorted(format_.name for format_ in formats()))
+    raise ValueError(f"there is no format {name!r}; known are {names}")
 
 
 def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:

@@ -8,7 +8,9 @@ from branchline.formats.base import Reader
 
 __all__ = ["feed_from"]
 
-_CHUNK = 1 << 17  # lines of one chunk stay in the processor's cache while they are split and decoded
+# Lines of one chunk stay in the processor's cache while they are split and decoded; much smaller ones would
+# spend more on each chunk, and meet a cold index for every few entries.
+_CHUNK = 1 << 20
 
 
 def feed_from(reader: Reader, read: Callable[[int, int], bytes]) -> None:

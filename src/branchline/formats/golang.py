@@ -60,6 +60,7 @@ def _float_text(number: float) -> str:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)")
+_SIGNS = ("+", "-")  # of a zone
 _minutes: dict[str, str] = {}  # local minute and zone -> the same minute in UTC; a session has few of them
 
 
@@ -68,9 +69,12 @@ def utc_times(texts: Iterable[str]) -> list[str]:
     minute_of = _minutes.get
     return [
         text
-        if text[-1:] == "Z" and text[10:20:9] == "T." and len(text) > 23
+        if len(text) > 23 and text[-1] == "Z" and text[19] == "." and text[10] == "T"
         else f"{minute}{text[16:-6]}Z"
-        if (minute := minute_of(text[:16] + text[-6:])) and text[19:20] == "." and len(text) > 28
+        if text[-6:-5] in _SIGNS
+        and (minute := minute_of(text[:16] + text[-6:]))
+        and text[19:20] == "."
+        and len(text) > 28
         else text and utc_time(text)
         for text in texts
     ]
@@ -81,10 +85,11 @@ def utc_time(text: str) -> str:
 
     The digits stay as they are; two such times can be compared as text.
     """
-    if text[-1:] == "Z" and text[10:20:9] == "T." and len(text) > 23:
-        return text
-    if text[10:20:9] == "T." and len(text) > 28 and (minute := _minutes.get(text[:16] + text[-6:])):
-        return f"{minute}{text[16:-6]}Z"
+    if text[10:20:9] == "T.":
+        if text[-1:] == "Z" and (len(text) > 23 or text[20:-1].isdecimal()):
+            return f"{text[:-1]:0<23}Z"  # Go leaves out zeros at the end, which is one time in ten
+        if len(text) > 28 and (minute := _minutes.get(text[:16] + text[-6:])):
+            return f"{minute}{text[16:-6]}Z"
     found = _TIME.fullmatch(text)
     if found is None or text == NO_TIME:
         return ""

@@ -25,15 +25,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from branchline.entries import jsontext
+from branchline.entries import Entry, jsontext
 from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Block, Reading
 from branchline.tree import Kind, Linker, Tree
 
-__all__ = ["Bulk", "LinesReader", "Piece", "bulk", "each_line", "pieces"]
+__all__ = ["Bulk", "LinesReader", "Piece", "bulk", "each_line", "head_lines", "pieces"]
 
 _BOM = b"\xef\xbb\xbf"
 _EMPTY = "it is empty"
+_SAME = 14  # bytes that tell one kind of line from another: {"type":"meta"
 _OPENING, _CLOSING = b"{}"
 _T = TypeVar("_T")
 
@@ -106,18 +107,24 @@ class LinesReader:
 
     def feed(self, data: bytes, end: int) -> None:
         reading = self.reading
-        offset = reading.consumed
-        if not reading.lines and (first := data.find(b"\n") + 1) < end:
-            # The first line goes in alone, so that what follows it in the first chunk is regular work too.
-            self.feed(data[:first], first)
-            data = data[first:end]
-            end -= first
-            offset += first
-        if self.gap or not reading.lines or not self.take_regular(data, end, offset):
-            for line in each_line(data, end):
+        some = 1 if reading.lines else _beginning(data, end)  # the first line of a file is never regular
+        while end and (self.gap or not reading.lines or not self.take_regular(data, end, reading.consumed)):
+            # What is odd often stands at the beginning, so the rest may be regular work. Ever more lines are
+            # read with care between two tries, so that there are few of them.
+            stop = _after_lines(data, end, some)
+            offset = reading.consumed
+            for line in each_line(data, stop):
                 self._feed_line(line, offset)
                 offset += len(line) + 1
+            reading.consumed = offset
+            data = data[stop:end]
+            end -= stop
+            some *= 3
         reading.consumed += end
+
+    def take_written(self, entry: Entry, data: bytes) -> bool:
+        del entry, data
+        return False
 
     def finish(self, tail: bytes) -> None:
         reading = self.reading
@@ -242,6 +249,40 @@ class _Anything(msgspec.Struct, gc=False):
 _skip = msgspec.json.Decoder(_Anything).decode
 
 
+def _beginning(data: bytes, end: int) -> int:
+    """How many lines at the start of a file, at most three, begin as the first one does: headers, perhaps."""
+    second = data.index(b"\n") + 1
+    third = data.find(b"\n", second) + 1
+    start = data[: min(_SAME, second)]
+    if not 0 < second < end or not data.startswith(start, second):
+        return 1
+    return 3 if 0 < third < end and data.startswith(start, third) else 2
+
+
+def _after_lines(data: bytes, end: int, count: int) -> int:
+    """Where the line after this many lines begins, or the end if there are no more."""
+    stop = 0
+    for _ in range(count):
+        if stop == end:
+            break
+        stop = data.index(b"\n", stop) + 1
+    return stop
+
+
+def head_lines(head: bytes, count: int = -1) -> Iterator[bytes]:
+    """The lines at the beginning of a file, as many as asked for, the last one perhaps cut off.
+
+    Lazy, because most formats tell from the first line whether a file is theirs.
+    """
+    start = 3 if head.startswith(_BOM) else 0
+    while count and (stop := head.find(b"\n", start)) >= 0:
+        yield head[start:stop]
+        start = stop + 1
+        count -= 1
+    if count:
+        yield head[start:]
+
+
 def each_line(data: bytes, end: int) -> Iterator[bytes]:
     """The lines in ``data[:end]``, one after the other and without their newlines."""
     start = 0
@@ -325,30 +366,37 @@ def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int |
 # -- many lines at once -----------------------------------------------------------------------------------
 
 
-def bulk(data: bytes, end: int, decode_lines: Callable[[memoryview], Sequence[_T]]) -> Bulk | None:
-    """Decode the lines in ``data[:end]`` if each of them holds exactly one object; else None.
+def bulk(
+    data: bytes, end: int, decode_lines: Callable[[memoryview], Sequence[_T]], *, start: int = 0
+) -> Bulk | None:
+    """Decode the lines in ``data[start:end]`` if each of them holds exactly one object; else None.
 
     ``decode_lines`` goes by values, not by lines. Where every line begins with a brace and ends with one, no
     value goes over the end of a line (inside a value ``}`` is never followed by ``{``), and as many values as
     lines means one on each.
     """
-    ends = _ends_of_objects(data, end)
-    if ends is None:
-        return None
-    try:
-        values = decode_lines(memoryview(data)[:end])
+    try:  # first, because it stops at the first value that does not fit
+        values = decode_lines(memoryview(data)[start:end])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return Bulk(values, ends) if len(values) == len(ends) else None
+    ends = _ends_of_objects(data, start, end)
+    return None if ends is None or len(values) != len(ends) else Bulk(values, ends)
 
 
-def _ends_of_objects(data: bytes, end: int) -> list[int] | None:
-    """Where the lines end, if each of them begins with a brace and ends with one; else None."""
-    following = list(accumulate(map(len, BytesIO(data))))  # where each next line starts; quicker than a loop
-    if following[-1] != end:
-        following.pop()  # the beginning of a line that is not whole yet
-    starts = itemgetter(0, 0, *following[:-1])(data)
-    stops = itemgetter(end - 2, *[start - 2 for start in following])(data)
-    if starts.count(_OPENING) != len(starts) or stops.count(_CLOSING) != len(stops):
+def _ends_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
+    """Where the lines end, counted from the start, if each begins and ends with a brace; else None.
+
+    Behind the end there is nothing but the beginning of one more line.
+    """
+    lines = BytesIO(data)
+    lines.seek(start)
+    starts = list(accumulate(map(len, lines), initial=start))  # quicker than a loop
+    if starts.pop() != end:
+        starts.pop()  # the beginning of a line that is not whole yet
+    ends = [*starts[1:], end]
+    opening = itemgetter(start, *starts)(data)
+    closing = itemgetter(end - 2, *[following - 2 for following in ends])(data)
+    if opening.count(_OPENING) != len(opening) or closing.count(_CLOSING) != len(closing):
         return None
-    return [start - 1 for start in following]
+    start += 1
+    return [following - start for following in ends]

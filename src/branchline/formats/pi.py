@@ -11,6 +11,7 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,6 +28,7 @@ from branchline.entries import (
     MessageEntry,
     SessionInfo,
     Unknown,
+    UnknownMessage,
     codec,
     decode_entry,
     entry_from_fields,
@@ -46,8 +48,10 @@ CURRENT_VERSION = 3
 _BOM = b"\xef\xbb\xbf"
 _NOTED = frozenset({"label", "session_info", "leaf", "session"})
 _SPEAKERS = frozenset({"user", "assistant"})
+_MESSAGES = frozenset({"message"})
 _LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
 _FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})  # of version 1
+_PIECE = 1 << 17  # bytes of lines that go the careful way together because one of them is odd
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
 _BEGINNING = re.compile(  # of a header, of an entry, of custom data
     rb'\{"type":"(?:session","version":\d+,"id":"'
@@ -62,15 +66,16 @@ _share = _SHARED.get  # one string per known type and role instead of one per li
 class PiReader:
     """Reads lines of versions 1, 2 and 3.
 
-    ``shape_only`` leaves out what only a tree screen asks for: which answers are quiet. ``keep_records``
-    decodes whole entries in the same pass and keeps them, for somebody who will ask for all of them next.
+    ``shape_only`` leaves out what only a tree screen asks for: which answers are quiet. ``keep_messages``
+    decodes whole entries in the same pass and keeps their messages, for somebody who will ask for all of them
+    next.
     """
 
-    def __init__(self, *, shape_only: bool = False, keep_records: bool = False) -> None:
+    def __init__(self, *, shape_only: bool = False, keep_messages: bool = False) -> None:
         self._shape_only = shape_only
-        self._keeps_records = keep_records
+        self._keeps_messages = keep_messages
         self._decode_lines: Callable[[memoryview], Sequence[Any]] = skeleton.decode_lines
-        if keep_records:
+        if keep_messages:
             self._decode_lines = codec.decode_known_lines
         elif shape_only:
             self._decode_lines = skeleton.decode_shapes
@@ -88,61 +93,80 @@ class PiReader:
     def feed(self, data: bytes, end: int) -> None:
         """Take whole lines. Regular ones go in together; where one is odd, all of them go one by one."""
         reading = self.reading
+        offset, start = reading.consumed, 0
         if not self._started and (first := data.find(b"\n") + 1) < end and not reading.lines:
             # The header goes in alone, so that what follows it in the first chunk is regular work too.
-            self.feed(data[:first], first)
-            data = data[first:end]
-            end -= first
-        offset = reading.consumed
-        regular = self._started and reading.version == CURRENT_VERSION and not self._gap
-        alone = data.find(b"\n") == end - 1  # one line is less work by itself
-        if alone or not regular or not self._feed_regular(data, end, offset):
-            for line in each_line(data, end):
-                self._feed_line(line, offset)
-                offset += len(line) + 1
+            self._feed_line(data[: first - 1], offset)
+            offset += first
+            start = first
+        if data.find(b"\n", start) == end - 1:  # one line is less work by itself
+            self._feed_line(data[start : end - 1], offset)
+        elif not self._feed_regular(data, start, end, offset):
+            self._feed_pieces(data, start, end, offset)
         reading.consumed += end
 
-    def _feed_regular(self, data: bytes, end: int, offset: int) -> bool:
+    def _feed_pieces(self, data: bytes, start: int, end: int, offset: int) -> None:
+        """Take lines of which some are odd: in pieces, so that these send few others the careful way."""
+        small = end - start <= _PIECE  # then these are the very lines that did not go in together
+        while start < end:
+            stop = data.rfind(b"\n", start, min(start + _PIECE, end)) + 1 or data.index(b"\n", start) + 1
+            piece = data[start:stop]
+            if small or not self._feed_regular(piece, 0, len(piece), offset):
+                careful = offset
+                for line in each_line(piece, len(piece)):
+                    self._feed_line(line, careful)
+                    careful += len(line) + 1
+            offset += len(piece)
+            start = stop
+
+    def _feed_regular(self, data: bytes, start: int, end: int, offset: int) -> bool:
         """Take lines of which each is one entry in good order; False, and nothing done, when one is not."""
         reading = self.reading
-        whole = bulk(data, end, self._decode_lines)
+        if not self._started or reading.version != CURRENT_VERSION or self._gap:
+            return False
+        whole = bulk(data, end, self._decode_lines, start=start)
         if whole is None:
             return False
         found, ends = whole
         types = [s.type for s in found]
-        if "session" in types:
+        kinds = set(types)
+        if "session" in kinds:
             return False
         columns = (
-            _record_columns(found, data, ends) if self._keeps_records else _skeleton_columns(found, types)
+            _record_columns(found, data, start, ends)
+            if self._keeps_messages
+            else _skeleton_columns(found, types, kinds)
         )
         if columns is None:
             return False
         parents, messages, roles = columns
         first = len(reading.tree)
-        spoken: list[Any] = []
-        quiet: list[int] = []
-        for position, (role, message) in enumerate(zip(roles, messages, strict=True), first):
-            if role == "assistant":
-                spoken.append(message.timestamp)
-                if not self._shape_only and message.is_quiet():
-                    quiet.append(position)
-            elif role == "user":
-                spoken.append(message.timestamp)
-        if None in spoken or max(spoken, default=0) > _LAST_INSTANT:
+        speakers = zip(messages, roles, strict=True)
+        try:  # who does not tell the time stops the comparison
+            latest = max([message.timestamp for message, role in speakers if role in _SPEAKERS], default=0)
+            if latest > _LAST_INSTANT:
+                return False
+        except TypeError:
             return False
+        quiet: list[int] = []
+        if not self._shape_only:
+            places = zip(count(first), messages, roles)
+            quiet = [place for place, message, role in places if role == "assistant" and message.is_quiet()]
         times = [s.timestamp for s in found]
         if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):
             return False
-        reading.last_message_time = max(reading.last_message_time or 0, *spoken, 0) or None
-        if self._keeps_records:
-            reading.records[first] = found
+        if latest > (reading.last_message_time or 0):
+            reading.last_message_time = latest
+        if self._keeps_messages:
+            # Not the entries around them: the tree knows what else these say, and many objects that live on
+            # cost more than many that die young.
+            reading.messages[first] = messages
         reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
         reading.lines += len(ends)
-        if not _NOTED.isdisjoint(types):
+        if not _NOTED.isdisjoint(kinds):
             for number, kind in enumerate(types):
                 if kind in _NOTED:
-                    start = ends[number - 1] + 1 if number else 0
-                    self._note_side_record(first + number, data[start : ends[number]])
+                    self._note_side_record(first + number, _line_at(data, start, ends, number))
         return True
 
     # -- the careful way: one line at a time ----------------------------------------------------------
@@ -209,25 +233,29 @@ class PiReader:
                 size=len(line),
             )
             parent = None
-        message = found.message if found.type == "message" else None
-        role = None if message is None else message.role
-        if role == "hookMessage" and reading.version < CURRENT_VERSION:
-            role = "custom"
+        kind, role, quiet = found.type, None, False
+        if kind == "message" and (message := found.message) is not None:
+            role = message.role
+            if role == "hookMessage" and reading.version < CURRENT_VERSION:
+                role = "custom"
+            role = _share(role, role)
+            quiet = role == "assistant" and message.is_quiet()
+            if role in _SPEAKERS:
+                spoken = _instant(message.timestamp, found.timestamp)
+                if spoken > (reading.last_message_time or 0):
+                    reading.last_message_time = spoken
         position = reading.linker.add(
             found.id,
             parent,
-            type=_share(found.type, found.type),
+            type=_share(kind, kind),
             time=found.timestamp,
-            role=role if role is None else _share(role, role),
-            quiet=role == "assistant" and message is not None and message.is_quiet(),
+            role=role,
+            quiet=quiet,
             after_gap=self._gap,
         )
         self._gap = False
         reading.place(position, offset, len(line), reading.lines)
-        if message is not None and role in _SPEAKERS:
-            spoken = _instant(message.timestamp, found.timestamp)
-            reading.last_message_time = max(reading.last_message_time or 0, spoken) or None
-        if found.type in _NOTED:
+        if kind in _NOTED:
             self._note_side_record(position, line)
 
     def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
@@ -300,6 +328,42 @@ class PiReader:
         reading.place(position, offset, len(data), reading.lines)
         return f"; entry {fragment.id} keeps its place in the tree"
 
+    # -- what we have written ourselves ---------------------------------------------------------------
+
+    def take_written(self, entry: Entry, data: bytes) -> bool:
+        """Take a plain message without reading its line again: that would be a third of what an append costs.
+
+        Whatever could be read in another way than it was given is left to :meth:`feed`.
+        """
+        reading = self.reading
+        if type(entry) is not MessageEntry or type(entry.message) is not UnknownMessage:
+            return False
+        if self._gap or not self._started or reading.end_notes or reading.version != CURRENT_VERSION:
+            return False
+        fields = entry.message.fields
+        role, spoken = fields.get("role"), fields.get("timestamp")
+        if (
+            type(role) is not str
+            or role not in _SHARED
+            or type(spoken) is not int
+            or not 0 < spoken <= _LAST_INSTANT
+        ):
+            return False
+        quiet = None if role == "assistant" else False
+        if quiet is None and (quiet := skeleton.is_quiet(fields)) is None:
+            return False
+        position = reading.linker.add(
+            entry.id, entry.parent, type="message", time=entry.timestamp, role=_SHARED[role], quiet=quiet
+        )
+        reading.lines += 1
+        reading.place(position, reading.consumed, len(data) - 1, reading.lines)
+        reading.consumed += len(data)
+        if role in _SPEAKERS and spoken > (reading.last_message_time or 0):
+            reading.last_message_time = spoken
+        reading.linker.settle()
+        reading.leaf = position
+        return True
+
     # -- side records and the end ---------------------------------------------------------------------
 
     def _note_side_record(self, position: int, line: bytes) -> None:
@@ -347,7 +411,8 @@ class PiReader:
             else:
                 reading.note_end("no-header", "no header and no entry can be read")
         reading.linker.settle()
-        self._note_lost_targets()
+        if self._lost_targets:
+            self._note_lost_targets()
         self._find_leaf()
 
     def _find_leaf(self) -> None:
@@ -416,7 +481,7 @@ class PiFormat(Format):
 
     def context_reader(self, path: str = "") -> PiReader:
         del path
-        return PiReader(keep_records=True)
+        return PiReader(keep_messages=True)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The first object of the file, if it is a header; a title slot may stand before it."""
@@ -456,7 +521,7 @@ class PiFormat(Format):
 
     def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
         del reading
-        return b"".join(map(codec.encode_entry, entries))
+        return b"".join([codec.encode_entry(entry) for entry in entries])
 
     def encode_header(self, header: Header) -> bytes:
         return codec.encode_header(header)
@@ -549,32 +614,34 @@ class _Columns(NamedTuple):
     roles: list[str | None]
 
 
-def _skeleton_columns(found: Sequence[Any], types: list[str]) -> _Columns | None:
+def _skeleton_columns(found: Sequence[Any], types: list[str], kinds: set[str]) -> _Columns | None:
     messages = [s.message for s in found]
     parents = [s.parentId for s in found]
     if msgspec.UNSET in parents:
         return None
-    if None in messages and [message is None for message in messages] != [
-        kind != "message" for kind in types
-    ]:
+    if kinds == _MESSAGES:  # nearly always
+        try:
+            return _Columns(parents, messages, [message.role for message in messages])
+        except AttributeError:
+            return None  # a message without one
+    if [message is None for message in messages] != [kind != "message" for kind in types]:
         return None  # an entry of another type with a message, or a message without one
-    if None not in messages and types.count("message") != len(types):
-        return None
     return _Columns(parents, messages, [None if message is None else message.role for message in messages])
 
 
-def _record_columns(found: Sequence[Any], data: bytes, ends: list[int]) -> _Columns | None:
+def _record_columns(found: Sequence[Any], data: bytes, start: int, ends: list[int]) -> _Columns | None:
     messages = [s.message if type(s) is MessageEntry else None for s in found]
     parents = [s.parent for s in found]
-    if not all(_says_root(data, ends, number) for number, parent in enumerate(parents) if parent is None):
-        return None
+    for number, parent in enumerate(parents):
+        # A root says that it hangs from nothing; what does not say it is odd.
+        if parent is None and skeleton.decode(_line_at(data, start, ends, number)).parentId is not None:
+            return None
     return _Columns(parents, messages, [ROLE_OF.get(type(message)) for message in messages])
 
 
-def _says_root(data: bytes, ends: list[int], number: int) -> bool:
-    """Whether a line says that it hangs from nothing, rather than not saying it."""
-    start = ends[number - 1] + 1 if number else 0
-    return skeleton.decode(data[start : ends[number]]).parentId is None
+def _line_at(data: bytes, start: int, ends: list[int], number: int) -> bytes:
+    """One of the lines that begin at ``start``, from which their ends are counted."""
+    return data[start + (ends[number - 1] + 1 if number else 0) : start + ends[number]]
 
 
 # -- older versions ---------------------------------------------------------------------------------------

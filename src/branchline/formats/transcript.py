@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from operator import ge
+from operator import gt
+from typing import TypeVar, cast
 
 from branchline.context import ContextRules
-from branchline.entries import Entry
+from branchline.entries import Entry, Message
 from branchline.errors import LogShrank
 from branchline.formats.base import Block, Format, Reader, Reading
 from branchline.formats.feed import feed_from
@@ -17,6 +18,7 @@ __all__ = ["Transcript"]
 
 _MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
+_T = TypeVar("_T")
 
 
 class Transcript:
@@ -36,24 +38,27 @@ class Transcript:
         self.format = format
         self.name = name
         self._read = read
-        self._reader = format.reader(name) if reader is None else reader
+        self._adopt(format.reader(name) if reader is None else reader)
         self._feed()
 
-    @property
-    def reading(self) -> Reading:
-        return self._reader.reading
-
-    @property
-    def tree(self) -> Tree:
-        return self._reader.reading.tree
+    def _adopt(self, reader: Reader) -> None:
+        # Plain attributes, because every append asks for them several times.
+        self._reader = reader
+        self.reading: Reading = reader.reading
+        self.tree: Tree = reader.reading.tree
 
     @property
     def context_rules(self) -> ContextRules:
         return self.format.context_rules()
 
     @property
+    def session_model(self) -> str | None:
+        """The model that the file names for the whole session, where it does."""
+        return self._reader.reading.model
+
+    @property
     def findings(self) -> list[Finding]:
-        return self._reader.reading.findings
+        return self.reading.findings
 
     @property
     def leaf(self) -> str | None:
@@ -71,10 +76,15 @@ class Transcript:
             self._feed()
         return len(self.tree) - before
 
-    def take(self, data: bytes) -> None:
-        """Take in whole lines that were just written behind what is known already."""
-        self._reader.feed(data, len(data))
-        self._reader.finish(b"")
+    def take(self, data: bytes, written: Sequence[Entry] = ()) -> None:
+        """Take in whole lines that were just written behind what is known already.
+
+        ``written`` are the entries in them: a reader may know enough without reading their lines again.
+        """
+        reader = self._reader
+        if len(written) != 1 or not reader.take_written(written[0], data):
+            reader.feed(data, len(data))
+            reader.finish(b"")
         self._mark = (self.reading.consumed, data[-_MARK:])
 
     def still_there(self) -> bool:
@@ -89,13 +99,14 @@ class Transcript:
 
     def take_over(self, other: Transcript) -> None:
         """Know what another transcript of the same session has read from where both read now."""
-        self._reader, self._mark = other._reader, other._mark
+        self._adopt(other._reader)
+        self._mark = other._mark
 
     def read_again(self) -> None:
         """Forget everything and read from the start; if that fails, nothing is forgotten."""
         reader = self.format.reader(self.name)
         feed_from(reader, self._read)
-        self._reader = reader
+        self._adopt(reader)
         self._set_mark()
 
     def bytes_between(self, start: int, end: int | None) -> bytes:
@@ -124,7 +135,7 @@ class Transcript:
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
         """Decode many entries, one read for each stretch of lines that was read together."""
-        if any(map(ge, positions, positions[1:])):  # in a file whose lines are out of order paths go down too
+        if any(map(gt, positions, positions[1:])):  # in a file whose lines are out of order paths go down too
             ordered = sorted(set(positions))
             decoded = dict(zip(ordered, self.entries(ordered), strict=True))
             return [decoded[position] for position in positions]
@@ -136,26 +147,45 @@ class Transcript:
             first, ends = block.first, block.ends
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
-            records = reading.records.get(first) if reading.linker.is_plain else None
-            data = b"" if records is not None else self._lines_of(block)
-            if records is None and 2 * len(wanted) > len(ends):
-                records = self.format.decode_block(data, reading, block)
-            if records is not None:
-                found += map(records.__getitem__, [position - first for position in wanted])
+            if 16 * len(wanted) < len(ends):
+                found += map(self.entry, wanted)
                 continue
+            data = self._lines_of(block)
+            if 2 * len(wanted) > len(ends):
+                records = self.format.decode_block(data, reading, block)
+                if records is not None:
+                    found += _taken(records, wanted, first)
+                    continue
             for position in wanted:
                 start = ends[position - first - 1] + 1 if position > first else 0
                 found.append(decode(data[start : ends[position - first]], reading, position))
         return found
+
+    def messages(self, positions: Sequence[int]) -> list[Message] | None:
+        """What these entries say, if each of them holds a message that was decoded while reading."""
+        reading = self.reading
+        kept = reading.messages
+        if not kept or not reading.linker.is_plain or any(map(gt, positions, positions[1:])):
+            return None
+        found: list[Message | None] = []
+        number = 0
+        while number < len(positions):
+            block = reading.block_of(positions[number])
+            if block.first not in kept:
+                return None
+            wanted = self._in_block(positions, number, block)
+            number += len(wanted)
+            found += _taken(kept[block.first], wanted, block.first)
+        return None if None in found else cast("list[Message]", found)
 
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: Block) -> Sequence[int]:
         """The positions from here on that lie in this block; they go up, so these stand together."""
         return positions[number : bisect_left(positions, block.first + len(block.ends), number)]
 
-    def forget_records(self) -> None:
-        """Let go of entries that were decoded while reading."""
-        self.reading.records.clear()
+    def forget_messages(self) -> None:
+        """Let go of messages that were decoded while reading."""
+        self.reading.messages.clear()
 
     def _lines_of(self, block: Block) -> bytes:
         size = block.ends[-1]
@@ -172,3 +202,11 @@ class Transcript:
         end = self.reading.consumed
         size = min(end, _MARK)
         self._mark = (end, self._read(end - size, size))
+
+
+def _taken(rows: Sequence[_T], wanted: Sequence[int], first: int) -> Sequence[_T]:
+    """The rows of a block, whose first entry this is, at the wanted positions, which go up."""
+    start, end = wanted[0] - first, wanted[-1] - first + 1
+    if end - start == len(wanted):
+        return rows[start:end]
+    return [rows[position - first] for position in wanted]

@@ -53,7 +53,7 @@ def _count(row: SessionRow, tally: Tally) -> None:
     if row.path is None:
         raise SessionNotFound(f"{row.key} is in no file")
     with Session.open(row.path) as session:
-        origin = Origin(session.id, session.transcript.reading.format, session.cwd)
+        origin = Origin(session.id, row.agent or session.transcript.reading.format, session.cwd)
         tally.add(session.transcript, origin, inherited=session.inherited_entries)
 
 

@@ -241,7 +241,7 @@ class Discovery:
         starter = format_.subagent_of(file.path, header)
         return msgspec.structs.replace(
             row,
-            agent=place.agent,
+            agent=place.agent if format_ is place.format else format_.name,
             title=self._titles_of(place).get(row.id) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,

@@ -13,7 +13,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.errors import LogError, LogGone, LogReplaced, LogShrank
 from branchline.log.base import Durability, Torn
@@ -23,7 +24,7 @@ from branchline.log.tail import keep_fragment, read_tail
 __all__ = ["Appender"]
 
 
-class _Doubt(NamedTuple):
+class _Doubt(msgspec.Struct, frozen=True, gc=False):
     """Bytes of ours that may lie, wholly or in part, at the end of the file without being acknowledged."""
 
     start: int

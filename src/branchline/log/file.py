@@ -59,6 +59,7 @@ class FileLog:
         self._lock = FileLock(
             self._real_path, self.identity, name=self.path, timeout=lock_timeout, system=system
         )
+        self._other_lock: FileLock | None = None
         self._appender = Appender(
             self._real_path,
             self.identity,
@@ -86,9 +87,11 @@ class FileLog:
         """Make a new file that holds these lines, durable with all the directories it needed.
 
         Raises `FileExistsError` when something lies at the path; then and after any other failure
-        nothing of ours remains there. A new file is synced whatever the durability of later appends.
+        nothing of ours remains there. A new file is synced whatever the durability of later appends. It
+        may be empty, where a format begins with its first entry.
         """
-        require_lines(data)
+        if data:
+            require_lines(data)
         path = os.path.abspath(os.fspath(path))
         with _new_file(path, data, system):
             log = cls(
@@ -105,6 +108,13 @@ class FileLog:
     def name(self) -> str:
         return self.path
 
+    def lock_also(self, path: str) -> None:
+        """From now on every writer also holds the lock of another program: an exclusive `flock` on this file.
+
+        The file is made (mode 0600) when it is first needed, and never written to or removed.
+        """
+        self._other_lock = self._lock.of_another_program(path)
+
     def size(self) -> int:
         return self._system.fstat(self._open_reader()).st_size
 
@@ -117,12 +127,14 @@ class FileLog:
         self._open_reader()
         if not self._writable:
             raise ReadOnly(f"cannot append to {self.path}: it was opened for reading only")
-        return FileWriter(self.path, self._lock, self._appender)
+        return FileWriter(self.path, self._lock, self._appender, self._other_lock)
 
     def close(self) -> None:
         descriptor, self._reader = self._reader, -1
         if descriptor >= 0:
             self._lock.close()
+            if self._other_lock is not None:
+                self._other_lock.close()
             self._appender.close()
             close_quietly(self._system, descriptor)
 
@@ -147,11 +159,14 @@ class FileLog:
 class FileWriter:
     """The right to append to a `FileLog`, for the length of one `with` block."""
 
-    __slots__ = ("_appender", "_lock", "_name", "end", "torn")
+    __slots__ = ("_appender", "_lock", "_name", "_other_lock", "end", "torn")
 
-    def __init__(self, name: str, lock: FileLock, appender: Appender) -> None:
+    def __init__(
+        self, name: str, lock: FileLock, appender: Appender, other_lock: FileLock | None = None
+    ) -> None:
         self._name = name
         self._lock = lock
+        self._other_lock = other_lock
         self._appender = appender
         self.end = 0
         self.torn: Torn | None = None
@@ -169,9 +184,11 @@ class FileWriter:
     def __enter__(self) -> Self:
         try:
             self._lock.acquire(self)
+            if self._other_lock is not None:
+                self._other_lock.acquire(self)
             self.end = self._appender.size()
         except BaseException:
-            self._lock.release(self)
+            self._release()
             raise
         return self
 
@@ -181,7 +198,14 @@ class FileWriter:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._lock.release(self)
+        self._release()
+
+    def _release(self) -> None:
+        try:
+            if self._other_lock is not None:
+                self._other_lock.release(self)
+        finally:
+            self._lock.release(self)
 
 
 def _open_regular(real_path: str, name: str, system: System) -> tuple[int, os.stat_result]:

@@ -3,6 +3,9 @@
 The lock is `flock` on a file of its own, so the kernel releases it when its holder dies. The lock file
 is named after the inode of the session file, so that renaming a session in its folder keeps the lock,
 and it is never removed or replaced by us. Holding the lock does not touch the session file.
+
+Another program may have a lock file of its own beside its sessions. It is locked in the same way, but no
+name is written into it; who holds it, the system may know.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any
 
 from branchline.errors import LockTimeout
 from branchline.log.directories import sidecar_directory, sidecar_path
+from branchline.log.holders import holder_of
 from branchline.log.system import SYSTEM, UNCHANGED, System, close_quietly, problem_with
 
 __all__ = ["FileLock", "is_locked"]
@@ -33,15 +37,26 @@ _living: weakref.WeakSet[FileLock] = weakref.WeakSet()
 
 
 class FileLock:
-    """The lock of the session file at `path` with this identity (device, inode)."""
+    """The lock of the session file at `path` with this identity (device, inode).
+
+    `foreign` is the lock file of another program, which is locked instead.
+    """
 
     def __init__(
-        self, path: str, identity: tuple[int, int], *, name: str, timeout: float, system: System
+        self,
+        path: str,
+        identity: tuple[int, int],
+        *,
+        name: str,
+        timeout: float,
+        system: System,
+        foreign: str | None = None,
     ) -> None:
         self.owner: object = None
         """Who holds the lock now, in this process; None when nobody here does."""
         self._session_path = path
-        self._path = _lock_path(path, identity)
+        self._foreign = foreign is not None
+        self._path = _lock_path(path, identity) if foreign is None else foreign
         self._name = name
         self._timeout = timeout
         self._system = system
@@ -51,6 +66,17 @@ class FileLock:
         self._signed = -1  # when the lock file was changed by us, as the file system says
         self._since = 0.0
         _living.add(self)
+
+    def of_another_program(self, path: str) -> FileLock:
+        """A lock for the same session file on the lock file of the program that it belongs to."""
+        return FileLock(
+            self._session_path,
+            (0, 0),
+            name=self._name,
+            timeout=self._timeout,
+            system=self._system,
+            foreign=path,
+        )
 
     def acquire(self, owner: object) -> None:
         """Take the lock for `owner`, waiting at most as long as the time limit."""
@@ -124,6 +150,8 @@ class FileLock:
                 break
             # Somebody deleted the lock file, and others lock a new one by now.
             self._close()
+        if self._foreign:
+            return
         now = system.time()
         # Our name still stands there unless somebody wrote theirs; a second more or less does not matter.
         if found.st_mtime_ns != self._signed or not 0 <= now - self._since < 1:
@@ -146,6 +174,8 @@ class FileLock:
         try:
             descriptor = system.open(self._path, flags, 0o600)
         except FileNotFoundError:
+            if self._foreign:
+                raise
             sidecar_directory(self._session_path, "locks", system)
             descriptor = system.open(self._path, flags, 0o600)
         try:
@@ -176,6 +206,8 @@ class FileLock:
         )
 
     def _holder(self) -> str:
+        if self._foreign:
+            return holder_of(self._path) or f"a program that left no name in {self._path}"
         try:
             who: Any = json.loads(self._system.pread(self._descriptor, _RECORD, 0))
             since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(who["since"]))

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from branchline.entries import Entry, Header
+from branchline.entries import Entry
 from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import Format, Transcript
 from branchline.log import Durability, FileLog, Log, MemoryLog, Torn, replace_file
@@ -25,7 +25,9 @@ _TAIL = 1 << 20
 class Pen:
     """Reads and appends to one session, wherever it is kept.
 
-    ``store`` and ``key`` are given for sessions that do not exist yet; ``log`` for those that do.
+    A session that exists has a ``log``. One that does not has a ``store`` and a ``key``, and in ``start`` the
+    lines that it begins with: its header, or (``held``) a whole copy, to which what is appended is added
+    until :meth:`begin` writes it.
     """
 
     def __init__(
@@ -33,7 +35,8 @@ class Pen:
         format: Format,  # noqa: A002
         *,
         log: Log | None = None,
-        header: Header | None = None,
+        start: bytes = b"",
+        held: bool = False,
         store: Store | None = None,
         key: str = "",
         draft: bool = False,
@@ -48,11 +51,13 @@ class Pen:
         self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
         self._log = log
-        self.held = False
+        self.held = held
         if log is None:
-            assert header is not None
-            self._begin_in_memory(format.encode_header(header))
+            # In memory alone, so that nothing must be cleaned up when nothing follows.
+            self._unwritten = start
+            self.transcript = Transcript(format, MemoryLog(start).read, key)
         else:
+            self._lock_as_the_program_does(log)
             reader = format.context_reader(log.name) if for_context and not _compacted(log) else None
             self.transcript = Transcript(format, log.read, log.name, reader=reader)
 
@@ -123,15 +128,17 @@ class Pen:
             if writer.end != reading.consumed or reading.unterminated:
                 self.catch_up()
                 reading = transcript.reading
-            data = self.format.encode(make(), reading)
+            made = make()
+            data = self.format.encode(made, reading)
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
             # Still under the lock, so that no other thread can take the same lines in a second time.
             if offset == reading.consumed and not reading.unterminated:
-                known = len(reading.tree)
-                transcript.take(data)
-                return reading.tree.keys[known:]
+                keys = reading.tree.keys
+                known = len(keys)
+                transcript.take(data, made)
+                return keys[known:]
             try:
                 transcript.catch_up()
             except OSError as problem:
@@ -143,7 +150,6 @@ class Pen:
 
     def hold(self, lines: bytes) -> None:
         """Keep whole lines of a new session back; with whatever follows they are written by :meth:`begin`."""
-        self.held = True
         self._unwritten += lines
         self.transcript.continue_from(MemoryLog(self._unwritten).read, self.key)
         self.transcript.take(lines)
@@ -173,6 +179,7 @@ class Pen:
                 if already is None:
                     raise
                 published = already
+            self.draft = False
             self._use(published)
         self.draft = False
 
@@ -200,10 +207,10 @@ class Pen:
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _begin_in_memory(self, header: bytes) -> None:
-        """Before the first entry the header exists in memory alone, so that nothing must be cleaned up."""
-        self._unwritten = header
-        self.transcript = Transcript(self.format, MemoryLog(header).read, self.key)
+    def _lock_as_the_program_does(self, log: Log) -> None:
+        """Hold, while we write, the lock that the program of this session takes around its own writes."""
+        if isinstance(log, FileLog) and not self.draft and (lock := self.format.lock_file(log.path)):
+            log.lock_also(lock)
 
     def _keys_between(self, start: int, end: int) -> list[str]:
         """The entries whose lines begin in this part of the log; somebody else's may follow already."""
@@ -222,8 +229,8 @@ class Pen:
         """
         published = self._published()
         if published is not None:
-            self._use(published)
             self.draft = False
+            self._use(published)
 
     def _published(self) -> Log | None:
         """The session that was made of this draft, if one was; not another one that has taken its name."""
@@ -241,6 +248,7 @@ class Pen:
 
     def _use(self, log: Log) -> None:
         old, self._log = self._log, log
+        self._lock_as_the_program_does(log)
         self.transcript.continue_from(log.read, log.name)
         if old is not None:
             old.close()

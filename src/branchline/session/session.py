@@ -15,10 +15,10 @@ from typing import Any, Literal, Self
 
 from branchline import places
 from branchline.clock import Clock, SystemClock, iso
-from branchline.context import milliseconds
 from branchline.entries import (
     BranchSummary,
     Compaction,
+    CompactionSummaryMessage,
     Content,
     ContextEdit,
     Custom,
@@ -38,25 +38,23 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.entries.lenient import content_from
-from branchline.errors import BranchlineError, EntryNotFound, NotASession, ReadOnly
-from branchline.formats import PI, Transcript, detect, peek_header
-from branchline.formats.copying import path_lines, tree_lines
-from branchline.formats.native import native_path, native_tree
+from branchline.errors import EntryNotFound, NotASession, ReadOnly
+from branchline.formats import Transcript, detect
 from branchline.log import Durability, FileLog, MemoryLog, UnpackedLog
+from branchline.session import forking, homes
+from branchline.session.forking import ForkAt, ForkScope, Place
 from branchline.session.naming import check_session_id
 from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.pen import Pen
 from branchline.session.view import SessionView
-from branchline.session.wording import role_of, stored_message, system_snapshot
-from branchline.stores import FilesStore, MemoryStore, Store, check_key
+from branchline.session.wording import kept_messages, role_of, stored_message, system_snapshot
+from branchline.stores import FilesStore, MemoryStore, Store
 from branchline.tree import ROOT
 
 __all__ = ["ForkAt", "ForkScope", "Persist", "Session"]
 
 Persist = Literal["with_reply", "at_once"]
 """When a session becomes a file that listings show: with its first reply, or when it is created."""
-ForkAt = Literal["at", "before"]
-ForkScope = Literal["path", "tree"]
 
 _HEAD = 1 << 16
 _DAY = 86_400_000
@@ -77,6 +75,7 @@ class Session(SessionView):
         *,
         directory: _Path | None = None,
         store: Store | None = None,
+        format: str | None = None,  # noqa: A002
         id: str | None = None,  # noqa: A002
         parent_session: str | None = None,
         persist: Persist = "with_reply",
@@ -85,23 +84,28 @@ class Session(SessionView):
     ) -> Self:
         """A new session for a working directory (default: this one).
 
-        It is kept in ``store``, in ``directory``, or where this person's sessions of that working directory
-        lie. Nothing is written before the first entry, and no listing shows it before the first reply;
+        It is one of ours, or in the ``format`` of another program. It is kept in ``store``, in
+        ``directory``, or where this person's sessions of that program and working directory lie. Nothing is
+        written before the first entry, and no listing shows it before the first reply;
         ``persist="at_once"`` writes the header now.
         """
         cwd = places.resolve_cwd(cwd)
-        if store is None:
-            store = FilesStore(places.session_directory(cwd) if directory is None else directory)
-        session_id = clock.session_id() if id is None else check_session_id(id)
+        format_ = homes.program(format)
+        store = homes.store_in(directory, format, cwd) if store is None else store
+        fresh = clock.session_id() if id is None else check_session_id(id)
+        timestamp = iso(clock.now())
         header = Header(
-            version=3, id=session_id, timestamp=iso(clock.now()), cwd=cwd, parent_session=parent_session
+            version=3,
+            id=format_.session_id(fresh, timestamp) if id is None else fresh,
+            timestamp=timestamp,
+            cwd=cwd,
+            parent_session=parent_session,
         )
-        key = check_key(PI.file_key(header))
+        pen = forking.begin(format_, header, store, durability=durability)
         if persist == "at_once":
-            log = store.create(key, PI.encode_header(header), durability=durability)
-            return cls(Pen(PI, log=log, store=store, key=key, durability=durability), clock=clock)
-        pen = Pen(PI, header=header, store=store, key=key, draft=True, durability=durability)
-        return cls(pen, clock=clock)
+            pen.draft = False
+            pen.begin()
+        return cls(pen, clock=clock, cwd=cwd)
 
     @classmethod
     def open(
@@ -134,8 +138,9 @@ class Session(SessionView):
             log.close()
             raise
         pen.key = format_.key_of(log.path)
-        pen.store = FilesStore(os.path.dirname(log.path))
-        return cls(pen, clock=clock, cwd=None if cwd is None else places.resolve_cwd(cwd))
+        pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.suffix)
+        known = homes.known_cwd(format_, pen.transcript.reading.header, log.path)
+        return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
     @classmethod
     def from_store(
@@ -159,30 +164,29 @@ class Session(SessionView):
         cwd: _Path | None = None,
         *,
         directory: _Path | None = None,
+        format: str | None = None,  # noqa: A002
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
         """The newest session of a working directory, or a new one when there is none.
 
-        In a ``directory`` that holds the sessions of many projects only those of ``cwd`` count.
+        With a ``format`` it is one of that program, where the program keeps them. In a directory that holds
+        the sessions of many projects only those of ``cwd`` count.
         """
         cwd = places.resolve_cwd(cwd)
-        store = FilesStore(places.session_directory(cwd) if directory is None else directory)
-        for found in store.scan().found:
-            try:
-                with store.snapshot(found.key) as read:
-                    header = peek_header(read, found.path or found.key)
-            except (OSError, BranchlineError):
-                continue  # gone or unreadable by now: it is not the one to continue
-            if header is not None and (directory is None or places.resolve_cwd(header.cwd) == cwd):
-                return cls.from_store(store, found.key, durability=durability, clock=clock)
-        return cls.create(cwd, store=store, durability=durability, clock=clock)
+        store = homes.store_in(directory, format, cwd)
+        for found in homes.newest_first(store, cwd, format, mixed=directory is not None):
+            session = cls.from_store(store, found.key, durability=durability, clock=clock)
+            session._cwd = found.cwd  # noqa: SLF001
+            return session
+        return cls.create(cwd, store=store, format=format, durability=durability, clock=clock)
 
     @classmethod
     def in_memory(
         cls,
         cwd: _Path | None = None,
         *,
+        format: str | None = None,  # noqa: A002
         id: str | None = None,  # noqa: A002
         data: bytes | None = None,
         clock: Clock = _SYSTEM_CLOCK,
@@ -193,7 +197,7 @@ class Session(SessionView):
             pen = Pen(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
             _require_session(pen.transcript)
             return cls(pen, clock=clock)
-        return cls.create(cwd, store=MemoryStore(), id=id, persist="at_once", clock=clock)
+        return cls.create(cwd, store=MemoryStore(), format=format, id=id, persist="at_once", clock=clock)
 
     @classmethod
     def fork_from(
@@ -203,23 +207,21 @@ class Session(SessionView):
         *,
         directory: _Path | None = None,
         id: str | None = None,  # noqa: A002
+        to: str | None = None,
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """A new session for ``cwd`` that holds the whole tree of another file and names it as its parent."""
+        """A new session for ``cwd`` that holds the whole tree of another file and names it as its parent.
+
+        It lies in ``directory``, or where the sessions of ``cwd`` lie. ``to`` is as for :meth:`fork`.
+        """
         with cls.open(source) as origin:
             resolved = places.resolve_cwd(cwd)
-            target = places.session_directory(resolved) if directory is None else directory
-            made = origin._copy(  # noqa: SLF001
-                origin._tree_lines(),  # noqa: SLF001
-                cwd=resolved,
-                store=FilesStore(target),
-                id=id,
-                durability=durability,
-                clock=clock,
-            )
-            made._write_copy()  # noqa: SLF001
-            return made
+            wanted = forking.copied_name(origin.transcript.format, to)
+            place = Place(resolved, homes.store_in(directory, wanted, resolved), id, to)
+            leaf = forking.fork_position(origin, None, "at")
+            plan = forking.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
+            return forking.carry_out(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
 
     # -- appending ------------------------------------------------------------------------------------
 
@@ -231,6 +233,22 @@ class Session(SessionView):
             self._require_writable()
             self._pen.publish()
         return self._append(lambda common: MessageEntry(**common, message=stored))
+
+    def append_messages(self, messages: Iterable[Message | dict[str, Any] | str]) -> list[str]:
+        """Append several messages in one write, all of them or none, and return the ids of their entries.
+
+        The results of all calls of an answer belong together in some formats, which take them only so.
+        """
+        stored = [stored_message(message, self._clock) for message in messages]
+        if not stored:
+            return []
+        if self.is_draft and any(role_of(message) == "assistant" for message in stored):
+            self._require_writable()
+            self._pen.publish()
+        makers = [
+            lambda common, message=message: MessageEntry(**common, message=message) for message in stored
+        ]
+        return self._write(makers, side=False)
 
     def append_model_change(self, provider: str, model_id: str) -> str:
         return self._append(lambda common: ModelChange(**common, provider=provider, model_id=model_id))
@@ -251,18 +269,23 @@ class Session(SessionView):
         """Let a summary stand for everything before ``first_kept`` (None: nothing is kept)."""
         if first_kept is not None:
             self.index.position(first_kept)
-        system = system_snapshot(self.context())
+        context = self.context()
+        system = system_snapshot(context)
+        tail = None
+        if first_kept is not None and self._pen.format.compactions_hold_messages:
+            tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
             return Compaction(
                 **common,
                 summary=summary,
-                first_kept=common["id"] if first_kept is None else first_kept,
+                first_kept=common["id"] if first_kept is None else None if tail is not None else first_kept,
                 tokens_before=tokens_before,
                 details=details,
                 usage=usage,
                 from_hook=from_hook,
                 system_message=None if system is None else system(common["timestamp"]),
+                retained_tail=tail,
             )
 
         return self._append(make)
@@ -375,26 +398,55 @@ class Session(SessionView):
         cwd: _Path | None = None,
         store: Store | None = None,
         id: str | None = None,  # noqa: A002
+        to: str | None = None,
     ) -> Session:
         """A new session, linked to this one, that holds the path to an entry (default: the leaf).
 
         ``before`` leaves the entry itself out. ``scope="tree"`` takes the whole tree and stands on the entry.
-        This session does not change.
+        The fork is a session of the same program, beside this one; ``to="branchline"`` makes it one of ours,
+        ``to="pi"`` one of pi, wherever it comes from. A session that is only read here becomes one of ours.
+        NotSupported where the format cannot hold it. This session does not change.
         """
         self.refresh_log()
-        key = self._leaf if entry_id is None else entry_id
-        here = ROOT if key is None else self.index.position(key)
-        if position == "before" and here != ROOT:
-            here = self.index.parents[here]
-        here = self.index.conversation(here)
-        lines = self._tree_lines() if scope == "tree" else self._path_lines(here)
-        made = self._copy(lines, cwd=cwd, store=store, id=id)
-        if len(made):
-            if scope == "path":
-                made._copy_labels(self)  # noqa: SLF001
-            made._move_to(None if here == ROOT else self.index.keys[here])  # noqa: SLF001
-        made._write_copy()  # noqa: SLF001
-        return made
+        plan = forking.plan(
+            self,
+            forking.fork_position(self, entry_id, position),
+            scope=scope,
+            place=Place(cwd, store, id, to),
+            clock=self._clock,
+            durability=self._pen.durability,
+        )
+        return forking.carry_out(plan, self._beside(plan))
+
+    def fork_compacted(
+        self,
+        summary: str,
+        first_kept: str | None = None,
+        tokens_before: int | None = None,
+        *,
+        cwd: _Path | None = None,
+        store: Store | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> Session:
+        """A fork in which a summary stands for everything before ``first_kept`` (None: nothing is kept).
+
+        It is how sessions are compacted whose format keeps every message (zot); others can be, too.
+        """
+        self.refresh_log()
+        kept = ROOT if first_kept is None else self.index.position(first_kept)
+        leaf = forking.fork_position(self, None, "at")
+        place = Place(cwd, store, id)
+        options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
+        if not self._pen.format.compacts_by_fork:
+            plan = forking.plan(self, leaf, scope="path", place=place, **options)
+            made = self._beside(plan)
+            return forking.carry_out(
+                plan, made, then=lambda: made.append_compaction(summary, first_kept, tokens_before)
+            )
+        now = self._clock.now()
+        said = CompactionSummaryMessage(summary=summary, tokens_before=tokens_before, timestamp=now)
+        plan = forking.plan_compacted(self, leaf, kept, said, place=place, **options)
+        return forking.carry_out(plan, self._beside(plan))
 
     def fork_first(self, keep: int = 0) -> Session:
         """A new session, linked to this one, with the first ``keep`` messages of the path; 0 keeps all."""
@@ -404,9 +456,17 @@ class Session(SessionView):
         return self.fork(messages[keep - 1] if 0 < keep < len(messages) else None)
 
     def new_session(self) -> Session:
-        """A fresh session beside this one: same store, same working directory, not linked."""
+        """A fresh session beside this one: same store, same format, same working directory, not linked.
+
+        Beside a session that is only read here nothing is written: it begins one of ours.
+        """
+        format_ = self._pen.format
         return type(self).create(
-            self.cwd, store=self.store, durability=self._pen.durability, clock=self._clock
+            self.cwd or None,
+            store=self.store if format_.writable else None,
+            format=format_.name if format_.writable else None,
+            durability=self._pen.durability,
+            clock=self._clock,
         )
 
     # -- living with others ---------------------------------------------------------------------------
@@ -473,7 +533,15 @@ class Session(SessionView):
             self._leaf = keys[-1]
         if self._observers is not None:
             self._observers.tell(keys)
-        return keys or named
+        return keys if keys == named else self._keys_of(keys, named)
+
+    def _keys_of(self, keys: list[str], named: list[str]) -> list[str]:
+        """The keys of the entries that were asked for, where their format wrote others, more or none."""
+        if not keys or self.index.positions.keys() >= set(named):
+            return named
+        # Where ids are made from lines, the model or the tokens of an answer may stand in a line before it.
+        spoken = [key for key in keys if self.index.types[self.index.positions[key]] == "message"]
+        return spoken if len(spoken) == len(named) else keys[-len(named) :]
 
     def _make(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[Entry]:
         """New entries under the leaf, with ids that nobody has; asked for once the lock is ours."""
@@ -526,7 +594,7 @@ class Session(SessionView):
     def _move_to(self, target: str | None) -> None:
         """Stand somewhere else, and record it unless a reader would land there anyway."""
         self.refresh_log()
-        if self.transcript.leaf != target:
+        if self.transcript.leaf != target or self.transcript.reading.leaf_in_doubt:
             before = self._leaf
             self._leaf = target  # the leaf entry hangs from its target, for readers that do not know it
             try:
@@ -536,95 +604,9 @@ class Session(SessionView):
                 raise
         self._leaf = target
 
-    def _copy(
-        self,
-        lines: Iterable[bytes],
-        *,
-        cwd: _Path | None = None,
-        store: Store | None = None,
-        id: str | None = None,  # noqa: A002
-        durability: Durability | None = None,
-        clock: Clock | None = None,
-    ) -> Self:
-        """A new session that begins with these lines and names this one as its parent, not yet written."""
-        clock = clock or self._clock
-        cwd = self.cwd if cwd is None else places.resolve_cwd(cwd)
-        store = self._home_for(cwd) if store is None else store
-        header = Header(
-            version=3,
-            id=clock.session_id() if id is None else check_session_id(id),
-            timestamp=_after(self.index.times, clock.now()),
-            cwd=cwd,
-            parent_session=self.file or self.id,
-        )
-        pen = Pen(
-            PI,
-            header=header,
-            store=store,
-            key=check_key(PI.file_key(header)),
-            draft=True,
-            durability=durability or self._pen.durability,
-        )
-        if data := b"".join(lines):
-            pen.hold(data)
-        return type(self)(pen, clock=clock)
-
-    def _write_copy(self) -> None:
-        """Write a copy in one piece, and show it in listings if there is a reply in it; or leave nothing."""
-        pen = self._pen
-        if not pen.held:
-            return
-        pen.begin()
-        if "assistant" in self.index.roles:
-            try:
-                pen.publish()
-            except BaseException:
-                pen.discard()
-                raise
-
-    def _tree_lines(self) -> Iterable[bytes]:
-        return tree_lines(self.transcript) if self._is_native else native_tree(self.transcript)
-
-    def _path_lines(self, leaf: int) -> Iterable[bytes]:
-        return path_lines(self.transcript, leaf) if self._is_native else native_path(self.transcript, leaf)
-
-    @property
-    def _is_native(self) -> bool:
-        return self._pen.format is PI
-
-    def _home_for(self, cwd: str) -> Store:
-        """Where a fork lies: beside its parent, or where a working directory has its native sessions.
-
-        Nothing is put into the folders of another program.
-        """
-        store = self.store
-        if store is not None and self._is_native and (cwd == self.cwd or isinstance(store, MemoryStore)):
-            return store
-        return FilesStore(places.session_directory(cwd))
-
-    def _copy_labels(self, source: Session) -> None:
-        """Set the labels of another session here, with their times, where their entries exist."""
-        wanted = [
-            (key, state) for key, state in source.transcript.reading.labels.items() if key in self.index
-        ]
-        makers = [
-            lambda common, key=key, state=state: Label(
-                **{**common, "timestamp": state.time}, target=key, label=state.text
-            )
-            for key, state in wanted
-        ]
-        if makers:
-            self._write(makers, side=True)
-
-
-def _after(times: Iterable[str], now: int) -> str:
-    """The time of a copy: later than the entries in it, also when the last one was made this very moment.
-
-    A clock that runs ahead is believed for a day.
-    """
-    believed = iso(now + _DAY)
-    newest = max((time for time in times if time < believed), default="")
-    return iso(now) if newest < iso(now) else iso((milliseconds(newest) or now) + 1)
+    def _beside(self, plan: forking.Plan) -> Self:
+        """The session of a copy that is not written yet."""
+        return type(self)(plan.pen, clock=self._clock, cwd=plan.cwd)
 
 
 def _require_session(transcript: Transcript) -> None:

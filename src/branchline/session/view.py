@@ -51,6 +51,11 @@ class SessionView:
         return self.header.cwd if self._cwd is None else self._cwd
 
     @property
+    def format(self) -> str:
+        """Whose format the log has, by name."""
+        return self.transcript.format.name
+
+    @property
     def file(self) -> str | None:
         """The file of this session (of a draft: the one it will have); None in memory."""
         return self._pen.path
@@ -145,6 +150,22 @@ class SessionView:
         """
         return self.index.conversation_children(entry_id)
 
+    def newest_descendant(self) -> str | None:
+        """The youngest conversation entry below the leaf, where somebody may have gone on; None when none is.
+
+        A program that does not record where it went on leaves a file that stands higher than it should.
+        """
+        index = self.index
+        here = ROOT if self._leaf is None else index.position(self._leaf)
+        waiting = list(index.root_positions() if here == ROOT else index.child_positions(here))
+        newest = ROOT
+        while waiting:
+            position = waiting.pop()
+            if position > newest and index.conversation(position) == position:
+                newest = position
+            waiting += index.child_positions(position)
+        return None if newest == ROOT else index.keys[newest]
+
     @property
     def labels(self) -> dict[str, str]:
         """The labels in force, by entry."""
@@ -178,7 +199,7 @@ class SessionView:
         """What a model would see at an entry (default: the leaf)."""
         key = self._leaf if leaf is None else leaf
         context = build_context(self.transcript, ROOT if key is None else self.index.position(key))
-        self.transcript.forget_records()
+        self.transcript.forget_messages()
         return context
 
     def usage(self) -> UsageTotals:

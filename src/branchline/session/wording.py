@@ -9,9 +9,18 @@ import msgspec
 
 from branchline.clock import Clock
 from branchline.context import Context, milliseconds, replay_system
-from branchline.entries import Message, SystemMessage, Text, UnknownMessage, UserMessage
+from branchline.context.build import entry_messages
+from branchline.entries import (
+    CompactionSummaryMessage,
+    Message,
+    SystemMessage,
+    Text,
+    UnknownMessage,
+    UserMessage,
+)
+from branchline.tree import EntrySource
 
-__all__ = ["role_of", "stored_message", "system_snapshot"]
+__all__ = ["kept_messages", "role_of", "stored_message", "system_snapshot"]
 
 
 def stored_message(message: Message | dict[str, Any] | str, clock: Clock) -> Message:
@@ -50,3 +59,25 @@ def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:
         )
 
     return at
+
+
+def kept_messages(
+    source: EntrySource, context: Context, path: list[str], first_kept: str
+) -> tuple[Message, ...]:
+    """The messages that a compaction keeps from an entry on, for a format whose compactions hold them.
+
+    ``context`` is what a model sees at the end of ``path``. Messages that an earlier compaction holds are
+    kept with it; the state of the system is not, which a compaction carries apart.
+    """
+    if first_kept not in path:
+        return ()
+    kept = path[path.index(first_kept) :]
+    if first_kept in context.entries:
+        wanted = set(kept)
+        messages = [item.message for item in context.messages if item.entry in wanted]
+        if context.entries[0] in wanted and isinstance(messages[0], CompactionSummaryMessage):
+            del messages[0]
+    else:
+        positions = [source.tree.position(key) for key in kept]
+        messages = [message for entry in source.entries(positions) for message in entry_messages(entry)]
+    return tuple(message for message in messages if not isinstance(message, SystemMessage))

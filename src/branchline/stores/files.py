@@ -1,7 +1,8 @@
 """Sessions as files in one directory: ``<key>.jsonl``, and beside them one hidden folder for the rest.
 
 ``.branchline/drafts`` holds sessions whose first reply has not come, ``.branchline/trash`` what was removed.
-The directory is made when something is first written into it.
+The directory is made when something is first written into it. Where a program names its files otherwise, the
+store is told their ending. The folder ``<key>`` that some programs keep beside a file goes where that goes.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 
 from branchline.errors import LogError, NotASession, SessionNotFound
+from branchline.formats.suffixes import JSONL, without_suffix
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
 from branchline.log.system import explain
 from branchline.stores.base import Hidden, Read, Scan, Stored, Trashed, check_key, is_key, newest_first
+from branchline.stores.folders import folder_of, move_folder
 from branchline.stores.openfiles import open_files
 from branchline.stores.synced import conflict_copy, placeholder
 from branchline.stores.trash import Trash
 
-__all__ = ["SUFFIX", "FilesStore", "snapshot_of", "why_hidden"]
+__all__ = ["FilesStore", "snapshot_of", "why_hidden"]
 
-SUFFIX = ".jsonl"
 _SIDE = ".branchline"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _DATALESS = 0x40000000  # macOS: the name is here, the bytes are in iCloud
@@ -32,9 +34,15 @@ class FilesStore:
     """The sessions of one directory. Nothing is touched until asked."""
 
     def __init__(
-        self, directory: str | os.PathLike[str], *, lock_timeout: float = 10.0, system: System = SYSTEM
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        suffix: str = JSONL,
+        lock_timeout: float = 10.0,
+        system: System = SYSTEM,
     ) -> None:
         self.directory = os.path.abspath(os.fspath(directory))
+        self.suffix = suffix
         self._lock_timeout = lock_timeout
         self._system = system
 
@@ -43,7 +51,8 @@ class FilesStore:
         return self.directory
 
     def __repr__(self) -> str:
-        return f"FilesStore({self.directory!r})"
+        suffix = "" if self.suffix == JSONL else f", suffix={self.suffix!r}"
+        return f"FilesStore({self.directory!r}{suffix})"
 
     # -- looking --------------------------------------------------------------------------------------
 
@@ -54,7 +63,7 @@ class FilesStore:
         try:
             with os.scandir(self.directory) as listing:
                 for item in listing:
-                    _sort_in(item, found, hidden)
+                    _sort_in(item, self.suffix, found, hidden)
         except FileNotFoundError:
             return Scan([], [])
         except OSError as problem:
@@ -68,10 +77,10 @@ class FilesStore:
 
     def path_of(self, key: str) -> str:
         """Where the file of this key lies, or would lie."""
-        return f"{self.directory}/{check_key(key)}{SUFFIX}"
+        return f"{self.directory}/{check_key(key)}{self.suffix}"
 
     def drafts(self) -> list[Stored]:
-        found = FilesStore(self._draft_directory).scan().found
+        found = FilesStore(self._draft_directory, suffix=self.suffix).scan().found
         # A crash while a draft was published leaves it under both names; it is a session by then.
         return [
             draft for draft in found if not _same_file(self._draft_path(draft.key), self.path_of(draft.key))
@@ -83,7 +92,7 @@ class FilesStore:
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
         used = set()
-        opened = open_files(SUFFIX) if (keys := tuple(keys)) else set()
+        opened = open_files(self.suffix) if (keys := tuple(keys)) else set()
         for key in keys:
             for path in (self.path_of(key), self._draft_path(key)):
                 try:
@@ -149,12 +158,14 @@ class FilesStore:
         # file system that ignores case shows one file under both.
         if os.path.lexists(target) or os.path.lexists(self._draft_path(new_key)):
             raise self._taken(f"rename {key!r}", new_key)
+        self._require_room_for_folder(f"rename {key!r}", source, target)
         try:
             publish_file(source, target, system=self._system)
         except FileNotFoundError:
             raise self._no_session(key) from None
         except FileExistsError:
             raise self._taken(f"rename {key!r}", new_key) from None
+        move_folder(source, target, self._system)
         found = self.stat(new_key)
         if found is None:
             raise self._no_session(new_key)
@@ -181,6 +192,7 @@ class FilesStore:
         doing = f"restore {token!r} from the trash"
         if os.path.lexists(other):
             raise self._taken(doing, key)
+        self._require_room_for_folder(doing, self._trash.path_of(item), path)
         try:
             self._trash.take(item, path)
         except FileNotFoundError:
@@ -203,6 +215,12 @@ class FilesStore:
             "rename or remove it first"
         )
 
+    def _require_room_for_folder(self, doing: str, source: str, target: str) -> None:
+        """Refuse a place where the folder that belongs to a file cannot follow it."""
+        taken = without_suffix(target)
+        if folder_of(source) is not None and os.path.lexists(taken):
+            raise FileExistsError(f"cannot {doing}: its folder belongs to it, and {taken} is there already")
+
     def _require_own_folder(self, kind: str) -> None:
         """Refuse to write through a link that somebody put in the place of our hidden folder."""
         for path in (os.path.join(self.directory, _SIDE), os.path.join(self.directory, _SIDE, kind)):
@@ -215,14 +233,14 @@ class FilesStore:
 
     @property
     def _trash(self) -> Trash:
-        return Trash(os.path.join(self.directory, _SIDE, "trash"), SUFFIX, self._system)
+        return Trash(os.path.join(self.directory, _SIDE, "trash"), self.suffix, self._system)
 
     @property
     def _draft_directory(self) -> str:
         return f"{self.directory}/{_SIDE}/drafts"
 
     def _draft_path(self, key: str) -> str:
-        return f"{self.directory}/{_SIDE}/drafts/{check_key(key)}{SUFFIX}"
+        return f"{self.directory}/{_SIDE}/drafts/{check_key(key)}{self.suffix}"
 
 
 def snapshot_of(path: str) -> AbstractContextManager[Read]:
@@ -264,10 +282,10 @@ class _Snapshot:
         os.close(self._descriptor)
 
 
-def _sort_in(item: os.DirEntry[str], found: list[Stored], hidden: list[Hidden]) -> None:
+def _sort_in(item: os.DirEntry[str], suffix: str, found: list[Stored], hidden: list[Hidden]) -> None:
     """Put one name of the directory where it belongs; names that have nothing to do with sessions nowhere."""
     name = item.name
-    if not name.endswith(SUFFIX):
+    if not name.endswith(suffix):
         if (reason := placeholder(name)) is not None:
             hidden.append(Hidden(name, reason))
         return
@@ -276,7 +294,7 @@ def _sort_in(item: os.DirEntry[str], found: list[Stored], hidden: list[Hidden]) 
     except OSError as problem:
         hidden.append(Hidden(name, f"cannot be looked at: {explain(problem)}"))
         return
-    key = name[: -len(SUFFIX)]
+    key = name[: -len(suffix)]
     if (reason := why_hidden(key, status)) is None:
         found.append(Stored(key, status.st_size, status.st_mtime, item.path))
     else:

@@ -20,12 +20,12 @@ _CONFLICTS = (
     ("a synced folder", r"(?P<of>.+) \((?:[Cc]ase )?[Cc]onflict[ \d-]*\)"),
 )
 _PLACEHOLDERS = (
-    ("iCloud", r"\.(?P<of>.+\.jsonl)\.icloud"),
-    ("Nextcloud", r"(?P<of>.+\.jsonl)\.nextcloud"),
-    ("ownCloud", r"(?P<of>.+\.jsonl)\.owncloud"),
-    ("Syncthing", r"[.~]syncthing[.~](?P<of>.+\.jsonl)\.tmp"),
-    ("Resilio Sync", r"(?P<of>.+\.jsonl)\.(?:!sync|bts)"),
-    ("Nextcloud", r"\.?(?P<of>.+\.jsonl)(?:\.~[0-9a-f]+|\.part|\.filepart)"),
+    ("iCloud", r"\.(?P<of>.+\.(?:jsonl|ndjson))\.icloud"),
+    ("Nextcloud", r"(?P<of>.+\.(?:jsonl|ndjson))\.nextcloud"),
+    ("ownCloud", r"(?P<of>.+\.(?:jsonl|ndjson))\.owncloud"),
+    ("Syncthing", r"[.~]syncthing[.~](?P<of>.+\.(?:jsonl|ndjson))\.tmp"),
+    ("Resilio Sync", r"(?P<of>.+\.(?:jsonl|ndjson))\.(?:!sync|bts)"),
+    ("Nextcloud", r"\.?(?P<of>.+\.(?:jsonl|ndjson))(?:\.~[0-9a-f]+|\.part|\.filepart)"),
 )
 
 
@@ -41,7 +41,7 @@ def conflict_copy(stem: str) -> str | None:
 
 def placeholder(name: str) -> str | None:
     """What a file name is, if it stands for a session that lies elsewhere or is still on its way."""
-    if ".jsonl." not in name:
+    if ".jsonl." not in name and ".ndjson." not in name:
         return None
     for program, pattern in _PLACEHOLDERS:
         if (found := re.fullmatch(pattern, name)) is not None:

@@ -15,6 +15,7 @@ from branchline.entries import jsontext
 from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
 from branchline.log.system import random_name
 from branchline.stores.base import Trashed, check_key
+from branchline.stores.folders import move_folder
 
 __all__ = ["Trash"]
 
@@ -44,11 +45,13 @@ class Trash:
         manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
         data = jsontext.dumps(manifest) + b"\n"
         FileLog.create(os.path.join(place, _MANIFEST), data, system=system).close()
+        kept = os.path.join(place, key + self._suffix)
         try:
-            publish_file(path, os.path.join(place, key + self._suffix), system=system)
+            publish_file(path, kept, system=system)
         except FileNotFoundError:
             self._forget(token)
             return None
+        move_folder(path, kept, system)
         return Trashed(token, key, size, removed, draft)
 
     def items(self) -> list[Trashed]:
@@ -75,9 +78,14 @@ class Trash:
 
     def take(self, item: Trashed, path: str) -> None:
         """Give a file back its old name. FileExistsError when another file has it now."""
-        place = os.path.join(self._directory, item.token, item.key + self._suffix)
+        place = self.path_of(item)
         publish_file(place, path, system=self._system)
+        move_folder(place, path, self._system)
         self._forget(item.token)
+
+    def path_of(self, item: Trashed) -> str:
+        """Where a file lies in here."""
+        return os.path.join(self._directory, item.token, item.key + self._suffix)
 
     def _forget(self, token: str) -> None:
         """Take the folder of something that is not here (any more) away."""

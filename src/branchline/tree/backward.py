@@ -34,6 +34,7 @@ class BackwardLinker(Linker):
     ) -> int:
         """Add one entry and return its position."""
         del after_gap  # every missing parent is guessed, with or without a gap before it
+        self._claim()
         position = len(self.tree)
         parent = ROOT
         if parent_id is not None:
@@ -48,7 +49,8 @@ class BackwardLinker(Linker):
         return self._guess(position, entry_id, parent_id)
 
     def settle(self) -> None:
-        """Nothing waits."""
+        """Nothing waits but keys."""
+        self._claim()
 
     def oddities(self) -> list[Oddity]:
         return sorted([*self._oddities, *self._lost], key=lambda oddity: oddity.position)

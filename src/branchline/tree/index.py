@@ -10,9 +10,12 @@ before a parent gets here.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cmp_to_key
+from itertools import compress
+from operator import ne
 
 from branchline.entries import SIDE
 from branchline.errors import EntryNotFound
@@ -33,8 +36,10 @@ class Tree:
 
     __slots__ = (
         "_first_child",
+        "_heads",
         "_last_child",
         "_next_sibling",
+        "_seen",
         "keys",
         "parents",
         "placeholders",
@@ -57,6 +62,8 @@ class Tree:
         self._first_child: list[int] | None = None
         self._last_child: dict[int, int] = {}
         self._next_sibling: list[int] = []
+        self._heads: list[int] = []
+        self._seen = 0  # how many entries were asked whether they are heads
 
     # -- asking by position ---------------------------------------------------------------------------
 
@@ -78,13 +85,34 @@ class Tree:
 
     def chain(self, position: int) -> list[int]:
         """The positions from a root down to this one."""
-        parents = self.parents
-        walk = []
-        while position != ROOT:
-            walk.append(position)
-            position = parents[position]
-        walk.reverse()
+        walk: list[int] = []
+        for stretch in reversed(self._stretches(position)):
+            walk += stretch
         return walk
+
+    def heads(self) -> list[int]:
+        """The entries that do not hang from the one before them, in file order. Not to be changed.
+
+        Between two of them lies one unbroken stretch, which needs no walk.
+        """
+        size = len(self.parents)
+        if self._seen != size:
+            new = range(self._seen, size)
+            self._heads += compress(new, map(ne, self.parents[self._seen :], range(self._seen - 1, size - 1)))
+            self._seen = size
+        return self._heads
+
+    def _stretches(self, position: int) -> list[range]:
+        """The path to this position as stretches of neighbours, from its end to its root."""
+        heads, parents = self.heads(), self.parents
+        found = []
+        while position != ROOT:
+            # Entry 0 hangs from ROOT, which is one less than 0, so that it is no head.
+            number = bisect_right(heads, position)
+            head = heads[number - 1] if number else 0
+            found.append(range(head, position + 1))
+            position = parents[head]
+        return found
 
     def conversation(self, position: int) -> int:
         """The nearest entry at or above that is part of the conversation; ROOT when there is none."""
@@ -164,7 +192,14 @@ class Tree:
         if key is None:
             return []
         keys, types = self.keys, self.types
-        return [keys[position] for position in self.chain(self.position(key)) if types[position] not in SIDE]
+        path: list[str] = []
+        for stretch in reversed(self._stretches(self.position(key))):
+            part = slice(stretch.start, stretch.stop)
+            if SIDE.isdisjoint(types[part]):
+                path += keys[part]
+            else:
+                path += [keys[position] for position in stretch if types[position] not in SIDE]
+        return path
 
     def ancestors(self, key: str) -> Iterator[str]:
         """From the parent up to the root."""
@@ -218,12 +253,23 @@ class Tree:
         :meth:`fill` must follow with the rest of these entries.
         """
         first = len(self.keys)
-        self.positions.update(zip(keys, range(first, first + len(keys)), strict=True))
-        if len(self.positions) != first + len(keys):
-            self.positions = dict(zip(self.keys, range(first), strict=True))
-            return False
         self.keys += keys
-        return True
+        if self.claim_all():
+            return True
+        del self.keys[first:]
+        return False
+
+    def claim_all(self) -> bool:
+        """Give the keys at the end that have none their positions; False, and nothing done, as above.
+
+        Putting many at once into a large dictionary takes half the time of putting a few now and a few then.
+        """
+        first, size = len(self.positions), len(self.keys)
+        self.positions.update(zip(self.keys[first:], range(first, size), strict=True))
+        if len(self.positions) == size:
+            return True
+        self.positions = dict(zip(self.keys[:first], range(first), strict=True))
+        return False
 
     def fill(
         self,
@@ -254,6 +300,7 @@ class Tree:
         """Hang an entry from another one, when its parent turned up later in the file."""
         self.parents[position] = parent
         self._first_child = None
+        self._heads, self._seen = [], 0
 
     def _hang(self, position: int, parent: int) -> None:
         assert self._first_child is not None

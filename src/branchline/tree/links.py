@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from itertools import compress, repeat
-from operator import ge
+from itertools import compress
+from operator import ne
 from typing import NamedTuple
 
 from branchline.tree.findings import Kind
@@ -31,7 +31,6 @@ __all__ = ["Linker", "Oddity"]
 
 
 NOWHERE = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
-is_irregular = ge
 
 
 class Oddity(NamedTuple):
@@ -68,6 +67,7 @@ class Linker:
 
     def holder(self, entry_id: str) -> int | None:
         """The latest entry so far that carries this id."""
+        self._claim()
         found = self._latest.get(entry_id)
         return self.tree.positions.get(entry_id) if found is None else found
 
@@ -85,10 +85,14 @@ class Linker:
     ) -> int:
         """Add one entry and return its position."""
         tree = self.tree
-        position = len(tree)
+        position = len(tree.keys)
+        if len(tree.positions) != position:
+            self._claim()
         parent = ROOT
         if parent_id is not None:
-            found = self.holder(parent_id)
+            found = self._latest.get(parent_id)
+            if found is None:
+                found = tree.positions.get(parent_id)
             if found is not None:
                 parent = found
             elif parent_id == entry_id:
@@ -98,13 +102,16 @@ class Linker:
                 if after_gap and self._last_readable != ROOT:
                     self._gaps[position] = self._last_readable
                     self._settled = False
-        key = self._key_for(entry_id, position, placeholder=placeholder)
+        key = entry_id
+        if key in tree.positions:
+            key = self._key_for(entry_id, position, placeholder=placeholder)
         tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
         if not placeholder:
             self._last_readable = position
-        for child in self._waiting.pop(entry_id, ()):
-            self._forward.append((child, position))
-            self._settled = False
+        if self._waiting:
+            for child in self._waiting.pop(entry_id, ()):
+                self._forward.append((child, position))
+                self._settled = False
         return position
 
     def extend(
@@ -119,34 +126,40 @@ class Linker:
         """Add many entries at once; False (and nothing done) when they must be looked at one by one."""
         tree = self.tree
         first = len(tree)
-        if (
-            self._latest
-            or (self._waiting and not self._waiting.keys().isdisjoint(ids))
-            or not tree.claim(ids)
-        ):
+        if self._latest or (self._waiting and not self._waiting.keys().isdisjoint(ids)):
             return False
-        places = range(first, first + len(ids))
-        if (
-            len(ids) > 1
-            and parent_ids[1:] == ids[:-1]
-            and parent_ids[0] == (tree.keys[first - 1] if first else None)
-        ):
-            # A piece of a plain chain, as most are.
-            tree.fill(list(range(first - 1, places[-1])), types, times, roles, quiet)
-            self._last_readable = places[-1]
-            return True
-        # Most entries hang from an earlier one; only the others are looked at.
-        parents: list[int] = list(map(tree.positions.get, parent_ids, repeat(NOWHERE)))  # type: ignore[arg-type]
-        for number in compress(range(len(ids)), map(is_irregular, parents, places)):
-            parent_id = parent_ids[number]
-            parents[number] = (
-                ROOT
-                if parent_id is None
-                else self._odd_parent(places[number], ids[number], parent_id, parents[number])
-            )
+        before = [tree.keys[-1] if first else None, *ids[:-1]]
+        parents = list(range(first - 1, first + len(ids) - 1))
+        if parent_ids == before:
+            # A piece of a plain chain, as most are. Each hangs from the one before it, whoever else may have
+            # had that id, so that the keys can wait until somebody asks for them.
+            tree.keys += ids
+        else:
+            self._claim()
+            if self._latest or not tree.claim(ids):
+                return False
+            # Only those that do not hang from the one before them are looked at.
+            positions = tree.positions
+            for number in compress(range(len(ids)), map(ne, parent_ids, before)):
+                parent_id = parent_ids[number]
+                place = first + number
+                found = ROOT if parent_id is None else positions.get(parent_id, NOWHERE)
+                if found >= place:
+                    found = self._odd_parent(place, ids[number], parent_id or "", found)
+                parents[number] = found
         tree.fill(parents, types, times, roles, quiet)
         self._last_readable = len(tree) - 1
         return True
+
+    def _claim(self) -> None:
+        """Give every entry its key: the id itself, unless one of those that waited for it was used before."""
+        tree = self.tree
+        if len(tree.positions) == len(tree.keys) or tree.claim_all():
+            return
+        keys = tree.keys
+        for position in range(len(tree.positions), len(keys)):
+            keys[position] = key = self._key_for(keys[position], position)
+            tree.positions[key] = position
 
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
         """What an entry hangs from whose parent is not above it: nowhere yet, the entry itself, or later."""
@@ -161,6 +174,8 @@ class Linker:
 
     def settle(self) -> None:
         """Link what came in an odd order, guess across gaps, cut rings. Cheap when nothing is odd."""
+        if len(self.tree.positions) != len(self.tree.keys):
+            self._claim()
         if self._settled:
             return
         relink = self.tree.relink

@@ -8,8 +8,7 @@ numbered in file order, and only the last entry of a run can have several childr
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import compress
-from operator import le, ne
+from operator import le
 
 from branchline.tree.index import ROOT, Tree
 
@@ -33,7 +32,7 @@ class Runs:
         self.tree = tree
         self.leaf = leaf
         parents = tree.parents
-        heads = list(compress(range(size), map(ne, parents, range(-1, size - 1))))
+        heads = tree.heads()
         # A run also ends where another one hangs from it.
         beginnings = {parents[head] + 1 for head in heads}
         beginnings.update(heads)

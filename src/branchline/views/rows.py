@@ -60,7 +60,13 @@ class RowTexts:
         call = None
         if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
             call = self._calls.find(position, entry.message.tool_call_id)
-        return row_text(entry, call=call, home=self.home)
+        text = row_text(entry, call=call, home=self.home)
+        return text if text or not self._is_foreign else _foreign_text(entry)
+
+    @property
+    def _is_foreign(self) -> bool:
+        """Whether another program than pi wrote this; rows that pi draws empty are for pi's own types."""
+        return getattr(getattr(self.source, "format", None), "name", "pi") != "pi"
 
 
 def row_text(entry: Entry, *, call: Call | None = None, home: str = "") -> str:
@@ -93,6 +99,17 @@ def row_text(entry: Entry, *, call: Call | None = None, home: str = "") -> str:
             return ""
         case _:
             assert_never(entry)
+
+
+def _foreign_text(entry: Entry) -> str:
+    """What a row says about an entry that is nothing but its type."""
+    match entry:
+        case UsageEntry():
+            return f"[usage: {flat(entry.kind)}]"
+        case Leaf():
+            return f"[moved to {'the start' if entry.target is None else flat(entry.target)}]"
+        case _:
+            return f"[{flat(entry.type)}]"
 
 
 def _message_row(message: Message, call: Call | None, home: str) -> str:

@@ -30,13 +30,14 @@ _ALWAYS = (
     "\ud800-\udfff"  # halves of surrogate pairs
 )
 _SUSPECT = re.compile(f"[{_ALWAYS}\u200c\u200d\ufe0e\ufe0f]")
-_UNSEEN = re.compile(
+_UNSEEN = (
     f"[{_ALWAYS}]"
     f"|\u200c(?![{_JOINING}])|(?<![{_JOINING}])\u200c"
     f"|\u200d(?![{_JOINING}{_EMOJI}])|(?<![{_JOINING}{_EMOJI}])\u200d"
     f"|(?<=[{_JOINING}])\u200d(?=[{_EMOJI}])|(?<=[{_EMOJI}])\u200d(?=[{_JOINING}])"
     "|(?:(?<=[\ufe00-\ufe0f\t\n])|\\A)[\ufe0e\ufe0f]"
 )
+"""Compiled when a text asks for it, which few do: it takes longer than showing a list."""
 
 _ONE = " -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25fc"
 _TWO = "\u3001-\u3029\u3041-\u3096\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
@@ -54,9 +55,9 @@ def safe(text: str) -> str:
     """The text for a terminal: everything that would act or hide is made visible. Never fails."""
     if _SUSPECT.search(text) is None:
         return text
-    seen = _UNSEEN.sub(_seen, text.replace("\r\n", "\n"))
+    seen = re.sub(_UNSEEN, _seen, text.replace("\r\n", "\n"))
     # A joiner may have followed a selector that was just made visible.
-    return _UNSEEN.sub(_seen, seen) if "\u200d" in seen else seen
+    return re.sub(_UNSEEN, _seen, seen) if "\u200d" in seen else seen
 
 
 def one_line(text: str) -> str:
@@ -85,6 +86,8 @@ def cut(text: str, columns: int, mark: str = "…") -> str:
         return ""
     mark = mark if width(mark) <= columns else ""
     room = columns - width(mark)
+    if _NARROW.fullmatch(text, 0, columns + 1):
+        return text[:room] + mark  # what follows the cut is narrow too, so that nothing is cut apart
     used = end = 0  # end: where the text would be cut to make room for the mark
     for cluster in clusters(text):
         used += cluster.columns

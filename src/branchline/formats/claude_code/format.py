@@ -16,6 +16,7 @@ from branchline.formats.base import Format, Reading
 from branchline.formats.claude_code.decoding import decode_record
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.reading import ClaudeCodeReading, agent_of
+from branchline.formats.lines import head_lines
 
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
@@ -52,7 +53,7 @@ class ClaudeCodeFormat(Format):
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A record of the tree, or one of those beside it, before anything else that is an object."""
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        for line in head_lines(head):
             if not line.strip():
                 continue
             try:
@@ -82,6 +83,18 @@ class ClaudeCodeFormat(Format):
 
     def context_rules(self) -> ContextRules:
         return _RULES
+
+    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+        """The records of one response are one answer."""
+        if before.response_id is None or before.response_id != after.response_id:
+            return None
+        return msgspec.structs.replace(
+            before,
+            content=_joined(before.content, after.content),
+            usage=after.usage or before.usage,
+            stop_reason=after.stop_reason or before.stop_reason,
+            raw_stop_reason=after.raw_stop_reason or before.raw_stop_reason,
+        )
 
     # -- places ---------------------------------------------------------------------------------------
 
@@ -130,13 +143,8 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
             continue
         first = merged[place].message
         assert isinstance(first, AssistantMessage)
-        joined = msgspec.structs.replace(
-            first,
-            content=_joined(first.content, message.content),
-            usage=message.usage or first.usage,
-            stop_reason=message.stop_reason or first.stop_reason,
-            raw_stop_reason=message.raw_stop_reason or first.raw_stop_reason,
-        )
+        joined = CLAUDE_CODE.joined(first, message)
+        assert joined is not None
         merged[place] = ContextMessage(merged[place].entry, joined)
     return merged
 

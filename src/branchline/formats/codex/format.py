@@ -16,6 +16,7 @@ from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.reading import CodexReading
 from branchline.formats.codex.rows import ITEMS
 from branchline.formats.codex.threads import read_names, unpack
+from branchline.formats.lines import head_lines
 
 __all__ = ["CODEX", "CodexFormat"]
 
@@ -40,7 +41,9 @@ class CodexFormat(Format):
         if head.startswith(ZSTD):
             return path.endswith(".zst") or NAME.search(path) is not None
         foreign = False
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LOOKED_AT]:
+        for line in head_lines(head, _LOOKED_AT):
+            if foreign and b'"payload"' not in line:
+                continue  # no line in an envelope, and nothing else would count any more
             try:
                 fields = jsontext.loads(line)
             except ValueError:
@@ -66,6 +69,16 @@ class CodexFormat(Format):
 
     def context_rules(self) -> ContextRules:
         return _RULES
+
+    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+        """Thoughts, words and calls that follow each other are one answer."""
+        return msgspec.structs.replace(
+            before,
+            content=(*_blocks(before), *_blocks(after)),
+            model=after.model or before.model,
+            usage=after.usage or before.usage,
+            stop_reason=after.stop_reason,
+        )
 
     # -- places ---------------------------------------------------------------------------------------
 
@@ -121,12 +134,8 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
         if merged and isinstance(message, AssistantMessage):
             before = merged[-1].message
             if isinstance(before, AssistantMessage):
-                joined = msgspec.structs.replace(
-                    before,
-                    content=(*_blocks(before), *_blocks(message)),
-                    model=message.model or before.model,
-                    stop_reason=message.stop_reason,
-                )
+                joined = CODEX.joined(before, message)
+                assert joined is not None
                 merged[-1] = ContextMessage(merged[-1].entry, joined)
                 continue
         merged.append(item)

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from branchline.context import milliseconds
 from branchline.entries import Damaged, Entry, Header, jsontext, splice
-from branchline.formats.base import Format, Reading
-from branchline.formats.induscode.reader import FAMILY, SUFFIX, InduscodeReader, InduscodeReading
+from branchline.formats.base import Format, LinkNames, Reading
+from branchline.formats.induscode.reader import FAMILY, InduscodeReader, InduscodeReading
 from branchline.formats.induscode.records import to_entry
 from branchline.formats.induscode.writing import Lines
+from branchline.formats.lines import head_lines
+from branchline.formats.suffixes import NDJSON
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
@@ -21,7 +23,6 @@ __all__ = ["INDUSCODE", "InduscodeFormat"]
 _BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
 _START = re.compile(rb'\s*\{"schema":"indus/transcript@')
-_OWN_ID = re.compile(r"s_[0-9a-z]+_[0-9a-z]+")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -29,10 +30,12 @@ class InduscodeFormat(Format):
     """Sessions of induscode, appended to without ever rewriting one."""
 
     name = "induscode"
-    suffix = SUFFIX
+    suffix = NDJSON
     writable = True
     layout = ("*/*.ndjson",)
     names_cwd = False
+    links = LinkNames("prev", "", "")
+    compactions_hold_messages = True
     cannot = {  # noqa: RUF012
         "label": "there are no labels",
         "session_info": "there is no title; the first prompt is shown instead",
@@ -53,8 +56,8 @@ class InduscodeFormat(Format):
         """Every line names its schema; an empty file is known by its name."""
         data = head.removeprefix(_BOM)
         if not data.strip():
-            return path.endswith(SUFFIX)
-        for line in data.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+            return path.endswith(NDJSON)
+        for line in head_lines(head, _LOOKED_AT):
             if _START.match(line):
                 return True
             try:
@@ -68,6 +71,11 @@ class InduscodeFormat(Format):
 
     def reader(self, path: str = "") -> InduscodeReader:
         return InduscodeReader(path)
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """The name of the file says all that a header would."""
+        del head, whole
+        return InduscodeReading(path).header
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         tree = reading.tree
@@ -100,13 +108,16 @@ class InduscodeFormat(Format):
 
     # -- places ---------------------------------------------------------------------------------------
 
-    def file_key(self, header: Header) -> str:
-        """The id of the session as induscode makes them: the time and eight digits, to the base 36."""
-        if _OWN_ID.fullmatch(header.id):
-            return header.id
-        digest = hashlib.sha256(header.id.encode("utf-8", "surrogatepass")).digest()
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        """The time and eight digits of chance, to the base 36; it is also the name of the file."""
+        digest = hashlib.sha256(fresh.encode("utf-8", "surrogatepass")).digest()
         chance = int.from_bytes(digest[:8], "big") % 36**8
-        return f"s_{_base36(milliseconds(header.timestamp) or 0)}_{_base36(chance):0>8}"
+        return f"s_{_base36(milliseconds(timestamp) or 0)}_{_base36(chance):0>8}"
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """Nothing: a file of this program has no header."""
+        del session_id, file
+        return None
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         return [os.path.join(_profile(environment, home), "sessions")]

@@ -113,9 +113,8 @@ def stands_at(tree: Tree, head: Head, below: Below) -> Standing:
     child = below.child_towards(newest)
     damaged = top in tree.placeholders
     known_before = top < head.after if top != ROOT else head.after > 0
-    stale = child != ROOT and (
-        damaged or (known_before and newest >= head.after) or child != below.first_child
-    )
+    newer = newest >= head.after if known_before else child != below.first_child
+    stale = child != ROOT and (damaged or newer)
     leaf = newest if stale else top
     while leaf in tree.placeholders:
         leaf = tree.parents[leaf]

@@ -28,11 +28,11 @@ from branchline.formats.induscode.skeleton import (
     spoken_at,
 )
 from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.suffixes import NDJSON
 from branchline.tree import ROOT, BackwardLinker, Kind
 
-__all__ = ["FAMILY", "SUFFIX", "InduscodeReader", "InduscodeReading"]
+__all__ = ["FAMILY", "InduscodeReader", "InduscodeReading"]
 
-SUFFIX = ".ndjson"
 FAMILY = "indus/transcript@"
 _FRAGMENT = re.compile(
     rb'\s*\{"schema":"indus/transcript@1","kind":"entry","id":"([^"\\]+)","prev":(?:"([^"\\]*)"|null)'
@@ -237,6 +237,7 @@ class InduscodeReader(LinesReader):
     def find_leaf(self) -> int:
         """What the head names or was written below it since; without a head the deepest entry."""
         reading, head = self._reading, self._head
+        reading.leaf_in_doubt = False
         if head is None:
             return reading.deepest.find()
         place = {"line": head.line, "offset": head.offset, "size": head.size}
@@ -248,6 +249,7 @@ class InduscodeReader(LinesReader):
         if self._below is None or self._below.top != top:
             self._below = Below(reading.tree, top)
         standing = stands_at(reading.tree, head, self._below)
+        reading.leaf_in_doubt = standing.stale
         if standing.below:
             newest = reading.tree.keys[standing.newest]
             named = head.leaf or "the beginning"
@@ -262,7 +264,7 @@ class InduscodeReader(LinesReader):
 
 def _header_from(path: str) -> Header:
     """The name of the file is the id, and in most ids stands the time."""
-    name = os.path.basename(path).removesuffix(SUFFIX)
+    name = os.path.basename(path).removesuffix(NDJSON)
     found = _ID.fullmatch(name)
     return Header(id=name, version=1, timestamp="" if found is None else _iso(int(found[1], 36)))
 

@@ -27,6 +27,7 @@ from branchline.entries import (
 )
 from branchline.formats.base import Block, Reading
 from branchline.formats.copying import tree_lines, upgraded_lines
+from branchline.formats.lines import head_lines
 from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
 from branchline.formats.oh_my_pi.context import RULES
 from branchline.formats.oh_my_pi.forking import forked_lines
@@ -39,7 +40,7 @@ from branchline.formats.oh_my_pi.places import (
 )
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, own_fields, with_task_usage
-from branchline.formats.oh_my_pi.slot import SLOT_BYTES, TitleSlot, slot_line
+from branchline.formats.oh_my_pi.slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.pi import CURRENT_VERSION, PiFormat
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
@@ -50,6 +51,7 @@ _BOM = b"\xef\xbb\xbf"
 _HEADER_KEYS = frozenset(
     {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
+_OTHERS = (b'{"type":"meta"', b'{"parentUuid"')  # how files of programs begin that are asked later
 _OWN_ENTRIES = tuple(
     b'{"type":"%s",' % kind
     for kind in (
@@ -75,6 +77,7 @@ class OhMyPiFormat(PiFormat):
     writable = True
     layout = ("*/*.jsonl",)
     subagent_layout = ("*/*/**/*.jsonl",)
+    copies_folder = True
     cannot: Mapping[str, str] = {
         "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
@@ -85,18 +88,18 @@ class OhMyPiFormat(PiFormat):
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A title slot, keys or types that only oh-my-pi writes, or a place where only it keeps sessions."""
-        lines = head.removeprefix(_BOM).lstrip().split(b"\n")
-        first = lines[0]
+        lines = head_lines(head.removeprefix(_BOM).lstrip())
+        first = next(lines)
         if first.startswith(b'{"type":"title","v":'):
             return True
-        second = lines[1] if len(lines) > 1 else b""
+        second = next(lines, b"")
         if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):
             return True  # the slot is damaged, and what follows it is still in its place
-        if not first.startswith(b"{") or b'"type"' not in first[:2000]:
+        if not first.startswith(b"{") or first.startswith(_OTHERS) or b'"type"' not in first[:2000]:
             return False
         if first.startswith(b'{"type":"session"') and not _HEADER_KEYS.isdisjoint(_fields(first) or ()):
             return True
-        return is_own_path(path) or any(map(_is_own_line, lines))
+        return is_own_path(path) or any(map(_is_own_line, (first, second))) or any(map(_is_own_line, lines))
 
     def reader(self, path: str = "") -> OhMyPiReader:
         return OhMyPiReader(path)
@@ -149,7 +152,9 @@ class OhMyPiFormat(PiFormat):
         return b"".join(lines)
 
     def encode_header(self, header: Header) -> bytes:
-        return _head(header, TitleSlot(updated=header.timestamp), {})
+        title = (header.metadata or {}).get("title")
+        known = clean_title(title) if isinstance(title, str) else ""
+        return _head(header, TitleSlot(known, "user" if known else None, header.timestamp), {})
 
     def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
         """A new file with one path, entries chained across labels that are left out.
@@ -161,8 +166,13 @@ class OhMyPiFormat(PiFormat):
         return b"".join([_head(header, _slot_for(source, header), kept), *forked_lines(transcript, leaf)])
 
     def copy(self, transcript: Transcript, header: Header) -> bytes:
-        """A new file with everything, which also goes on with the prompt cache of its source."""
+        """A new file with everything, which also goes on with the prompt cache of its source.
+
+        It names its parent by id, where a fork of one path names it by file.
+        """
         source = transcript.reading
+        if header.parent_session is not None and source.header is not None:
+            header = msgspec.structs.replace(header, parent_session=source.header.id)
         fields = _header_fields(source)
         kept = {name: value for name, value in fields.items() if name in _INHERITED}
         cache = fields.get("providerPromptCacheKey", fields.get("id"))

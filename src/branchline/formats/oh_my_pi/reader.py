@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from branchline.entries import skeleton
+from branchline.entries import Entry, skeleton
 from branchline.formats.base import Reading
 from branchline.formats.oh_my_pi import skeletons
 from branchline.formats.oh_my_pi.blobs import blob_directories
@@ -45,6 +45,10 @@ class OhMyPiReader(PiReader):
             data = data[first:end]
             end -= first
         super().feed(data, end)
+
+    def take_written(self, entry: Entry, data: bytes) -> bool:
+        del entry, data
+        return False  # what is written may differ from what was given
 
     def _take(self, value: Any, line: bytes, offset: int) -> None:
         if not self._started and isinstance(value, dict) and _may_be_slot(value):

@@ -9,7 +9,8 @@ from datetime import datetime
 
 from branchline.context import ContextRules
 from branchline.entries import Damaged, Entry, Header, jsontext
-from branchline.formats.base import Format, Reading
+from branchline.formats.base import Format, LinkNames, Reading
+from branchline.formats.lines import head_lines
 from branchline.formats.operator.forking import fork_lines, whole_lines
 from branchline.formats.operator.reader import OperatorReader, OperatorReading
 from branchline.formats.operator.records import to_entry
@@ -34,6 +35,7 @@ class OperatorFormat(Format):
     name = "operator"
     writable = True
     layout = ("*.jsonl", "*/sessions/*.jsonl", "*/acp/*.jsonl")
+    links = LinkNames("parent_id", "target_id", "first_kept_entry_id", "target_id")
     cannot = {  # noqa: RUF012
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "what was said cannot be changed for the model afterwards",
@@ -53,7 +55,7 @@ class OperatorFormat(Format):
     def sniff(self, head: bytes, path: str) -> bool:
         """Times are numbers, and entries say ``parent_id``: the first line that tells decides."""
         del path
-        for line in head.removeprefix(_BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+        for line in head_lines(head, _LOOKED_AT):
             if _HEADER.match(line) or _ENTRY.match(line):
                 return True
             try:

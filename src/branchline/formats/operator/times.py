@@ -46,6 +46,6 @@ def iso_times(values: Sequence[float]) -> list[str]:
 
 
 def seconds_of(time: str | float | None) -> float:
-    """ISO text or milliseconds as Operator stores them; what cannot be read is 1970."""
+    """ISO text or milliseconds as Operator stores them; what cannot be read or lies before 1970 is 1970."""
     moment = milliseconds(time) if isinstance(time, str) else time
-    return (moment or 0) / 1000
+    return min(max(moment or 0, 0) / 1000, _LAST_SECOND)

@@ -9,7 +9,6 @@ Characters at which Operator's reader would cut a line in two are written as esc
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -52,6 +51,7 @@ from branchline.formats.operator.parts import Refuse, parts_of
 from branchline.formats.operator.reader import OperatorReading
 from branchline.formats.operator.records import LEVELS, STOP_REASONS
 from branchline.formats.operator.times import seconds_of
+from branchline.formats.random_ids import random_uuid
 from branchline.tree import ROOT
 
 __all__ = ["Chain", "entry_line", "header_line"]
@@ -281,6 +281,4 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 def _message_id(entry_id: str) -> str:
     """Messages have an id of their own, a UUID of version 4; made from the entry's, it needs no dice."""
-    digits = hashlib.sha256(f"message {entry_id}".encode("utf-8", "surrogatepass")).hexdigest()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+    return random_uuid(f"message {entry_id}")

@@ -32,14 +32,19 @@ class _Message(NamedTuple):
 
 
 def forked_lines(transcript: Transcript, leaf: int, header: Header) -> Iterator[bytes]:
-    """A fork: two meta rows, then the conversation up to an entry as plain messages."""
+    """A fork: two meta rows, then the conversation up to an entry as plain messages.
+
+    Under the id of its source it is a part of that session, which has no parent in itself.
+    """
     reading = _reading(transcript)
     messages = _conversation(transcript, leaf)
     fields = meta_fields(header)
     written = time_of(header.timestamp)
     yield meta_row(fields, written)
-    fields |= {"model": reading.model, "forkPoint": len(messages)}
-    fields["parentId"] = header.parent_session if reading.header is None else reading.header.id
+    fields |= {"model": reading.model}
+    parent_id = header.parent_session if reading.header is None else reading.header.id
+    if parent_id != header.id:
+        fields |= {"parentId": parent_id, "forkPoint": len(messages)}
     yield meta_row(fields, written)
     parent = None
     for message in messages:

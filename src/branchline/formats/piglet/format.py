@@ -7,14 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from branchline.context import ContextRules
 from branchline.entries import Entry, Header, jsontext
-from branchline.formats.base import Format, Reading
+from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.golang import time_of
+from branchline.formats.lines import head_lines
 from branchline.formats.piglet.files import copied_lines, forked_lines
 from branchline.formats.piglet.reader import PigletReader
 from branchline.formats.piglet.reading import PigletReading
 from branchline.formats.piglet.records import record_of
 from branchline.formats.piglet.writing import CANNOT, Scribe, meta_fields, meta_row
+from branchline.formats.random_ids import random_uuid
 from branchline.formats.transcript import Transcript
 
 __all__ = ["PIGLET", "PigletFormat"]
@@ -23,6 +26,7 @@ _ROW = re.compile(
     rb'\s*\{\s*"type"\s*:\s*"[^"\\]*"\s*,\s*(?:"id"\s*:\s*"[^"\\]*"\s*,\s*)?'
     rb'(?:"parentId"\s*:\s*"[^"\\]*"\s*,\s*)?"ts"\s*:\s*"'
 )
+_RULES = ContextRules(silent=frozenset({"branch_summary"}))
 _NAME = re.compile(r"[/\\]piglet[/\\]sessions[/\\][0-9a-fA-F-]{36}\.jsonl$")
 
 
@@ -33,13 +37,15 @@ class PigletFormat(Format):
     writable = True
     layout = ("*.jsonl",)
     header_lines = 2  # a fork says in the second what it was forked from
+    links = LinkNames("parentId", "", "")
     cannot = CANNOT
+    compactions_hold_messages = True
 
     # -- reading --------------------------------------------------------------------------------------
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line that begins as piglet's; or, where no line tells anything, a place like piglet's."""
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        for line in head_lines(head):
             if _ROW.match(line):
                 return True
             if line.strip() and (fields := _object(line)) is not None:
@@ -51,6 +57,10 @@ class PigletFormat(Format):
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         return record_of(line, reading.tree, position)
+
+    def context_rules(self) -> ContextRules:
+        """What was left behind on a branch is a note for people; the model never sees it."""
+        return _RULES
 
     # -- writing --------------------------------------------------------------------------------------
 
@@ -75,9 +85,18 @@ class PigletFormat(Format):
 
     # -- places ---------------------------------------------------------------------------------------
 
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        del timestamp
+        return random_uuid(fresh)
+
     def lock_file(self, path: str) -> str | None:
         """Around every append piglet takes an exclusive ``flock`` on this file."""
         return path + ".lock"
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """The id: this program looks for a parent among the sessions that it knows."""
+        del file
+        return session_id
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         config = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")

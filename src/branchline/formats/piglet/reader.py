@@ -19,7 +19,7 @@ from branchline.formats.base import LabelState
 from branchline.formats.golang import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
 from branchline.formats.piglet.reading import PigletReading
-from branchline.formats.piglet.rows import Facts, columns, decode_rows, facts_of
+from branchline.formats.piglet.rows import Facts, columns, decode_messages, decode_rows, facts_of
 from branchline.tree import BackwardLinker, Linker, Tree
 
 __all__ = ["PigletReader"]
@@ -30,6 +30,7 @@ _FRAGMENT = re.compile(
     rb'\{"type":"((?:[^"\\]|\\.)*+)","id":"([^"\\]{1,200})"(?:,"(?:(ts)":|parentId":"([^"\\]{0,200})"))?'
 )
 _META = b'{"type":"meta"'
+_BEGINNING = 16  # lines
 _SPEAKERS = frozenset({"user", "assistant"})
 _NOTHING = Facts("nothing")  # of a line that is no entry, but has a number
 _NO_META = "no row in it tells which session it is"
@@ -69,7 +70,9 @@ class PigletReader(LinesReader):
     def take_regular(self, data: bytes, end: int, offset: int) -> bool:
         if self._held:
             return False
-        found = bulk(data, end, decode_rows)
+        # Near the beginning there are rows of other kinds; with care for a few, the rest are often messages.
+        near = self.reading.lines < _BEGINNING
+        found = bulk(data, end, decode_messages if near else decode_rows)
         if found is None:
             return False
         rows = columns(found.values)
@@ -229,7 +232,9 @@ class PigletReader(LinesReader):
         reading.last_message_time = milliseconds(self._spoken)
         for target, state in reading.labels.items():
             if target not in reading.tree:
-                reading.note_end("leaf-target", f"the label {state.text!r} names {target}, which is not here")
+                reading.note_end(
+                    "label-target", f"the label {state.text!r} names {target}, which is not here"
+                )
         if reading.meta is not None:
             if reading.read_only == _NO_META:
                 reading.read_only = None

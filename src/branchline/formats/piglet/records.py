@@ -1,9 +1,7 @@
 """The records of a piglet session: what its lines are in our own words.
 
-Where piglet's rules for the context differ from ours, the records say it. A compaction there holds whole
-messages, so it has a tail and no summary. What was left behind on a branch is a note for people, which its
-model never sees, so the text is among the details of a branch summary without words. A branch summary without
-text only moves the leaf.
+A compaction there holds whole messages, so it has a tail and no summary. A branch summary without text only
+moves the leaf; one with a text is a note for people, which the rules of the format keep from the model.
 """
 
 from __future__ import annotations
@@ -60,8 +58,8 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
         case "compaction":
             return _compaction(fields, shared)
         case "branch_summary":
-            own = {"fromId": payload.get("fromId"), "summary": "", "details": payload}
-            more = {name: rest.get(name) for name in ("usage", "fromHook")}
+            own = {"fromId": payload.get("fromId"), "summary": payload.get("summary")}
+            more = {name: rest.get(name) for name in ("details", "usage", "fromHook")}
             return entry_from_fields({**shared, **own, **more})
         case "leaf":
             return Leaf(target=parent, **common)

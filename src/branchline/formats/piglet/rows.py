@@ -16,6 +16,7 @@ __all__ = [
     "Facts",
     "Rows",
     "columns",
+    "decode_messages",
     "decode_rows",
     "facts_of",
     "readable_messages",
@@ -80,7 +81,7 @@ class _Other(msgspec.Struct, gc=False):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_decode_messages = msgspec.json.Decoder(_User | _Result | _Answer).decode_lines
+decode_messages = msgspec.json.Decoder(_User | _Result | _Answer).decode_lines
 _decode_others = msgspec.json.Decoder(_Other).decode_lines
 
 
@@ -107,7 +108,7 @@ class Rows(NamedTuple):
 def decode_rows(data: bytes | memoryview) -> Sequence[Any]:
     """The skeletons of many lines, in the order in which they stand; an error where one has no id."""
     try:
-        return _decode_messages(data)
+        return decode_messages(data)
     except msgspec.ValidationError:
         return _decode_others(data)
 

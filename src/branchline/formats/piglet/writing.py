@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.context import milliseconds
+from branchline.context import milliseconds, model_messages
 from branchline.entries import (
     SIDE,
     BranchSummary,
@@ -83,7 +83,13 @@ def meta_row(fields: Fields, written: str) -> bytes:
 
 def meta_fields(header: Header) -> Fields:
     """What the first meta row of a new session says."""
-    return {"id": header.id, "cwd": header.cwd, "createdAt": time_of(header.timestamp)}
+    fields: Fields = {"id": header.id, "cwd": header.cwd, "createdAt": time_of(header.timestamp)}
+    if header.parent_session is not None:
+        fields |= {
+            "parentId": header.parent_session,
+            "forkPoint": (header.metadata or {}).get("fork_point"),
+        }
+    return fields
 
 
 class Scribe:
@@ -170,10 +176,16 @@ class Scribe:
             raise self._refuse("block" if role in ("user", "assistant", "toolResult") else "message")
         return found
 
+    def _kept(self, message: Message) -> tuple[str, Fields]:
+        """A message inside a compaction; what only our roles can say is said as a model would get it."""
+        if envelope(message) is None and (said := model_messages([message])):
+            message = said[0]
+        return self._message(message)
+
     def _write_compaction(self, entry: Compaction) -> None:
         if entry.retained_tail is None and entry.first_kept not in (None, entry.id):
             raise self._refuse("kept")
-        messages = [self._message(message) for message in entry.retained_tail or ()]
+        messages = [self._kept(message) for message in entry.retained_tail or ()]
         rest = _rest(entry, "details", "usage", "from_hook", "system_message").get(FIELD, {})
         if entry.summary or not messages:
             # An empty list would not hide anything after a reload: nothing to say is an empty message.

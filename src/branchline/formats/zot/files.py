@@ -31,7 +31,10 @@ class _Row(NamedTuple):
 
 
 def forked_lines(transcript: Transcript, leaf: int, header: Header) -> Iterator[bytes]:
-    """A fork: its meta row names the parent and how many messages it took; then their rows and the usage."""
+    """A fork: its meta row names the parent and how many messages it took; then their rows and the usage.
+
+    Under the id of its source it is a part of that session, which has no parent in itself.
+    """
     rows = list(_conversation(transcript, leaf))
     yield _fork_row(transcript, leaf, header, sum(row.kind == "message" for row in rows))
     for row in rows:
@@ -127,7 +130,8 @@ def _fork_row(transcript: Transcript, leaf: int, header: Header, messages: int) 
     parent = header.parent_session if reading.header is None else reading.header.id
     meta = reading.meta_at(len(reading.tree) if leaf == ROOT else leaf)
     fields = header_fields(header) | _model(meta)
-    return meta_row(fields | {"title": reading.title, "parent": parent, "fork_point": messages})
+    fork = {} if parent == header.id else {"parent": parent, "fork_point": messages}
+    return meta_row(fields | {"title": reading.title} | fork)
 
 
 def _conversation(transcript: Transcript, leaf: int) -> Iterator[_Row]:

@@ -23,6 +23,8 @@ from branchline.entries import (
     jsontext,
 )
 from branchline.formats.base import Format, Reading
+from branchline.formats.lines import head_lines
+from branchline.formats.random_ids import random_uuid
 from branchline.formats.transcript import Transcript
 from branchline.formats.zot.files import (
     compacted_lines,
@@ -55,13 +57,15 @@ class ZotFormat(Format):
     name = "zot"
     writable = True
     layout = ("*/*.jsonl",)
+    links = None
     cannot = CANNOT
+    compacts_by_fork = True
 
     # -- reading --------------------------------------------------------------------------------------
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line that begins as one of zot's rows; or, where no line tells anything, a name like zot's."""
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        for line in head_lines(head):
             if _ROW.match(line):
                 return True
             if line.strip() and (fields := _object(line)) is not None:
@@ -152,8 +156,17 @@ class ZotFormat(Format):
 
     # -- places ---------------------------------------------------------------------------------------
 
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        del timestamp
+        return random_uuid(fresh)
+
     def file_key(self, header: Header) -> str:
         return _stamp(header) + "-" + header.id[:8]
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """The id: this program looks for a parent among the sessions that it knows."""
+        del file
+        return session_id
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         return [os.path.join(_root(environment, home), "sessions")]

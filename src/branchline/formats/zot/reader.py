@@ -37,6 +37,7 @@ __all__ = ["ZotReader", "sums_of"]
 _NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1,8})\.jsonl$")
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
 _TAIL = 128  # the part of a row that its id is made of
+_DIGEST = blake2b(digest_size=8)
 _SPEAKERS = frozenset({"user", "assistant"})
 _NO_META = "no row in it tells which session it is"
 
@@ -94,6 +95,7 @@ class ZotReader(LinesReader):
         keys: list[str] = []
         fresh: set[str] = set()
         key, usage_rows, shared = self._row_key, self._usage_rows, columns.shared
+        copy = _DIGEST.copy
         start = 0
         for number, (message, end) in enumerate(zip(columns.messages, ends, strict=True)):
             if message is SILENCE:
@@ -103,7 +105,9 @@ class ZotReader(LinesReader):
                 tail = end - _TAIL
                 # Written out, and without max(): nothing else here is done as often.
                 row = data[start if start > tail else tail : end]  # noqa: FURB136
-                key = blake2b(row, digest_size=8).hexdigest()
+                digest = copy()  # a third quicker than making one anew
+                digest.update(row)
+                key = digest.hexdigest()
                 if numbered:
                     key = self._numbered(key, fresh)
                 usage_rows = 0

@@ -44,7 +44,7 @@ CANNOT = {
     "elsewhere": "a file of zot is one line, and somebody has gone on since; refresh to go on after that",
     "label": "a row for it would be lost in zot's own forks",
     "untitle": "zot keeps the last title that was not empty",
-    "compaction": "zot keeps every message; a fork can begin with the summary instead",
+    "compaction": "zot keeps every message; fork_compacted() makes a session that begins with the summary",
     "branch_summary": "a file of zot is one line without branches",
     "thinking_level_change": "zot does not record how hard a model thinks",
     "context_edit": "zot keeps every message as it is",
@@ -77,6 +77,8 @@ def header_fields(header: Header) -> dict[str, Any]:
         "provider": metadata.get("provider"),
         "started": time_of(header.timestamp),
         "version": VERSION,
+        "parent": header.parent_session,
+        "fork_point": metadata.get("fork_point"),
     }
 
 

@@ -1,0 +1,227 @@
+"""A damaged session of another program as the lines of a sound one, in the same format.
+
+As for our own files every readable entry is taken byte for byte, and only what a reader had to guess is
+written down. Lines that are no entries and still whole objects (heads, meta rows, what belongs to somebody
+else) stay where they are, because the program goes by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from branchline.cli.mending import Aside, Change, Mended
+from branchline.context.selection import holder_above
+from branchline.entries import Header, Leaf, jsontext, skeleton, splice
+from branchline.errors import NotSupported
+from branchline.formats import Transcript
+from branchline.formats.lines import LinesReader, pieces
+from branchline.tree import ROOT
+
+__all__ = ["mend_other"]
+
+_BOM = b"\xef\xbb\xbf"
+_PI_MARK = b'{"type":"'
+_SLOT = b'{"type":"title"'
+
+
+class _Piece(NamedTuple):
+    """A part of the file: an entry by its position, or (ROOT) something else."""
+
+    position: int
+    line: int
+    offset: int
+    data: bytes
+    alone: bool = True
+    """Whether nothing else stands in its line."""
+
+
+def mend_other(transcript: Transcript, *, key: str, spare_id: str, now: str) -> Mended:
+    """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
+    reading, tree, format_ = transcript.reading, transcript.tree, transcript.format
+    reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
+    lines: list[bytes] = []
+    changes: list[Change] = []
+    asides: list[Aside] = []
+    made = b"" if reading.header_line else format_.encode_header(_header(transcript, key, spare_id))
+    numbered = False
+    for piece in _pieces(transcript):
+        if piece.position == ROOT:
+            for part in _parts(transcript, piece):
+                if part.alone:
+                    lines.append(part.data.strip() + b"\n")
+                else:
+                    reason = reasons.get(part.offset, "not an entry")
+                    asides.append(Aside(part.line, part.offset, part.data, reason))
+            continue
+        fields = _guessed(transcript, piece.position, piece.data)
+        line = splice.set_fields(piece.data, fields) if fields else piece.data
+        if fields:
+            numbered = numbered or "id" not in _fields(piece.data)
+            changes.append(Change(tree.keys[piece.position], piece.line, fields))
+        lines.append(line.rstrip(b"\r") + b"\n")
+    data = b"".join(_with_header(lines, made))
+    return Mended(
+        data=data + _move(transcript, data, now),
+        asides=asides,
+        changes=changes,
+        entries=len(tree) - len(tree.placeholders),
+        header_made=bool(made),
+        upgraded=numbered,
+        parted=any(finding.kind == "glued" for finding in transcript.findings),
+    )
+
+
+def _pieces(transcript: Transcript) -> Iterator[_Piece]:
+    """The file from its beginning to its end, without blanks; entries that share a line come once."""
+    reading, tree = transcript.reading, transcript.tree
+    content = transcript.bytes_between(0, None)
+    taken: dict[int, tuple[int, int]] = {}
+    for position in range(len(tree)):
+        if position not in tree.placeholders:
+            span = reading.span(position)
+            taken[span.offset] = (span.size, position)
+    start, line = 0, 1
+    for offset, (size, position) in [*sorted(taken.items()), (len(content), (0, ROOT))]:
+        place = start
+        for part in content[start:offset].split(b"\n"):
+            if part.removeprefix(_BOM).strip():
+                begins = place == 0 or content[place - 1 : place] == b"\n"
+                ends = place + len(part) in (len(content), offset - 1) or place + len(part) < offset
+                yield _Piece(ROOT, line, place, part.removeprefix(_BOM), begins and ends)
+            place += len(part) + 1
+            line += 1
+        line -= 1  # the last part goes on in the line of what was taken
+        if position != ROOT:
+            yield _Piece(position, line, offset, content[offset : offset + size])
+        start = offset + size
+
+
+def _parts(transcript: Transcript, piece: _Piece) -> Iterator[_Piece]:
+    """What of a piece may stay, alone in its line, and what is between: as a reader took the line apart."""
+    if piece.alone and _is_object(piece.data):
+        yield piece
+        return
+    reader = transcript.format.reader(transcript.name)
+    found = (
+        pieces(piece.data, reader.markers, reader.is_record)
+        if isinstance(reader, LinesReader)
+        else pieces(piece.data, (_PI_MARK,), _is_head)
+    )
+    for part in found:
+        yield piece._replace(offset=piece.offset + part.start, data=part.data, alone=part.whole)
+
+
+def _is_head(data: bytes) -> bool:
+    """Whether this is the header of a file of pi's family; a slot beside it is none any more."""
+    return bool(jsontext.loads(data).get("type") == "session")
+
+
+def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:
+    """The lines with a header that was made anew; the slot of oh-my-pi for a title stays before it."""
+    if made and lines and lines[0].startswith(_SLOT) and made.startswith(_SLOT):
+        return [lines[0], made.split(b"\n", 1)[1], *lines[1:]]
+    return [made, *lines]
+
+
+def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, Any]:
+    """The links that the line does not say as the tree has them."""
+    names, tree = transcript.format.links, transcript.tree
+    if names is None:
+        return {}
+    said = _fields(line)
+    first = position
+    while first and _offset(transcript, first - 1) == _offset(transcript, position):
+        first -= 1  # several entries of one line: the line hangs where the first of them does
+    parent = _key(transcript, _above(transcript, tree.parents[first]))
+    fields: dict[str, Any] = {}
+    if said.get("id") != tree.keys[position]:
+        fields["id"] = tree.keys[position]
+    if (said.get(names.parent) or None) != parent:
+        fields[names.parent] = parent
+    pointers = {"leaf": names.target, "compaction": names.first_kept, "label": names.label}
+    name = pointers.get(tree.types[position], "")
+    if name and isinstance(target := said.get(name), str):
+        kept = tree.types[position] == "compaction"
+        found = (_first_kept if kept else _meant)(transcript, target, position)
+        if found not in (None, target):
+            fields[name] = found
+    return fields
+
+
+def _meant(transcript: Transcript, name: str, position: int) -> str | None:
+    """What a pointer at this id must say: the nearest entry above that has it, or a readable one above."""
+    tree, key, count, best = transcript.tree, name, 1, ROOT
+    while (holder := tree.positions.get(key)) is not None:
+        if holder < position or best == ROOT:
+            best = holder
+        count += 1
+        key = f"{name}#{count}"
+    if best == ROOT or (best in tree.placeholders and tree.types[position] == "label"):
+        return None  # what a label names that cannot be read has no name: nothing else gets it
+    return _key(transcript, _above(transcript, best))
+
+
+def _first_kept(transcript: Transcript, name: str, position: int) -> str | None:
+    """The first readable entry of what a compaction keeps."""
+    tree = transcript.tree
+    chain = tree.chain(position)
+    start = holder_above(tree, name, chain, len(chain) - 1)
+    kept = (place for place in chain[start:] if place not in tree.placeholders)
+    return None if start < 0 else tree.keys[next(kept)]
+
+
+def _move(transcript: Transcript, data: bytes, now: str) -> bytes:
+    """Lines that lead to where the old file stands, where the new one would stand elsewhere without them."""
+    name = transcript.name
+    new = Transcript(transcript.format, lambda offset, size: data[offset : offset + size], name)
+    leaf = transcript.leaf
+    if new.leaf == leaf or transcript.format.links is None:
+        return b""
+    move = Leaf(id="0" * 15 + "1", parent=leaf, timestamp=now, target=leaf)
+    try:
+        return transcript.format.encode([move], new.reading)
+    except NotSupported:
+        return b""  # then the new file reads differently, and is not written
+
+
+def _header(transcript: Transcript, key: str, spare_id: str) -> Header:
+    """A header from what the file's name and its entries say."""
+    known = transcript.reading.header
+    times = [time for time in transcript.tree.times if time]
+    start = times[0] if times else ""
+    if known is not None and known.id:
+        return Header(version=3, id=known.id, timestamp=known.timestamp or start, cwd=known.cwd)
+    named = key.rpartition("_")[2]
+    return Header(version=3, id=named or spare_id, timestamp=start)
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    """What an entry says, also one that is nested too deeply to be read whole."""
+    try:
+        fields: dict[str, Any] = jsontext.loads(line)
+    except ValueError:
+        fields = skeleton.careful(line)
+    return fields
+
+
+def _is_object(data: bytes) -> bool:
+    try:
+        return isinstance(jsontext.loads(data), dict)
+    except ValueError:
+        return False
+
+
+def _offset(transcript: Transcript, position: int) -> int:
+    return transcript.reading.span(position).offset
+
+
+def _above(transcript: Transcript, position: int) -> int:
+    tree = transcript.tree
+    while position in tree.placeholders:
+        position = tree.parents[position]
+    return position
+
+
+def _key(transcript: Transcript, position: int) -> str | None:
+    return None if position == ROOT else transcript.tree.keys[position]

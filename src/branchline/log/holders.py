@@ -1,0 +1,32 @@
+"""Who holds the lock of a file, where its holder has not said so itself: Linux knows, others do not."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["holder_of"]
+
+
+def holder_of(path: str, processes: str = "/proc") -> str | None:
+    """The process that holds a ``flock`` on this file, in words; None when nobody can tell."""
+    try:
+        status = os.stat(path)
+        with open(os.path.join(processes, "locks"), encoding="ascii", errors="replace") as file:
+            locks = [line.split() for line in file]
+    except OSError:
+        return None
+    # Device numbers in this list are the kernel's own and need not be those of stat; the inode tells.
+    place = f":{status.st_ino}"
+    for fields in locks:
+        if "FLOCK" in fields and "->" not in fields and any(field.endswith(place) for field in fields):
+            pid = fields[fields.index("FLOCK") + 3]
+            return f"pid {pid} ({name})" if (name := _program(pid, processes)) else f"pid {pid}"
+    return None
+
+
+def _program(pid: str, processes: str) -> str | None:
+    try:
+        with open(os.path.join(processes, pid, "comm"), encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return None

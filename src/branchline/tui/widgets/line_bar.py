@@ -1,0 +1,43 @@
+"""One line of the screen: a heading, a search, what was seen, which keys there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.strip import Strip
+from textual.widget import Widget
+
+from branchline.tui.painting import strip_of
+from branchline.tui.themes import looks
+from branchline.views.spans import Line, Piece, line_of
+
+__all__ = ["LineBar"]
+
+
+class LineBar(Widget):
+    """Shows the lines it is given, cut to its width."""
+
+    DEFAULT_CSS = "LineBar { height: 1; }"
+
+    def __init__(self, *pieces: Piece, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._lines: list[Line] = [line_of(*pieces)]
+
+    def say(self, *pieces: Piece) -> None:
+        """Show one line."""
+        self.say_lines([line_of(*pieces)])
+
+    def say_lines(self, lines: Sequence[Line]) -> None:
+        """Show several lines, as many as there is room for."""
+        if self._lines != list(lines):
+            self._lines = list(lines)
+            self.refresh()
+
+    @property
+    def words(self) -> str:
+        """What is shown, without its looks."""
+        return "\n".join("".join(span.text for span in line) for line in self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        line = self._lines[y] if y < len(self._lines) else ()
+        return strip_of(line, self.size.width, looks(self.app.theme), self.rich_style)

@@ -1,0 +1,143 @@
+"""The table of what each program keeps is what a conversion says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from branchline.clock import FixedClock
+from branchline.entries import Header
+from branchline.formats import formats
+from branchline.formats.conversion import Fidelity, convert
+from branchline.session import Session
+from support import ROOT
+
+PAGE = (ROOT / "docs" / "guides" / "converting.md").read_text(encoding="utf-8")
+COLUMNS = ("oh-my-pi", "operator", "induscode", "zot", "piglet")
+HEADER = Header(id="new", version=3, timestamp="2030-01-01T00:00:00.000Z", cwd="/home/u")
+USAGE = {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4, "totalTokens": 10}
+COST = {"input": 0.1, "output": 0.2, "cacheRead": 0.3, "cacheWrite": 0.4, "total": 1.0}
+CALL = {"type": "toolCall", "id": "c", "name": "x", "arguments": {"a": 1}}
+
+
+def answer(*content: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(content), "stopReason": "stop", "timestamp": 5, **more}
+
+
+def text(words: str = "words") -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def beside(session: Session) -> None:
+    first = session.append_message("start")
+    session.append_message("left")
+    session.branch(first)
+    session.append_message("right")
+
+
+def label(session: Session) -> None:
+    session.append_label(session.append_message("start"), "here")
+
+
+def edit(session: Session) -> None:
+    session.append_context_edit(session.append_message("start"), "other")
+
+
+def compaction(session: Session) -> None:
+    session.append_message("start")
+    session.append_compaction("in short", session.append_message("kept"), 100)
+
+
+def result(session: Session, *content: dict[str, Any]) -> None:
+    session.append_message(answer(CALL, stopReason="toolUse"))
+    session.append_message(
+        {"role": "toolResult", "toolCallId": "c", "toolName": "x", "content": list(content), "isError": True}
+    )
+
+
+def picture() -> dict[str, Any]:
+    return {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+
+
+ROWS: dict[str, tuple[str, Any]] = {
+    "questions": ("user message", lambda s: s.append_message("words")),
+    "pictures in questions": (
+        "user message",
+        lambda s: s.append_message({"role": "user", "content": [text(), picture()], "timestamp": 5}),
+    ),
+    "answers, their calls and thoughts": (
+        "answer",
+        lambda s: s.append_message(answer({"type": "thinking", "thinking": "hm"}, text(), CALL)),
+    ),
+    "signatures of thoughts": (
+        "answer",
+        lambda s: s.append_message(
+            answer({"type": "thinking", "thinking": "hm", "thinkingSignature": "s"}, text())
+        ),
+    ),
+    "model of an answer": (
+        "answer",
+        lambda s: s.append_message(answer(text(), provider="p", model="m")),
+    ),
+    "tokens and cost of an answer": (
+        "answer",
+        lambda s: s.append_message(answer(text(), usage={**USAGE, "cost": {"total": 1.0}})),
+    ),
+    "cost by kind of token": (
+        "answer",
+        lambda s: s.append_message(answer(text(), usage={**USAGE, "cost": COST})),
+    ),
+    "results and their error flags": ("tool result", lambda s: result(s, text())),
+    "pictures in results": ("tool result", lambda s: result(s, text(), picture())),
+    "shell commands": (
+        "shell command",
+        lambda s: s.append_message({"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0}),
+    ),
+    "system messages": (
+        "system message",
+        lambda s: s.append_message({"role": "system", "content": "be kind", "timestamp": 5}),
+    ),
+    "what extensions say": ("custom message", lambda s: s.append_custom_message("x", "words")),
+    "data of extensions": ("custom data", lambda s: s.append_custom("x", {"a": 1})),
+    "compactions": ("compaction", compaction),
+    "branches": ("user message", beside),
+    "summaries of branches": (
+        "branch summary",
+        lambda s: s.branch_with_summary(s.append_message("start"), "it failed"),
+    ),
+    "edits of the context": ("context edit", edit),
+    "labels": ("label", label),
+    "titles": ("title", lambda s: (s.append_message("start"), s.set_title("A talk"))),
+    "model changes": ("model change", lambda s: s.append_model_change("p", "m")),
+    "thinking levels": ("thinking level", lambda s: s.append_thinking_level_change("high")),
+}
+
+
+def outcome(fidelity: Fidelity, kind: str) -> str:
+    lost = [change for change in fidelity.lost if change.kind == kind]
+    changed = [change for change in fidelity.approximated if change.kind == kind]
+    return "no" if lost else "differently" if changed else "yes"
+
+
+def row(name: str) -> str:
+    kind, make = ROWS[name]
+    cells = []
+    for column in COLUMNS:
+        (target,) = [format_ for format_ in formats() if format_.name == column]
+        with Session.in_memory("/home/u", id="old", clock=FixedClock(1_800_000_000_000)) as session:
+            make(session)
+            cells.append(outcome(convert(session.transcript, target, HEADER).fidelity, kind))
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_table_says_what_a_conversion_does(name):
+    assert row(name) in PAGE
+
+
+def test_the_table_has_no_other_rows():
+    heading = f"| | {' | '.join(COLUMNS)} |"
+    table = PAGE[PAGE.index(heading) :].split("\n\n")[0].splitlines()
+
+    assert [line.split(" | ")[0].removeprefix("| ") for line in table[2:]] == list(ROWS)

@@ -1,0 +1,170 @@
+"""What the tests of conversion share: the samples, what a session says to a model, and rich sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+import strategies
+from branchline.context import build_context, model_messages
+from branchline.entries import (
+    Compaction,
+    ContextEdit,
+    Entry,
+    Header,
+    Image,
+    Label,
+    Leaf,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    encode_entry,
+    encode_header,
+)
+from branchline.errors import NotASession
+from branchline.formats import PI, Format, Transcript, detect, formats
+from support import CORPUS
+
+PROGRAMS = ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
+TARGETS = {format_.name: format_ for format_ in formats() if format_.writable}
+HEADER = Header(
+    id="01990000-0000-7000-8000-000000000001",
+    version=3,
+    timestamp="2030-01-01T00:00:00.000Z",
+    cwd="/home/u/project",
+    parent_session="/home/u/source.jsonl",
+)
+EXPECTED = frozenset({"below-head", "empty"})
+"""What a healthy file of induscode may be said to be: standing above its newest entry, or without entries."""
+
+
+def read(data: bytes, format_: Format | None = None, name: str = "session.jsonl") -> Transcript:
+    found = detect(data[:65536], name) if format_ is None else format_
+    return Transcript(found, lambda offset, size: data[offset : offset + size], name)
+
+
+def written(data: bytes, target: Format) -> Transcript:
+    """What a format reads in a file that was made for it."""
+    return read(data, target, target.file_key(HEADER) + target.suffix)
+
+
+def samples(*programs: str) -> list[Path]:
+    """The sessions of the corpus, healthy and damaged; of pi, which has very many, every third."""
+    return [
+        path
+        for program in programs or PROGRAMS
+        for path in list(_files(CORPUS / program))[:: 3 if program == "pi" else 1]
+    ]
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for path in sorted(root.rglob("*")):
+        if path.suffix not in (".jsonl", ".ndjson") or not path.stat().st_size:
+            continue
+        try:
+            found = read(path.read_bytes(), name=str(path))
+        except NotASession:
+            continue
+        if len(found.tree):
+            yield path
+
+
+# -- what a model sees ------------------------------------------------------------------------------------
+
+
+def said(session: Transcript, leaf: int | None = None) -> list[tuple[str, list[Any]]]:
+    """The conversation as a model sees it: roles, words, pictures, thoughts, calls and results.
+
+    Messages of one role that follow each other are one; who is told nothing hears nothing.
+    """
+    here = session.tree.conversation(session.reading.leaf) if leaf is None else leaf
+    found: list[tuple[str, list[Any]]] = []
+    for message in model_messages(item.message for item in build_context(session, here).messages):
+        if isinstance(message, SystemMessage):
+            continue
+        role, parts = type(message).__name__, _parts(message)
+        if found and found[-1][0] == role and role != "ToolResult":
+            found[-1][1].extend(parts)
+        elif parts:
+            found.append((role, parts))
+    return found
+
+
+def _parts(message: Any) -> list[Any]:
+    content = message.content
+    parts: list[Any] = []
+    if isinstance(message, ToolResult):
+        parts.append(("result of", message.tool_call_id, message.is_error is True))
+    for block in (Text(text=content),) if isinstance(content, str) else content:
+        match block:
+            case Text():
+                if block.text.strip() and "<summary>\n\n</summary>" not in block.text:
+                    parts.append(("words", block.text))
+            case Image():
+                parts.append(("picture", block.data))
+            case Thinking():
+                parts.append(("thought", block.thinking))
+            case ToolCall():
+                parts.append(("call", block.id, block.name, sorted(map(str, block.arguments.items()))))
+            case _:
+                parts.append(("unknown",))
+    return parts
+
+
+# -- rich sessions ----------------------------------------------------------------------------------------
+
+_KINDS = [
+    *["message"] * 8,
+    *["custom_message", "branch_summary", "compaction", "context_edit"],
+    *["label", "session_info", "leaf", "custom", "usage", "model_change", "thinking_level_change", "unknown"],
+]
+
+
+@st.composite
+def rich_sessions(draw: st.DrawFn, most: int = 14) -> bytes:
+    """A native session with entries of every kind, each hanging from an earlier one, nothing damaged."""
+    lines = [encode_header(Header(id="rich", version=3, timestamp="2026-01-01T00:00:00.000Z", cwd="/home/u"))]
+    keys: list[str] = []
+    for number in range(draw(st.integers(1, most))):
+        entry = draw(strategies.entry_strategies[draw(st.sampled_from(_KINDS))])
+        above = st.sampled_from([*keys, None]) if keys else st.none()
+        parent = keys[-1] if keys and draw(st.integers(0, 3)) else draw(above)
+        entry = _placed(draw, entry, f"{number:04x}aaaa", parent, keys)
+        lines.append(encode_entry(entry))
+        keys.append(entry.id)
+    return b"".join(lines)
+
+
+def _placed(draw: st.DrawFn, entry: Entry, key: str, parent: str | None, keys: list[str]) -> Entry:
+    import msgspec
+
+    changes: dict[str, Any] = {"id": key, "parent": parent}
+    if isinstance(entry, Compaction):
+        changes["first_kept"] = draw(st.sampled_from([*keys, key, None]))
+        if draw(st.booleans()):
+            changes["retained_tail"] = None
+    if isinstance(entry, Label | ContextEdit):
+        changes["target"] = draw(st.sampled_from([*keys, "nobody"]))
+    if isinstance(entry, Leaf):
+        target = draw(st.sampled_from([*keys, None]))
+        changes |= {"target": target, "parent": target}
+    return msgspec.structs.replace(entry, **changes)
+
+
+__all__ = [
+    "EXPECTED",
+    "HEADER",
+    "PI",
+    "PROGRAMS",
+    "TARGETS",
+    "read",
+    "rich_sessions",
+    "said",
+    "samples",
+    "written",
+]

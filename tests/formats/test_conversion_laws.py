@@ -1,0 +1,65 @@
+"""Laws of conversion, over sessions with entries of every kind and values of every sort."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from branchline.formats import PI
+from branchline.formats.conversion import convert
+from formats.conversion_kit import EXPECTED, HEADER, TARGETS, read, rich_sessions, written
+
+FOREIGN = [name for name in TARGETS if name != "pi"]
+few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@few
+@given(data=rich_sessions())
+def test_every_entry_is_carried_approximated_or_lost_and_the_new_file_is_healthy(name, data):
+    source, target = read(data, PI), TARGETS[name]
+
+    made = convert(source, target, HEADER)
+
+    assert sum(made.fidelity.counted().values()) == made.fidelity.entries == len(source.tree)
+    assert {finding.kind for finding in written(made.data, target).findings} <= EXPECTED
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@few
+@given(data=rich_sessions(), pick=st.integers(0, 99))
+def test_a_path_accounts_for_all_that_is_on_it(name, data, pick):
+    source, target = read(data, PI), TARGETS[name]
+    leaf = source.tree.conversation(pick % len(source.tree))
+
+    made = convert(source, target, HEADER, leaf=leaf)
+
+    assert sum(made.fidelity.counted().values()) == made.fidelity.entries >= len(source.tree.chain(leaf))
+    assert {finding.kind for finding in written(made.data, target).findings} <= EXPECTED
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@few
+@given(data=rich_sessions())
+def test_a_foreign_session_comes_back_from_the_native_format_byte_for_byte(name, data):
+    target = TARGETS[name]
+    original = convert(read(data, PI), target, HEADER).data
+    source = written(original, target)
+
+    native = convert(source, PI, HEADER).data
+    back = convert(read(native, PI), target, HEADER, exact=True)
+
+    assert back.data == original
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@few
+@given(data=rich_sessions(most=8), other=st.sampled_from(FOREIGN))
+def test_from_each_format_into_each_other_one(name, data, other):
+    source = written(convert(read(data, PI), TARGETS[name], HEADER).data, TARGETS[name])
+
+    made = convert(source, TARGETS[other], HEADER)
+
+    assert sum(made.fidelity.counted().values()) == made.fidelity.entries == len(source.tree)
+    assert {finding.kind for finding in written(made.data, TARGETS[other]).findings} <= EXPECTED
