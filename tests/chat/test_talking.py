@@ -273,6 +273,21 @@ def test_a_prompt_that_could_not_be_saved_is_given_back(project):
     drive(work)
 
 
+def test_a_file_that_somebody_cut_off_can_be_left_for_a_fresh_session(project):
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            await talk.say("hello")
+            os.truncate(talk.session.file, 100)
+
+            front = await talk.say("precious", "/new", "offline: say fine")
+
+            assert front.given == ["precious"]
+            assert talk.words() == ["offline: say fine", "fine"]
+
+    drive(work)
+
+
 def test_what_is_shown_is_on_disk(project):
     async def work() -> None:
         talk = Talk(project)

@@ -53,8 +53,7 @@ class Chat:
         if not line.strip():
             return
         try:
-            if others := self.conductor.look():
-                self.front.remark(others_wrote(others))
+            self._look()
             if line.startswith("!"):
                 await self._shell(line)
             elif (found := _COMMAND.match(line)) is not None:
@@ -179,6 +178,16 @@ class Chat:
             done = await command.run(lambda words: self.front.text(words, role="bash"), in_context=in_context)
         self.conductor.record(done)
         self.front.remark(_outcome(done))
+
+    def _look(self) -> None:
+        """Say it when somebody else wrote. Who cannot read the file any more can still leave it."""
+        try:
+            others = self.conductor.look()
+        except (BranchlineError, OSError) as problem:
+            self.front.remark(str(problem))
+            return
+        if others:
+            self.front.remark(others_wrote(others))
 
     def _say_model_problem(self) -> None:
         problem = self.conductor.model_problem
