@@ -104,6 +104,8 @@ SCHEMAS = {
     ("completion", "bash"): {"schema", "shell", "script"},
     ("demo",): {"schema", "sessions", "seen", "hidden", "unreadable"},
     ("plugins",): {"schema", "plugins", "problems"},
+    ("chat", "--print", "hello"): POSITION | {"answer", "ending", "error", "model", "usage"},
+    ("resume", "talk"): {"schema", "session", "file", "agent", "command", "cwd", "cwd_exists"},
     ("inspect", "talk"): {
         "schema",
         "format",

@@ -25,6 +25,10 @@ __all__ = ["cli"]
 OK, BAD_FILE, WRONG_CALL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
+    "Talk": {
+        "chat": ("chatting", "Talk with a model, in a session that can be branched."),
+        "resume": ("resuming", "Go on with a session, in the program that it is of."),
+    },
     "Look": {
         "browse": ("browsing", "Open the full-screen browser."),
         "ls": ("listing", "List the sessions of this directory, or of all."),

@@ -90,9 +90,16 @@ class Output:
         """Write one line of a list, cut to the terminal."""
         self._write(pieces, self.columns)
 
-    def _write(self, pieces: Iterable[Piece], room: int | None) -> None:
+    def painted(self, *pieces: Piece) -> str:
+        """A line as a terminal takes it: filtered, cut to its width, coloured."""
+        return self._painted(pieces, self.columns)
+
+    def _painted(self, pieces: Iterable[Piece], room: int | None) -> str:
         line = shown_line(pieces) if room is None else cut_line(pieces, room)
-        self._put("".join(self._styled(text, role) for text, role in line).rstrip())
+        return "".join(self._styled(text, role) for text, role in line)
+
+    def _write(self, pieces: Iterable[Piece], room: int | None) -> None:
+        self._put(self._painted(pieces, room).rstrip())
 
     def _put(self, text: str) -> None:
         write((text.translate(_ASCII) if self.ascii else text) + "\n")
