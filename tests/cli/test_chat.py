@@ -126,6 +126,13 @@ def test_a_picker_looks_for_words_and_lists_again_what_is_left(run, world):
         assert words(session) == ["offline: say apple one", "apple one"]
 
 
+def test_the_next_command_in_a_picker_picks_nothing_and_is_done(run, world):
+    result = run("chat", stdin="one\n/tree\n/name Looked around\n")
+
+    assert "• user: one" in result.stdout
+    assert only_session(world).title == "Looked around"
+
+
 def test_the_end_of_the_input_in_a_picker_picks_nothing(run, world):
     run("chat", stdin="hello\n/tree")
 

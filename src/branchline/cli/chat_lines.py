@@ -1,7 +1,7 @@
 """A chat without a terminal: one prompt per line, answers as text, remarks on stderr.
 
 Scripts and tests use it. What is picked is a numbered list: the answer is a number, the key of an option, or
-words that only one of them has; an empty line picks nothing.
+words that only one of them has; an empty line picks nothing, and so does the next command.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from branchline.views.text import one_line
 __all__ = ["LineFront"]
 
 _LISTED = 40
+_COMMANDS = ("/", "!")
 
 
 class LineFront:
@@ -34,6 +35,7 @@ class LineFront:
         self._begun = ""
         self._input = InputLines()
         self._warned = False
+        self._kept: str | None = None  # a line that was read too early
         self.interrupted = False
         """Whether the person left by interrupting twice."""
 
@@ -108,6 +110,9 @@ class LineFront:
             line = await self._next("? ")
             if line is None or isinstance(line, Interrupted) or not (answer := line.strip()):
                 return None
+            if answer.startswith(_COMMANDS):  # whoever only looked goes on with something else
+                self._kept = line
+                return None
             if answer.isdecimal() and 0 < int(answer[:9]) <= len(options):
                 return options[int(answer) - 1].key
             if any(one.key == answer for one in options):
@@ -131,6 +136,9 @@ class LineFront:
             self.remark(f"{len(shown)} of {len(options)} are shown; words find the others")
 
     async def _next(self, mark: str) -> str | Interrupted | None:
+        if self._kept is not None:
+            kept, self._kept = self._kept, None
+            return kept
         if sys.stdin.isatty():
             sys.stdout.write(mark)
             sys.stdout.flush()
