@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -212,6 +213,34 @@ def test_input_that_is_no_text_is_taken_as_far_as_it_goes(run, world):
 
     with only_session(world) as session:
         assert words(session)[1] == "\ufffd\ufffd"
+
+
+def mcp_config(world: Path, command: str, *arguments: str) -> str:
+    config = world / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"loud": {"command": command, "args": arguments}}}))
+    return str(config)
+
+
+def with_servers(config: str, prompt: str) -> subprocess.CompletedProcess[str]:
+    call = [*program(), "chat", "--mcp", config, "--print", prompt]
+    return subprocess.run(call, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_tools_of_mcp_servers_are_there_for_the_model(world):
+    server = Path(__file__).parents[1] / "models" / "mcp_server.py"
+    config = mcp_config(world, sys.executable, str(server))
+
+    done = with_servers(config, 'offline: call loud_shout {"text": "ahoy"}')
+
+    assert "AHOY" in done.stdout, done.stderr
+
+
+def test_an_mcp_server_that_does_not_start_is_said_before_anything_is_written(world):
+    done = with_servers(mcp_config(world, "there-is-no-such-program"), "hello")
+
+    assert done.returncode == 1
+    assert "mcp.json cannot be reached" in done.stderr
+    assert not SessionLibrary.for_cwd(world).list().seen
 
 
 def test_a_server_of_ones_own_answers_and_the_session_goes_on_with_it(run, world, monkeypatch):

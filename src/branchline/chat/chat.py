@@ -34,6 +34,7 @@ class Chat:
 
     def __init__(self, conductor: Conductor, front: Front, services: Services) -> None:
         self.conductor = conductor
+        self._tools = tuple(conductor.tools)
         self.front = front
         self.services = services
         self.left = False
@@ -97,7 +98,8 @@ class Chat:
     async def show(self, events: AsyncGenerator[Event, None], prompt: str = "") -> TurnEnded | None:
         """Show what the conversation says until it ends."""
         model = self.conductor.model
-        self.conductor.tools = (COUNT_WORDS,) if model is not None and model.provider == "offline" else ()
+        offline = model is not None and model.provider == "offline"
+        self.conductor.tools = (*self._tools, COUNT_WORDS) if offline else self._tools
         self._said = not prompt
         ended: TurnEnded | None = None
         with self.working(), self._heard():

@@ -7,7 +7,7 @@ import importlib.util
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from branchline.cli.output import Output, remark
 from branchline.conductor import Conductor, Policy, TurnEnded
 from branchline.entries import MessageEntry, message_text
 from branchline.errors import ModelError
-from branchline.models import Model, model_name
+from branchline.models import Model, Tool, mcp_tools, model_name
 from branchline.places import resolve_cwd
 from branchline.plugins import Plugins
 from branchline.session import Session
@@ -45,6 +45,8 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     beginning: Beginning
     model: str | None = None
     base_url: str | None = None
+    servers: str | None = None
+    """A file that names MCP servers."""
     title: str | None = None
     cwd: str | None = None
     prompt: str | None = None
@@ -96,9 +98,16 @@ class _Running:
             self._front.interrupt()
 
     async def _talk(self) -> int:
+        file = self._wishes.servers
+        if file is None:
+            return await self._talk_with(())
+        async with mcp_tools(config=file) as tools:
+            return await self._talk_with(tools)
+
+    async def _talk_with(self, tools: Sequence[Tool]) -> int:
         wishes = self._wishes
         session = await first_session(wishes.beginning, self._front, self._world)
-        conductor = self._conductor(session)
+        conductor = self._conductor(session, tools)
         async with conductor:
             if wishes.title is not None:
                 conductor.set_name(wishes.title)
@@ -126,7 +135,7 @@ class _Running:
 
         return TerminalFront(out)
 
-    def _conductor(self, session: Session) -> Conductor:
+    def _conductor(self, session: Session, tools: Sequence[Tool]) -> Conductor:
         settings = load()
         sources, chosen = settings.sources, settings.settings
         policy = Policy(
@@ -138,7 +147,12 @@ class _Running:
         )
         hooks = Plugins.load(on_problem=lambda problem: remark(f"plugin {problem.plugin}: {problem.message}"))
         return Conductor(
-            session, self._model(session), hooks=hooks, policy=policy, find_model=self._world.model_of_path
+            session,
+            self._model(session),
+            tools=tools,
+            hooks=hooks,
+            policy=policy,
+            find_model=self._world.model_of_path,
         )
 
     def _model(self, session: Session) -> Model:

@@ -19,6 +19,7 @@ __all__ = ["chat_command"]
     branchline chat --continue
     branchline chat --model anthropic:claude-sonnet-4-5 --name "Auth refactor"
     branchline chat --model qwen2.5:7b --base-url http://localhost:11434/v1
+    branchline chat --mcp .mcp.json
     branchline chat --fork @last@3f2a
     git diff | branchline chat --no-session --print -
     """,
@@ -41,6 +42,13 @@ __all__ = ["chat_command"]
 @click.option(
     "--base-url", metavar="URL", help="Where a server listens that speaks OpenAI's chat completions."
 )
+@click.option(
+    "--mcp",
+    "file",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Let the model call the tools of the MCP servers that this file names.",
+)
 @click.option("--name", metavar="TITLE", help="Give the session a title.")
 @click.option("--no-session", is_flag=True, help="Keep nothing.")
 @click.option(
@@ -58,6 +66,7 @@ def chat_command(
     fork: str | None,
     model: str | None,
     base_url: str | None,
+    file: str | None,
     name: str | None,
     no_session: bool,  # noqa: FBT001
     cwd: str | None,
@@ -76,7 +85,13 @@ def chat_command(
 
     beginning = Beginning(newest=newest, resume=resume, fork=fork, kept=not no_session)
     wishes = Wishes(
-        beginning=beginning, model=model, base_url=base_url, title=name, cwd=cwd, prompt=_words(prompt)
+        beginning=beginning,
+        model=model,
+        base_url=base_url,
+        servers=file,
+        title=name,
+        cwd=cwd,
+        prompt=_words(prompt),
     )
     if code := run_chat(out, wishes):
         click.get_current_context().exit(code)
