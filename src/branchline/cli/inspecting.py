@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from branchline.cli.changes import described
@@ -14,6 +15,8 @@ from branchline.cli.words import count, money, size_words, time_words, tokens
 from branchline.errors import NotASession
 
 if TYPE_CHECKING:
+    from branchline.context import UsageSum
+    from branchline.formats.base import Reading
     from branchline.session import Session
     from branchline.tree import Finding
 
@@ -48,7 +51,11 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
 
 
 def report(session: Session) -> dict[str, Any]:
-    """The contract: what other programs and tests read."""
+    """The contract: what other programs and tests read.
+
+    It counts as the file does: entries that share one line of it, as the results in one message of tools do
+    in some formats, are one here, under the id that the line has.
+    """
     from branchline.formats.check import deep_findings
     from branchline.session.wording import role_of
     from branchline.tree import ROOT, walk_nodes
@@ -58,8 +65,28 @@ def report(session: Session) -> dict[str, Any]:
     leaf = ROOT if session.leaf is None else index.position(session.leaf)
     context = session.context()
     usage = session.usage()
+    helped = _spent_by_helpers(session)
     spent = usage.all.total
     placeholders = index.placeholders
+    inner = _inner_entries(reading)
+    nodes = list(walk_nodes(index, leaf, session.labels))
+    above = {node.id: node.parent for node in nodes if node.id in inner}
+
+    def outer(key: str | None) -> str | None:
+        return None if key is None else inner.get(key, key)
+
+    def parent(key: str, found: str | None) -> str | None:
+        """The line above that of an entry."""
+        while found is not None and inner.get(found) == key:
+            found = above[found]
+        return outer(found)
+
+    def once(keys: list[str]) -> list[str]:
+        """The lines of entries, each once; those of one line follow each other."""
+        return [key for key, _ in groupby(inner.get(key, key) for key in keys)]
+
+    shared = set(inner.values())
+    said = [(inner.get(item.entry, item.entry), role_of(item.message)) for item in context.messages]
     return {
         "format": reading.format,
         "version": None if header is None else header.version,
@@ -67,21 +94,22 @@ def report(session: Session) -> dict[str, Any]:
         "cwd": None if header is None else header.cwd,
         "title": session.title,
         "parent_session": session.parent_session,
-        "entries": [key for position, key in enumerate(index.keys) if position not in placeholders],
-        "leaf": session.leaf,
-        "path": session.path(),
-        "roots": index.roots(),
+        "entries": once([key for position, key in enumerate(index.keys) if position not in placeholders]),
+        "leaf": outer(session.leaf),
+        "path": once(session.path()),
+        "roots": once(index.roots()),
         "tree": [
             {
                 "id": node.id,
-                "parent": node.parent,
+                "parent": parent(node.id, node.parent),
                 "depth": node.level,
                 "type": node.type,
                 "role": node.role,
                 "label": node.label,
                 "active": node.active,
             }
-            for node in walk_nodes(index, leaf, session.labels)
+            for node in nodes
+            if node.id not in inner
         ],
         "labels": session.labels,
         "context": {
@@ -89,18 +117,42 @@ def report(session: Session) -> dict[str, Any]:
             if context.model is None
             else {"provider": context.model.provider, "id": context.model.id},
             "thinking_level": context.thinking_level,
-            "messages": [{"entry": item.entry, "role": role_of(item.message)} for item in context.messages],
+            "messages": [
+                {"entry": entry, "role": role}
+                for before, (entry, role) in pairwise([("", ""), *said])
+                if entry not in shared or before != (entry, role)
+            ],
         },
         "usage": {
-            "input": spent.input,
-            "output": spent.output,
-            "cache_read": spent.cache_read,
-            "cache_write": spent.cache_write,
-            "cost": float(spent.cost),
+            "input": spent.input - helped.input,
+            "output": spent.output - helped.output,
+            "cache_read": spent.cache_read - helped.cache_read,
+            "cache_write": spent.cache_write - helped.cache_write,
+            "cost": float(spent.cost - helped.cost),
             "inherited_cost": float(usage.inherited.total.cost),
         },
         "findings": _finding_fields(deep_findings(session.transcript)),
     }
+
+
+def _spent_by_helpers(session: Session) -> UsageSum:
+    """What the helpers spent whose words stand in the same file."""
+    from branchline.context import UsageSum, usage_rows
+
+    helpers = sorted(session.transcript.reading.helpers)
+    return sum((row.usage for row in usage_rows(session.transcript, helpers)), UsageSum())
+
+
+def _inner_entries(reading: Reading) -> dict[str, str]:
+    """For each entry that shares its line with the entry whose id the line has, that id."""
+    keys, found = reading.tree.keys, {}
+    for _, positions in groupby(range(len(keys)), key=reading.span):
+        sharing = [keys[position] for position in positions]
+        if len(sharing) > 1:
+            name = min(sharing, key=len)
+            found.update(dict.fromkeys(sharing, name))
+            del found[name]
+    return found
 
 
 def _nothing(path: str) -> dict[str, Any]:

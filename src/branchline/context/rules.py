@@ -19,7 +19,8 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     """What to do differently.
 
     ``boundaries`` are types of entries behind which the context begins anew, unless a compaction follows
-    them. ``chosen_model_stays`` keeps the model that was chosen last whatever answered since.
+    them. ``chosen_model_stays`` keeps the model that was chosen last whatever answered since, and
+    ``session_has_model`` takes the one that the file names for the whole session, or none.
     ``keeps_system_messages`` leaves them in the range that a compaction keeps. ``silent`` are types of
     entries that are for people and say nothing to a model. ``finish`` may leave out or change messages, in
     their order, after everything else.
@@ -27,6 +28,7 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
 
     boundaries: frozenset[str] = frozenset()
     chosen_model_stays: bool = False
+    session_has_model: bool = False
     keeps_system_messages: bool = False
     silent: frozenset[str] = frozenset()
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None

@@ -74,11 +74,13 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
 
     A file that names one for the whole session is believed; its answers tell the provider.
     """
-    tree = source.tree
+    tree, rules = source.tree, rules_of(source)
     named: str | None = getattr(source, "session_model", None)
+    if named is None and rules.session_has_model:
+        return None
     types, roles = tree.types, tree.roles
     asked_an_answer = False
-    if rules_of(source).chosen_model_stays:
+    if rules.chosen_model_stays:
         changes = [position for position in path if types[position] == "model_change"]
         path = path if not changes else [*path, *changes]
     for position in reversed(path):

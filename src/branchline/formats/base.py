@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -133,6 +134,11 @@ class Reading:
     def model(self) -> str | None:
         """The model that the file names for the whole session, whatever its path says; None where none is."""
         return None
+
+    @property
+    def helpers(self) -> AbstractSet[int]:
+        """The entries in this file that belong to helpers which the session started, not to itself."""
+        return frozenset()
 
     @property
     def inherited(self) -> int:
@@ -264,6 +270,23 @@ class Format:
         del data, size
         raise NotSupported(f"sessions of {self.name} are not compressed")
 
+    def begins_elsewhere(self, head: bytes) -> bool:
+        """Whether a file that begins like this may need others, which hold how the conversation begins."""
+        del head
+        return False
+
+    def gather(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
+        """The content of a file together with what it begins with in others.
+
+        ``find`` gives the content of the file near this one whose name ends with an id, None when none does.
+        """
+        del path, find
+        return content
+
+    def roots_near(self, path: str) -> list[str]:
+        """The directories that hold the sessions of the program to which this file belongs."""
+        return [os.path.dirname(path)]
+
     def context_rules(self) -> ContextRules:
         """How a path of this program becomes a context, where that differs from pi's way."""
         return _PI_RULES
@@ -373,6 +396,11 @@ class Format:
     def titles_file(self, root: str) -> str | None:
         """A file outside the sessions below a root that holds titles for them, if the program has such."""
         del root
+        return None
+
+    def titles_near(self, path: str) -> str | None:
+        """The same for one session file."""
+        del path
         return None
 
     def titles(self, data: bytes) -> Mapping[str, str]:

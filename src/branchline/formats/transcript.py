@@ -37,6 +37,7 @@ class Transcript:
     ) -> None:
         self.format = format
         self.name = name
+        self.given_title: str | None = None  # by a file beside the log, where the program keeps them there
         self._read = read
         self._adopt(format.reader(name) if reader is None else reader)
         self._feed()
@@ -55,6 +56,11 @@ class Transcript:
     def session_model(self) -> str | None:
         """The model that the file names for the whole session, where it does."""
         return self._reader.reading.model
+
+    @property
+    def title(self) -> str | None:
+        """What the session is called, where anything names it."""
+        return self.given_title or self.reading.title
 
     @property
     def findings(self) -> list[Finding]:

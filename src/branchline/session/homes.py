@@ -7,7 +7,7 @@ name, its format and its folders.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from branchline import places
@@ -16,7 +16,18 @@ from branchline.errors import BranchlineError, NotSupported
 from branchline.formats import PI, Format, format_named, peek
 from branchline.stores import FilesStore, MemoryStore, Store
 
-__all__ = ["NATIVE", "Found", "known_cwd", "near", "newest_first", "program", "store_in", "store_of"]
+__all__ = [
+    "NATIVE",
+    "Found",
+    "given_title",
+    "known_cwd",
+    "near",
+    "newest_first",
+    "program",
+    "store_in",
+    "store_of",
+    "whole_content",
+]
 
 NATIVE = "branchline"
 """Whose sessions are ours: pi's format, kept in our own layout."""
@@ -50,6 +61,54 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
     if directory is None:
         return store_of(name, cwd)
     return FilesStore(directory, suffix=program(name).suffix)
+
+
+def whole_content(format_: Format, path: str, head: bytes) -> Callable[[bytes], bytes] | None:
+    """What makes a whole session of a file that is compressed or begins in others; None where it is one."""
+    packed = format_.is_packed(head)
+    if not packed and not format_.begins_elsewhere(head):
+        return None
+
+    def whole(data: bytes) -> bytes:
+        return format_.gather(format_.unpack(data) if packed else data, path, _finder(format_, path))
+
+    return whole
+
+
+def _finder(format_: Format, path: str) -> Callable[[str], bytes | None]:
+    """Finds files of the same program by how their names end, and reads them."""
+    known: dict[str, str] = {}
+
+    def find(ending: str) -> bytes | None:
+        if not known:
+            for root in format_.roots_near(path):
+                for directory, _, names in os.walk(root):
+                    # A plain file comes before a compressed one of the same name.
+                    for name in sorted(names):
+                        known.setdefault(format_.key_of(name), os.path.join(directory, name))
+        for key in sorted(known):
+            if ending and key.endswith(ending):
+                try:
+                    with open(known[key], "rb") as file:
+                        data = file.read()
+                    return format_.unpack(data) if format_.is_packed(data) else data
+                except (OSError, NotSupported):
+                    return None
+        return None
+
+    return find
+
+
+def given_title(format_: Format, path: str, header: Header | None) -> str | None:
+    """The title of a session that its program keeps in another file, if it has one there."""
+    titles = format_.titles_near(path)
+    if titles is None or header is None:
+        return None
+    try:
+        with open(titles, "rb") as file:
+            return format_.titles(file.read()).get(header.id)
+    except OSError:
+        return None
 
 
 class Found(NamedTuple):

@@ -129,9 +129,9 @@ class Session(SessionView):
         try:
             head = log.read(0, _HEAD)
             format_ = detect(head, log.path)
-            if format_.is_packed(head):
+            if (whole := homes.whole_content(format_, log.path, head)) is not None:
                 log.close()
-                log = UnpackedLog(log.path, format_.unpack)
+                log = UnpackedLog(log.path, whole)
             pen = Pen(format_, log=log, durability=durability, for_context=for_context)
             _require_session(pen.transcript)
         except BaseException:
@@ -139,7 +139,9 @@ class Session(SessionView):
             raise
         pen.key = format_.key_of(log.path)
         pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.suffix)
-        known = homes.known_cwd(format_, pen.transcript.reading.header, log.path)
+        header = pen.transcript.reading.header
+        pen.transcript.given_title = homes.given_title(format_, log.path, header)
+        known = homes.known_cwd(format_, header, log.path)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
     @classmethod

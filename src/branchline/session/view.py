@@ -76,7 +76,7 @@ class SessionView:
 
     @property
     def title(self) -> str | None:
-        return self.transcript.reading.title
+        return self.transcript.title
 
     @property
     def parent_session(self) -> str | None:

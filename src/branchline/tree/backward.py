@@ -56,7 +56,7 @@ class BackwardLinker(Linker):
         return sorted([*self._oddities, *self._lost], key=lambda oddity: oddity.position)
 
     def _guess(self, position: int, entry_id: str, parent_id: str) -> int:
-        lost = "is its own parent" if parent_id == entry_id else f"names {parent_id}, which is not above it,"
+        lost = "names itself" if parent_id == entry_id else f"names {parent_id}, which is not above it,"
         if position == 0:
             self._lost.append(Oddity(position, "orphan", f"{entry_id} {lost} as its parent; shown as a root"))
             return ROOT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
@@ -57,6 +58,11 @@ class ClaudeCodeReading(Reading):
     @property
     def kinds(self) -> list[int]:
         return self.linker.kinds
+
+    @property
+    def helpers(self) -> AbstractSet[int]:
+        """What sub-agents said, in the old files that hold it between the records of the session."""
+        return self.linker.sidechain
 
     @property
     def inherited(self) -> int:

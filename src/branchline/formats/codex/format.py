@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,11 +16,12 @@ from branchline.formats.codex.decoding import decode_line
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.reading import CodexReading
 from branchline.formats.codex.rows import ITEMS
-from branchline.formats.codex.threads import read_names, unpack
+from branchline.formats.codex.threads import gathered, read_names, rollout_name, unpack
 from branchline.formats.lines import head_lines
 
 __all__ = ["CODEX", "CodexFormat"]
 
+_HOME = re.compile(r"(.*)[/\\](?:archived_)?sessions[/\\]", re.DOTALL)
 _LOOKED_AT = 64  # lines at the beginning
 _LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 
@@ -63,6 +65,22 @@ class CodexFormat(Format):
     def unpack(self, data: bytes, size: int | None = None) -> bytes:
         return unpack(data, size)
 
+    def begins_elsewhere(self, head: bytes) -> bool:
+        """A paginated fork or revert copies nothing: its first record says where it begins."""
+        first, newline, _ = head.partition(b"\n")
+        return b'"history_base"' in first or not newline
+
+    def gather(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
+        name = rollout_name(path)
+        return gathered(content, "" if name is None else name.rollout, find)
+
+    def roots_near(self, path: str) -> list[str]:
+        """Where the other rollouts lie, archived ones included."""
+        found = _HOME.match(path)
+        if found is None:
+            return super().roots_near(path)
+        return [os.path.join(found[1], "sessions"), os.path.join(found[1], "archived_sessions")]
+
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         assert isinstance(reading, CodexReading)
         return decode_line(line, reading, position)
@@ -98,6 +116,10 @@ class CodexFormat(Format):
     def titles_file(self, root: str) -> str | None:
         """The names that people gave to threads."""
         return os.path.join(os.path.dirname(root), "session_index.jsonl")
+
+    def titles_near(self, path: str) -> str | None:
+        found = _HOME.match(path)
+        return None if found is None else os.path.join(found[1], "session_index.jsonl")
 
     def titles(self, data: bytes) -> Mapping[str, str]:
         return read_names(data)

@@ -14,8 +14,15 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import SIDE, Header, jsontext
-from branchline.formats.codex.reading import CodexReading, HistoryBase
-from branchline.formats.codex.replay import NO_SUMMARY, cut_place, difference, keep_prompts, totals_from
+from branchline.formats.codex.reading import CodexReading, base_of
+from branchline.formats.codex.replay import (
+    NO_SUMMARY,
+    Totals,
+    cut_place,
+    difference,
+    keep_prompts,
+    totals_from,
+)
 from branchline.formats.codex.rows import (
     ITEMS,
     OTHER,
@@ -81,6 +88,8 @@ class CodexReader(LinesReader):
         self._first_words: dict[int, str] = {}
         self._paginated = False
         self._copying = False
+        self._heads = 1
+        self._missing = ""  # the rollout with which the last of the first records says that it begins
 
     # -- lines ----------------------------------------------------------------------------------------
 
@@ -214,6 +223,8 @@ class CodexReader(LinesReader):
             self._take_meta(fields, line, offset)
             return
         position = len(reading.tree)
+        if self._missing and fields.get("type") == "session_meta" and isinstance(payload, dict):
+            self._take_base(payload)
         row = row_from(fields)
         if row.type in _LINES and row.payload is not None:
             size = self._take_row(row, reading.lines)
@@ -232,25 +243,28 @@ class CodexReader(LinesReader):
         reading.meta = meta
         reading.header_line, reading.header_end = line, offset + len(line)
         self._copying = isinstance(meta.get("forked_from_id"), str)
-        base = meta.get("history_base")
-        if isinstance(base, dict) and isinstance(rollout := base.get("thread_id"), str):
-            self._copying = False
-            reading.base = HistoryBase(
-                rollout, _whole(base.get("end_ordinal_exclusive")), _whole(base.get("end_byte_offset"))
-            )
-            message = f"it begins with a part of the rollout {rollout}, which is another file"
-            reading.note("below-head", message, line=reading.lines, offset=offset, size=len(line))
+        reading.base = base_of(meta)
+        if reading.base is not None:
+            self._copying = True
+            self._missing = reading.base.rollout
         mode = meta.get("history_mode")
         self._paginated = mode == "paginated"
         if mode is not None and not (isinstance(mode, str) and mode in _MODES):
             message = f"history mode {mode!r} is not known; Codex refuses such a file"
             reading.note("newer-version", message, line=reading.lines, offset=offset, size=len(line))
 
+    def _take_base(self, meta: dict[str, Any]) -> None:
+        """The first record of the rollout that this one begins with, where both were put together."""
+        self._heads += 1
+        if self._heads == self._known.lines:
+            base = base_of(meta)
+            self._missing = "" if base is None else base.rollout
+
     def _take_row(self, row: Row, number: int) -> int:
         """One line; returns how many entries it is."""
         time = row.timestamp or ""
         if self._copying:
-            self._follow_copy(time)
+            self._follow_copy(time, row.ordinal)
         key = f"line-{number}"
         payload = row.payload
         assert payload is not None
@@ -422,12 +436,21 @@ class CodexReader(LinesReader):
             position = tree.parents[position]
         return position
 
-    def _follow_copy(self, time: str) -> None:
-        """Tell where the records end that a fork copied: they all have the time of the fork."""
-        if not self._second_time:
-            self._second_time = time
-        if time and time == self._second_time:
-            return
+    def _follow_copy(self, time: str, ordinal: int | None) -> None:
+        """Tell where the records end that came from others.
+
+        Those that a fork copied all have the time of the fork; those of a rollout with which this one begins
+        have smaller numbers, and their totals of tokens are not gone on with.
+        """
+        if (base := self._known.base) is not None:
+            if ordinal is None or ordinal < base.end_ordinal or self._known.lines < 2:
+                return
+            self._known.totals = Totals()
+        else:
+            if not self._second_time:
+                self._second_time = time
+            if time and time == self._second_time:
+                return
         self._copying = False
         self._known.copied = len(self.reading.tree)
 
@@ -449,6 +472,12 @@ class CodexReader(LinesReader):
         reading = self._known
         if self._copying:
             reading.copied = len(reading.tree)
+        for position in reading.spent:
+            if position < reading.copied:  # counted where it was spent
+                reading.spent[position] = Totals()
+        if self._missing and reading.base is not None:
+            message = f"it begins with a part of the rollout {self._missing}, which is not at hand"
+            reading.note_end("below-head", message, line=1)
         reading.last_message_time = milliseconds(self._spoken)
         words = next((text for _, text in sorted(self._first_words.items())), "").split("\n")
         reading.title = next((line.strip() for line in words if line.strip()), None)
@@ -489,7 +518,3 @@ class CodexReader(LinesReader):
             parent_session=base or reading.forked_from or reading.parent_thread,
             metadata=about or None,
         )
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0

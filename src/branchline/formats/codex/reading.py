@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from branchline.formats.base import Reading
 from branchline.formats.codex.replay import Totals
 
-__all__ = ["CodexReading", "HistoryBase"]
+__all__ = ["CodexReading", "HistoryBase", "base_of"]
 
 
 class HistoryBase(NamedTuple):
@@ -16,6 +16,20 @@ class HistoryBase(NamedTuple):
     rollout: str
     end_ordinal: int
     end_offset: int
+
+
+def base_of(meta: dict[str, Any]) -> HistoryBase | None:
+    """What the first record of a rollout says about where it begins."""
+    base = meta.get("history_base")
+    if not isinstance(base, dict) or not isinstance(rollout := base.get("thread_id"), str):
+        return None
+    return HistoryBase(
+        rollout, _whole(base.get("end_ordinal_exclusive")), _whole(base.get("end_byte_offset"))
+    )
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
 class CodexReading(Reading):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from branchline.entries import jsontext
 from branchline.errors import NotSupported
 from branchline.formats.codex.reader import NAME
-from branchline.formats.codex.reading import CodexReading
+from branchline.formats.codex.reading import CodexReading, base_of
 from branchline.formats.codex.replay import NO_SUMMARY, cut_place, keep_prompts
 from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
 from branchline.formats.transcript import Transcript
@@ -21,6 +21,7 @@ __all__ = [
     "Chain",
     "Rollout",
     "copied_entries",
+    "gathered",
     "model_history",
     "read_names",
     "resolve_chain",
@@ -80,6 +81,31 @@ def resolve_chain(transcript: Transcript, find: Callable[[str], Transcript | Non
             break
         rollouts.append(Rollout(found, base.end_offset))
     return Chain(rollouts[::-1], problems)
+
+
+def gathered(content: bytes, rollout: str, find: Callable[[str], bytes | None]) -> bytes:
+    """The lines of a paginated rollout as a copy would hold them: the first records, the beginning, its own.
+
+    First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
+    the oldest first. Where one cannot be found, is of the older kind or begins with itself, the rest
+    is given.
+    """
+    heads: list[bytes] = []
+    rests: list[bytes] = []
+    seen, found = {rollout}, content
+    while True:
+        head, _, rest = found.partition(b"\n")
+        meta = _meta_of(head)
+        base = base_of(meta)
+        if heads and meta.get("history_mode") != "paginated":
+            break
+        heads.append(head + b"\n")
+        rests.append(rest if rest.endswith(b"\n") or not rests else rest + b"\n")
+        if base is None or base.rollout in seen or (other := find(base.rollout)) is None:
+            break
+        seen.add(base.rollout)
+        found = other[: base.end_offset]
+    return content if len(heads) == 1 else b"".join(heads + rests[::-1])
 
 
 def model_history(rollouts: Sequence[Rollout]) -> list[dict[str, Any]]:
@@ -151,6 +177,15 @@ def unpack(data: bytes, size: int | None = None) -> bytes:
             return bytes(content.read(-1 if size is None else size))
     except zstandard.ZstdError as reason:
         raise NotSupported(f"this compressed rollout cannot be unpacked: {reason}") from None
+
+
+def _meta_of(line: bytes) -> dict[str, Any]:
+    try:
+        fields = jsontext.loads(line)
+    except ValueError:
+        return {}
+    payload = fields.get("payload") if isinstance(fields, dict) else None
+    return payload if isinstance(payload, dict) else {}
 
 
 def _reading(transcript: Transcript) -> CodexReading:

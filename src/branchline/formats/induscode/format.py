@@ -7,8 +7,8 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from branchline.context import milliseconds
-from branchline.entries import Damaged, Entry, Header, jsontext, splice
+from branchline.context import ContextMessage, ContextRules, milliseconds
+from branchline.entries import BashExecution, Damaged, Entry, Header, UnknownMessage, jsontext, splice
 from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.induscode.reader import FAMILY, InduscodeReader, InduscodeReading
 from branchline.formats.induscode.records import to_entry
@@ -85,6 +85,10 @@ class InduscodeFormat(Format):
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
         return to_entry(line, key, parent)
 
+    def context_rules(self) -> ContextRules:
+        """Messages of other roles, and commands that are not for the model, are left out."""
+        return _RULES
+
     # -- writing --------------------------------------------------------------------------------------
 
     def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
@@ -127,6 +131,17 @@ class InduscodeFormat(Format):
         slug = re.sub("[^A-Za-z0-9]+", "-", cwd).strip("-")
         return os.path.join(_profile(environment, home), "sessions", f"--{slug}--")
 
+
+def _heard(messages: list[ContextMessage]) -> list[ContextMessage]:
+    return [
+        item
+        for item in messages
+        if not isinstance(said := item.message, UnknownMessage)
+        and not (isinstance(said, BashExecution) and said.exclude_from_context)
+    ]
+
+
+_RULES = ContextRules(finish=_heard)
 
 INDUSCODE = InduscodeFormat()
 

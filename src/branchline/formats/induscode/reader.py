@@ -76,6 +76,7 @@ class InduscodeReader(LinesReader):
         self._head: Head | None = None
         self._below: Below | None = None
         self._other_schema: str | None = None
+        self._newer: str | None = None
 
     # -- the regular way: many lines at once ----------------------------------------------------------
 
@@ -143,7 +144,7 @@ class InduscodeReader(LinesReader):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         schema, kind = fields.get("schema"), fields.get("kind")
-        if schema != SCHEMA:
+        if schema != SCHEMA and not self._is_newer(schema):
             if isinstance(schema, str):
                 self._other_schema = schema
             self.note_not_an_entry(f"a line of another schema ({schema}), left as it is", line, offset)
@@ -153,6 +154,14 @@ class InduscodeReader(LinesReader):
             self._take_entry(fields, line, offset)
         else:
             self.note_not_an_entry(f"neither entry nor head ({kind})", line, offset)
+
+    def _is_newer(self, schema: object) -> bool:
+        """Whether the file is of a newer version: it begins with lines of one, which are read as ours."""
+        if self._newer is None and isinstance(schema, str) and schema.startswith(FAMILY):
+            version = schema.removeprefix(FAMILY)
+            if version.isdecimal() and not len(self.reading.tree) and not self._reading.has_head:
+                self._newer = schema
+        return schema == self._newer
 
     def _take_head(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         leaf = fields.get("leaf")
@@ -228,7 +237,12 @@ class InduscodeReader(LinesReader):
     def settled(self) -> None:
         reading = self._reading
         reading.read_only = None  # also when it is empty: a session may begin here
-        if self._other_schema is not None and not len(reading.tree) and not reading.has_head:
+        if self._newer is not None:
+            reading.read_only = f"it is of {self._newer}, newer than {SCHEMA}"
+            reading.note_end(
+                "newer-version", f"{self._newer} is newer than {SCHEMA}; opened read-only", line=1
+            )
+        elif self._other_schema is not None and not len(reading.tree) and not reading.has_head:
             reading.read_only = f"it is of another schema ({self._other_schema})"
         header = reading.header
         if header is not None and not header.timestamp and len(reading.tree):

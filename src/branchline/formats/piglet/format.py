@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from branchline.context import ContextRules
-from branchline.entries import Entry, Header, jsontext
+from branchline.context import ContextMessage, ContextRules
+from branchline.entries import CustomContent, Entry, Header, UserMessage, jsontext
 from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.golang import time_of
 from branchline.formats.lines import head_lines
@@ -26,7 +26,6 @@ _ROW = re.compile(
     rb'\s*\{\s*"type"\s*:\s*"[^"\\]*"\s*,\s*(?:"id"\s*:\s*"[^"\\]*"\s*,\s*)?'
     rb'(?:"parentId"\s*:\s*"[^"\\]*"\s*,\s*)?"ts"\s*:\s*"'
 )
-_RULES = ContextRules(silent=frozenset({"branch_summary"}))
 _NAME = re.compile(r"[/\\]piglet[/\\]sessions[/\\][0-9a-fA-F-]{36}\.jsonl$")
 
 
@@ -59,7 +58,7 @@ class PigletFormat(Format):
         return record_of(line, reading.tree, position)
 
     def context_rules(self) -> ContextRules:
-        """What was left behind on a branch is a note for people; the model never sees it."""
+        """The model is that of the last meta row; what was left behind on a branch is a note for people."""
         return _RULES
 
     # -- writing --------------------------------------------------------------------------------------
@@ -107,6 +106,18 @@ class PigletFormat(Format):
         del cwd
         return self.roots(environment, home)[0]
 
+
+def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """What an extension says for the person is to the model what the person says."""
+    return [
+        ContextMessage(item.entry, UserMessage(content=said.content, timestamp=said.timestamp))
+        if isinstance(said := item.message, CustomContent)
+        else item
+        for item in messages
+    ]
+
+
+_RULES = ContextRules(silent=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said)
 
 PIGLET = PigletFormat()
 
