@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from branchline import Session, SessionLibrary
+from branchline import Session, SessionLibrary, places
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.tree import TreeNavigator
 from branchline.tui.screens.turns import TurnPicker
-from tui.kit import answer, app_on, drive, press, screen, settle, story, user
+from tui.kit import CWD, answer, app_on, drive, press, screen, settle, story, talk, user
 
 
 @pytest.fixture
@@ -80,6 +80,23 @@ def test_rows_filters_search_and_folds_are_those_of_pi(path: Path) -> None:
         assert tree(app).tree_state.cursor == everything - 1  # around the end
 
     drive(app_on(path.parent), told)
+
+
+def test_the_header_names_the_program_that_owns_the_session_not_its_format(tmp_path: Path) -> None:
+    with talk(Path(places.session_directory(CWD)), 1, "Where am I?") as session:
+        own = Path(str(session.file))
+    path = story(tmp_path / "sessions")
+
+    async def ours(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t")
+        assert screen(app).split("\n")[0].endswith("   branchline")
+
+    async def elsewhere(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        assert screen(app).split("\n")[0].endswith("   pi")
+
+    drive(app_on(own.parent), ours)
+    drive(app_on(path.parent), elsewhere)
 
 
 def test_jumps_go_by_prompt_and_by_end_of_branch(path: Path) -> None:

@@ -12,6 +12,7 @@ from textual.containers import Container
 
 from branchline.errors import BranchlineError
 from branchline.flows import arun, fork, navigate
+from branchline.places import program_of
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.detailing import detail_lines
@@ -64,6 +65,8 @@ class TreeNavigator(ListScreen):
         self.tree_state = Navigating(session, at=at, home=self._home)
         if filter != "default":
             self.tree_state.set_filter(filter)
+        path, format_ = session.file, session.format
+        self._program = format_ if path is None else program_of(path, format_)
         self._wants_detail: bool | None = None
         self._acting = False
 
@@ -101,7 +104,7 @@ class TreeNavigator(ListScreen):
         self.query_one("#top", LineBar).say(
             Span(" tree ", "heading"),
             Span(f" {session.title or session.id}", "title"),
-            Span(f"   {session.transcript.reading.format}", "program"),
+            Span(f"   {self._program}", "program"),
             Span(f"   read only: {session.read_only}" if session.read_only else "", "warning"),
         )
         findings = len(session.findings)
