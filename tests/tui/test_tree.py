@@ -12,7 +12,8 @@ from branchline import Session, SessionLibrary, places
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.tree import TreeNavigator
 from branchline.tui.screens.turns import TurnPicker
-from tui.kit import CWD, answer, app_on, drive, press, screen, settle, story, talk, user
+from branchline.views.text import width
+from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
 
 
 @pytest.fixture
@@ -97,6 +98,34 @@ def test_the_header_names_the_program_that_owns_the_session_not_its_format(tmp_p
 
     drive(app_on(own.parent), ours)
     drive(app_on(path.parent), elsewhere)
+
+
+def test_where_one_stands_is_said_also_in_a_narrow_terminal(tmp_path: Path) -> None:
+    talk(tmp_path, 1, "長い質問 " * 40).close()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t")
+        (line,) = [line for line in screen(app).split("\n") if "you are here" in line]
+        assert line.rstrip().endswith("…  ← you are here")
+
+    drive(app_on(tmp_path), told, (50, 24))
+
+
+def test_turns_of_wide_characters_keep_their_tools_in_one_column(tmp_path: Path) -> None:
+    with Session.create(CWD, directory=tmp_path) as session:
+        for text in ("短い", "長い質問 " * 40):
+            session.append_message(user(text))
+            session.append_message(answer("", call("c", "read", path="x")))
+            session.append_message(result("c", "read", "words"))
+            session.append_message(answer("Read."))
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t", "ctrl+g")
+        lines = [line for line in screen(app).split("\n") if "1 tool" in line]
+        assert len(lines) == 2
+        assert {width(line.rstrip()) for line in lines} == {79}
+
+    drive(app_on(tmp_path), told)
 
 
 def test_jumps_go_by_prompt_and_by_end_of_branch(path: Path) -> None:

@@ -22,7 +22,7 @@ __all__ = ["AskScreen", "ConfirmScreen", "Option", "PickScreen"]
 
 _BOX = """
 {name} {{ align: center middle; }}
-{name} > Vertical {{ width: 80%; max-width: 84; height: auto; max-height: 80%; border: round $primary;
+{name} > Vertical {{ width: 90%; max-width: 96; height: auto; max-height: 80%; border: round $primary;
                      background: $panel; padding: 0 1; }}
 {name} LineBar, {name} RowList, {name} TextPanel, {name} Input {{ background: $panel; }}
 """
@@ -98,15 +98,16 @@ class Option(NamedTuple):
 class _Options:
     def __init__(self, options: Sequence[Option]) -> None:
         self._options = options
-        self._room = min(38, max(width(option.words) for option in options))
+        self._words = max(width(option.words) for option in options)
+        self._about = max(width(option.about) for option in options)
 
     def __len__(self) -> int:
         return len(self._options)
 
     def line(self, index: int, columns: int) -> Line:
-        del columns
         option = self._options[index]
-        words = pad_line((Span(option.words, "title"),), self._room)
+        room = max(columns - self._about - 4, columns // 2)
+        words = pad_line((Span(option.words, "title"),), min(self._words, room))
         return line_of(" ", *words, "  ", Span(option.about, "dim"))
 
 
