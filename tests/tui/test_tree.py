@@ -12,6 +12,8 @@ from branchline import Session, SessionLibrary, places
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.tree import TreeNavigator
 from branchline.tui.screens.turns import TurnPicker
+from branchline.tui.screens.writing import WritingScreen
+from branchline.tui.summarizing import SummaryModel
 from branchline.views.text import width
 from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
 
@@ -175,6 +177,69 @@ def test_going_back_to_a_prompt_stands_before_it_and_copies_its_text(path: Path)
         assert "midnight" in str(session.entry(session.leaf))
 
 
+def test_a_model_sums_up_the_branch_that_is_left_looking_at_what_it_is_told(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        await press(pilot, "=done: the test", "enter", "down", "down")
+        assert "by offline/echo" in screen(app)
+        await press(pilot, "enter", "=offline: say The screenshot was of no use", "enter")
+        assert isinstance(app.screen, TreeNavigator)
+        assert "[branch summary]" in here(app)
+        assert "you are here" in here(app)
+
+    drive(app_on(path.parent, summary_model=SummaryModel(name="offline/echo")), told)
+
+    with Session.open(path) as session:
+        summary = session.entry(str(session.leaf))
+        assert summary.type == "branch_summary"
+        assert "The screenshot was of no use" in str(summary)
+
+
+def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) -> None:
+    before = path.read_bytes()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        await press(pilot, "=done: the test", "enter", "down", "down", "enter")
+        await pilot.press(*"offline", "colon", "space", *"slow", "space", "1", "enter")
+        await pilot.pause(1.5)
+        assert isinstance(app.screen, WritingScreen)
+        assert "nothing has moved yet" in screen(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, TreeNavigator)
+        assert "not moved: you stopped it" in said(app)
+
+    drive(app_on(path.parent, summary_model=SummaryModel(name="offline:echo")), told)
+
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (None, "config set model"),
+        (SummaryModel(name="nobody"), "is not the name of a model"),
+        (SummaryModel(name="offline:echo"), "was told to refuse this request"),
+    ],
+)
+def test_without_a_model_that_can_write_it_is_said_and_nothing_moves(
+    path: Path, model: SummaryModel | None, reason: str
+) -> None:
+    before = path.read_bytes()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        await press(pilot, "=done: the test", "enter", "down", "down", "enter")
+        if model is not None:
+            await press(pilot, "=offline: fail refused", "enter")
+        assert isinstance(app.screen, TreeNavigator)
+        assert reason in said(app)
+
+    drive(app_on(path.parent, summary_model=model), told)
+
+    assert path.read_bytes() == before
+
+
 def test_a_summary_of_the_branch_that_is_left_stands_at_the_new_place(path: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
@@ -190,7 +255,7 @@ def test_forking_from_the_tree_makes_a_linked_session_and_leaves_this_one(path: 
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
-        await press(pilot, "=frozen clock", "enter", "down", "down", "down", "enter")
+        await press(pilot, "=frozen clock", "enter", "down", "down", "down", "down", "enter")
         assert "forked into" in said(app)
         await press(pilot, "escape", "escape", "n")
         assert len(app.browser.state.items) == 3
@@ -230,7 +295,7 @@ def test_a_path_is_exported_as_markdown_into_a_new_private_file(
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
-        await press(pilot, "enter", *["down"] * 8, "enter", "end", "enter")
+        await press(pilot, "enter", *["down"] * 9, "enter", "end", "enter")
         assert "written:" in said(app)
 
     drive(app_on(path.parent), told)
