@@ -7,14 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
-from branchline import SessionLibrary
+from branchline import SessionLibrary, demo
 from branchline.library.looking import Look
 from branchline.tui.app import BranchlineApp
 from branchline.tui.pins import Pins
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.dialogs import ConfirmScreen
+from branchline.tui.screens.help import HelpScreen
+from branchline.tui.source import FileSource
 from branchline.tui.widgets.line_bar import LineBar
 from tui.kit import CWD, app_on, drive, press, screen, settle, source, talk
 
@@ -254,13 +257,61 @@ def test_a_terminal_that_is_too_small_says_so_until_it_is_larger(sessions: Path)
     drive(app_on(sessions), told)
 
 
-def test_the_mouse_moves_the_cursor_and_a_wheel_scrolls(sessions: Path) -> None:
+def test_the_mouse_moves_the_cursor_a_wheel_scrolls_and_a_double_click_is_enter(sessions: Path) -> None:
+    for number in range(40):
+        talk(sessions, 10 + number / 100, f"Question {number}").close()
+
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await pilot.click("#rows", offset=(10, 2))
         await settle(pilot)
         assert app.browser.list.cursor == 2
+        rows = app.browser.list
+        rows.post_message(events.MouseScrollDown(rows, 5, 5, 0, 1, 0, False, False, False))
+        await settle(pilot)
+        assert rows.scroll_offset.y > 0
+        assert rows.cursor == 2
+        with pytest.MonkeyPatch.context() as patch:
+            chosen: list[bool] = []
+            patch.setattr(app.browser, "action_go_on", lambda: chosen.append(True))
+            await pilot.double_click("#rows", offset=(10, 2))
+            await settle(pilot)
+        assert chosen
 
     drive(app_on(sessions), told)
+
+
+@pytest.mark.parametrize("width", [60, 160])
+def test_scope_sort_programs_and_hints_are_chosen_with_a_click_wherever_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    made = demo.prepare(str(tmp_path / "demo"))
+    monkeypatch.setenv("BRANCHLINE_HOME", made.home)
+    monkeypatch.setenv("HOME", made.home)
+    monkeypatch.chdir(made.project)
+
+    async def click(app: BranchlineApp, pilot: Pilot[int], words: str) -> None:
+        lines = screen(app).split("\n")
+        y = next(y for y, line in enumerate(lines) if words in line)
+        await pilot.click(offset=(lines[y].index(words) + 1, y))
+        await settle(pilot)
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        state = app.browser.state
+        assert all(words in screen(app) for words in (" claude-code  ", " oh-my-pi  ", " zot  "))
+        await click(app, pilot, " piglet  ")
+        assert state.agent == "piglet"
+        assert names(app) == ["What to call things"]
+        await click(app, pilot, "[piglet]")
+        assert state.agent is None
+        await click(app, pilot, " all ")
+        assert state.scope == "all"
+        await click(app, pilot, "sort: recent")
+        assert state.sort == "threaded"
+        await click(app, pilot, "? keys")
+        assert isinstance(app.screen, HelpScreen)
+
+    app = BranchlineApp(FileSource.everywhere(), pins=Pins(str(tmp_path / "pins.json")))
+    drive(app, told, (width, 24))
 
 
 def test_a_format_that_fails_in_its_own_way_costs_a_notice_and_not_the_app(sessions: Path) -> None:

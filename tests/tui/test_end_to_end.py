@@ -119,7 +119,7 @@ def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_continu
 
     terminal.press("Enter")
     terminal.wait("Fork at this entry")
-    terminal.press("Down", "Down", "Down", "Enter")
+    terminal.press("Down", "Down", "Down", "Down", "Enter")
     terminal.wait("forked into")
 
     terminal.press("Escape")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,6 +39,24 @@ def test_sessions_of_several_programs_come_in_one_list_each_with_its_program(sou
     assert len(found) == 8
     assert {source.agent(row) for row in found.values()} >= {"branchline", "zot", "piglet", "claude-code"}
     assert len(source.forest("all")) == 8
+
+
+def test_a_directory_that_a_program_keeps_is_listed_under_its_name_and_others_under_their_format(
+    source: FileSource, tmp_path: Path
+) -> None:
+    path = rows(source)["Parse the tide tables"].path
+    assert path is not None
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(path, elsewhere)
+
+    ours = FileSource.of_directory(os.path.dirname(path))
+    others = FileSource.of_directory(str(elsewhere))
+
+    assert {title: ours.agent(row) for title, row in rows(ours).items()} == {
+        title: source.agent(row) for title, row in rows(source).items()
+    }
+    assert [others.agent(row) for row in rows(others).values()] == ["pi"]
 
 
 def test_one_session_is_opened_described_searched_read_again_renamed_removed_and_restored(

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from branchline import Session, SessionLibrary
+from branchline import Session, SessionLibrary, places
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.tree import TreeNavigator
 from branchline.tui.screens.turns import TurnPicker
-from tui.kit import answer, app_on, drive, press, screen, settle, story, user
+from branchline.tui.screens.writing import WritingScreen
+from branchline.tui.summarizing import SummaryModel
+from branchline.views.text import width
+from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
 
 
 @pytest.fixture
@@ -82,6 +85,51 @@ def test_rows_filters_search_and_folds_are_those_of_pi(path: Path) -> None:
     drive(app_on(path.parent), told)
 
 
+def test_the_header_names_the_program_that_owns_the_session_not_its_format(tmp_path: Path) -> None:
+    with talk(Path(places.session_directory(CWD)), 1, "Where am I?") as session:
+        own = Path(str(session.file))
+    path = story(tmp_path / "sessions")
+
+    async def ours(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t")
+        assert screen(app).split("\n")[0].endswith("   branchline")
+
+    async def elsewhere(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        assert screen(app).split("\n")[0].endswith("   pi")
+
+    drive(app_on(own.parent), ours)
+    drive(app_on(path.parent), elsewhere)
+
+
+def test_where_one_stands_is_said_also_in_a_narrow_terminal(tmp_path: Path) -> None:
+    talk(tmp_path, 1, "長い質問 " * 40).close()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t")
+        (line,) = [line for line in screen(app).split("\n") if "you are here" in line]
+        assert line.rstrip().endswith("…  ← you are here")
+
+    drive(app_on(tmp_path), told, (50, 24))
+
+
+def test_turns_of_wide_characters_keep_their_tools_in_one_column(tmp_path: Path) -> None:
+    with Session.create(CWD, directory=tmp_path) as session:
+        for text in ("短い", "長い質問 " * 40):
+            session.append_message(user(text))
+            session.append_message(answer("", call("c", "read", path="x")))
+            session.append_message(result("c", "read", "words"))
+            session.append_message(answer("Read."))
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t", "ctrl+g")
+        lines = [line for line in screen(app).split("\n") if "1 tool" in line]
+        assert len(lines) == 2
+        assert {width(line.rstrip()) for line in lines} == {79}
+
+    drive(app_on(tmp_path), told)
+
+
 def test_jumps_go_by_prompt_and_by_end_of_branch(path: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
@@ -129,6 +177,69 @@ def test_going_back_to_a_prompt_stands_before_it_and_copies_its_text(path: Path)
         assert "midnight" in str(session.entry(session.leaf))
 
 
+def test_a_model_sums_up_the_branch_that_is_left_looking_at_what_it_is_told(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        await press(pilot, "=done: the test", "enter", "down", "down")
+        assert "by offline/echo" in screen(app)
+        await press(pilot, "enter", "=offline: say The screenshot was of no use", "enter")
+        assert isinstance(app.screen, TreeNavigator)
+        assert "[branch summary]" in here(app)
+        assert "you are here" in here(app)
+
+    drive(app_on(path.parent, summary_model=SummaryModel(name="offline/echo")), told)
+
+    with Session.open(path) as session:
+        summary = session.entry(str(session.leaf))
+        assert summary.type == "branch_summary"
+        assert "The screenshot was of no use" in str(summary)
+
+
+def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) -> None:
+    before = path.read_bytes()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        await press(pilot, "=done: the test", "enter", "down", "down", "enter")
+        await pilot.press(*"offline", "colon", "space", *"slow", "space", "1", "enter")
+        await pilot.pause(1.5)
+        assert isinstance(app.screen, WritingScreen)
+        assert "nothing has moved yet" in screen(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, TreeNavigator)
+        assert "not moved: you stopped it" in said(app)
+
+    drive(app_on(path.parent, summary_model=SummaryModel(name="offline:echo")), told)
+
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (None, "config set model"),
+        (SummaryModel(name="nobody"), "is not the name of a model"),
+        (SummaryModel(name="offline:echo"), "was told to refuse this request"),
+    ],
+)
+def test_without_a_model_that_can_write_it_is_said_and_nothing_moves(
+    path: Path, model: SummaryModel | None, reason: str
+) -> None:
+    before = path.read_bytes()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        await press(pilot, "=done: the test", "enter", "down", "down", "enter")
+        if model is not None:
+            await press(pilot, "=offline: fail refused", "enter")
+        assert isinstance(app.screen, TreeNavigator)
+        assert reason in said(app)
+
+    drive(app_on(path.parent, summary_model=model), told)
+
+    assert path.read_bytes() == before
+
+
 def test_a_summary_of_the_branch_that_is_left_stands_at_the_new_place(path: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
@@ -144,7 +255,7 @@ def test_forking_from_the_tree_makes_a_linked_session_and_leaves_this_one(path: 
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
-        await press(pilot, "=frozen clock", "enter", "down", "down", "down", "enter")
+        await press(pilot, "=frozen clock", "enter", "down", "down", "down", "down", "enter")
         assert "forked into" in said(app)
         await press(pilot, "escape", "escape", "n")
         assert len(app.browser.state.items) == 3
@@ -184,7 +295,7 @@ def test_a_path_is_exported_as_markdown_into_a_new_private_file(
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
-        await press(pilot, "enter", *["down"] * 8, "enter", "end", "enter")
+        await press(pilot, "enter", *["down"] * 9, "enter", "end", "enter")
         assert "written:" in said(app)
 
     drive(app_on(path.parent), told)

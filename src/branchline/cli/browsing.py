@@ -153,6 +153,8 @@ def open_browser(
         mouse=settings.mouse,
         notice=notice,
         pins=settings.pins,
+        model=settings.model,
+        base_url=settings.base_url,
         can_chat=importlib.util.find_spec("branchline.chat") is not None,
     )
     sys.exit(code)

@@ -24,6 +24,7 @@ from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.too_small import TooSmall
 from branchline.tui.source import Scope, Source
 from branchline.tui.start import View
+from branchline.tui.summarizing import SummaryModel
 from branchline.tui.themes import DARK, LIGHT, THEMES
 from branchline.views.text import safe
 
@@ -57,6 +58,7 @@ class BranchlineApp(App[int]):
         can_chat: bool = False,
         pins: Pins | None = None,
         hooks: Hooks = NO_HOOKS,
+        summary_model: SummaryModel | None = None,
         now: Callable[[], float] = time.time,
         notice: str = "",
     ) -> None:
@@ -65,6 +67,7 @@ class BranchlineApp(App[int]):
         self.pins = Pins() if pins is None else pins
         self.can_chat = can_chat
         self.hooks = hooks
+        self.summary_model = summary_model
         self.now = now
         self.filter: Filter = filter
         self._view = view

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import Literal, NamedTuple
 
 from branchline.library import SessionRow
 from branchline.stores import Hidden
@@ -18,7 +19,15 @@ from branchline.views.query import Face, Query, Verdict, parse_query
 from branchline.views.spans import Line, Piece, Span, line_of
 from branchline.views.words import count
 
-__all__ = ["BrowserState", "Loaded"]
+__all__ = ["BrowserState", "Loaded", "Pill"]
+
+
+class Pill(NamedTuple):
+    """A choice in the bars above the list: how it is shown, and what a click on it chooses."""
+
+    span: Span
+    choice: Literal["scope", "sort", "named", "program"] | None = None
+    value: str = ""
 
 
 class Loaded:
@@ -196,28 +205,41 @@ class BrowserState:
         """The names of the columns."""
         return header_line(self._columns(width), path=self.paths)
 
-    def top_line(self) -> Line:
-        """Where one is: scope, sort, programs."""
-        pieces: list[Piece] = [
-            Span(" branchline ", "heading"),
-            Span(f" {short_path(self.source.cwd, self.home)} ", "cursor" if self.scope == "here" else "dim"),
-            Span("│", "dim"),
-            Span(" all ", "cursor" if self.scope == "all" else "dim"),
-            Span(f"  sort: {self.sort}", "dim"),
-            Span("  named" if self.named_only else "", "label"),
+    def top_pills(self) -> list[Pill]:
+        """Where one is: scope, sort, and what else was chosen."""
+        scopes: tuple[tuple[Scope, str], ...] = (
+            ("here", f" {short_path(self.source.cwd, self.home)} "),
+            ("all", " all "),
+        )
+        here, everywhere = (
+            Pill(Span(words, "cursor" if self.scope == scope else "dim"), "scope", scope)
+            for scope, words in scopes
+        )
+        return [
+            Pill(Span(" branchline ", "heading")),
+            here,
+            Pill(Span("│", "dim")),
+            everywhere,
+            Pill(Span(f"  sort: {self.sort}", "dim"), "sort"),
+            Pill(Span("  named" if self.named_only else "", "label"), "named"),
         ]
+
+    def program_pills(self) -> list[Pill]:
+        """The programs whose sessions are here, where there are several."""
         agents = self.agents()
-        if len(agents) > 1:
-            pieces.append("   ")
-            for agent in agents:
-                chosen = agent == self.agent
-                pieces.append(
-                    Span(
-                        f"[{agent}] " if chosen else f" {agent}  ",
-                        "program" if chosen or not self.agent else "dim",
-                    )
-                )
-        return line_of(*pieces)
+        if len(agents) < 2:
+            return []
+        return [
+            Pill(
+                Span(
+                    f"[{agent}] " if agent == self.agent else f" {agent}  ",
+                    "program" if self.agent in (None, agent) else "dim",
+                ),
+                "program",
+                agent,
+            )
+            for agent in agents
+        ]
 
     def seen_line(self) -> Line:
         """What was seen, what of it is shown, and what is still going on."""

@@ -13,11 +13,12 @@ from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
 from branchline.views.outline import entry_role, indentation, outline_line
 from branchline.views.rows import RowTexts
 from branchline.views.search import Search
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.spans import Line, Span, cut_line, line_of
 
 __all__ = ["Navigating"]
 
 _STEP = 3
+_HERE = "  ← you are here"
 _LONGEST = 1000
 """Characters of a row that are looked at; no screen is wider."""
 
@@ -73,7 +74,7 @@ class Navigating:
             shift = max(0, self.outline[self.cursor].level * _STEP - columns // 2)
         label = session.transcript.reading.labels.get(row.key)
         now = datetime.now().astimezone() if self.times else None
-        return line_of(
+        line = line_of(
             Span("› " if index == self.cursor else "  ", "active"),
             Span(indentation(row, self.outline.gutters(index))[shift:], "dim"),
             *outline_line(
@@ -83,8 +84,10 @@ class Navigating:
                 label=label,
                 now=now,
             ),
-            Span("  ← you are here" if row.position == self.leaf else "", "active"),
         )
+        if row.position != self.leaf:
+            return line
+        return line_of(*cut_line(line, max(1, columns - len(_HERE))), Span(_HERE, "active"))
 
     # -- choosing what is seen ------------------------------------------------------------------------
 

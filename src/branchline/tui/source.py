@@ -108,6 +108,7 @@ class FileSource:
         self.cwd = places.resolve_cwd(cwd)
         self._look = look
         self._forest = forest
+        self._programs: dict[tuple[str, str], str] = {}
 
     @classmethod
     def everywhere(cls) -> FileSource:
@@ -149,10 +150,12 @@ class FileSource:
     # -- one ------------------------------------------------------------------------------------------
 
     def agent(self, row: SessionRow) -> str:
-        # What was brought into our own folders still belongs to the program that writes such files.
-        if row.agent in (None, places.OURS) and row.format not in (None, "pi"):
-            return row.format
-        return row.agent or row.format or "?"
+        if row.agent is not None or row.path is None or row.format is None:
+            return row.agent or row.format or "?"
+        place = (os.path.dirname(row.path), row.format)
+        if place not in self._programs:
+            self._programs[place] = places.program_of(row.path, row.format)
+        return self._programs[place]
 
     def open(self, row: SessionRow) -> Session:
         try:

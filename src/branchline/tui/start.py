@@ -35,11 +35,14 @@ def run(
     can_chat: bool = False,
     notice: str = "",
     pins: Iterable[str] = (),
+    model: str | None = None,
+    base_url: str | None = None,
 ) -> int:
     """Open the app and return an exit code when the person leaves it."""
     from branchline.plugins import Plugins  # noqa: PLC0415
     from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
     from branchline.tui.pins import Pins  # noqa: PLC0415
+    from branchline.tui.summarizing import SummaryModel  # noqa: PLC0415
 
     app = BranchlineApp(
         source,
@@ -54,6 +57,7 @@ def run(
         notice=notice,
         pins=Pins(ids=pins),
         hooks=Plugins.load(),
+        summary_model=None if model is None else SummaryModel(name=model, base_url=base_url),
     )
     app.run(mouse=mouse)
     return app.return_code or 0

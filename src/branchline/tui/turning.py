@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 from branchline.entries import MessageEntry, message_text
 from branchline.session import Session
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.spans import Line, Span, line_of, pad_line
 from branchline.views.words import count
 
 __all__ = ["Turn", "Turns", "turns_of"]
 
 _PREVIEW = 400
+_FACTS = 9
 
 
 class Turn(NamedTuple):
@@ -63,13 +64,11 @@ class Turns:
 
     def line(self, index: int, columns: int) -> Line:
         turn = self.turns[index]
-        tools = f"  {count(turn.tools, 'tool')}" if turn.tools else ""
-        silent = "" if turn.answers else "  no answer"
-        room = columns - self._widest - len(tools) - len(silent) - 4
+        tools = count(turn.tools, "tool") if turn.tools else ""
+        silent = "" if turn.answers else "no answer"
         words = " ".join(turn.text[:_PREVIEW].split())
         return line_of(
             Span(f" {turn.number:>{self._widest}}  ", "number"),
-            Span(words if len(words) <= room else words[: max(1, room - 1)] + "…", "user"),
-            Span(tools, "tool"),
-            Span(silent, "warning"),
+            *pad_line((Span(words, "user"),), max(8, columns - self._widest - _FACTS - 6)),
+            Span(f"  {tools or silent:>{_FACTS}}", "tool" if tools else "warning"),
         )

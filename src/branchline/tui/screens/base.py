@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events
@@ -10,9 +11,9 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from branchline.tui.keys import SCREENS, keys_of, shown_key
-from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.line_bar import LineBar, Part
 from branchline.tui.widgets.row_list import RowList
-from branchline.views.spans import Line, Piece, Span, line_of, line_width
+from branchline.views.spans import Line, Span, line_of, line_width
 from branchline.views.text import one_line, safe
 
 if TYPE_CHECKING:
@@ -48,27 +49,30 @@ class KeyedScreen(Screen[Any]):
             timeout=8 if wrong else 4,
         )
 
-    def hint_line(self) -> Line:
-        """The keys that matter most, as many as fit."""
+    def hints(self) -> list[Part]:
+        """The keys that matter most, as many as fit; a click does what the key does."""
         hints = [
-            line_of(Span(shown_key(key.keys).split(" ")[0], "active"), Span(f" {key.hint}", "dim"))
+            Part(
+                line_of(Span(shown_key(key.keys).split(" ")[0], "active"), Span(f" {key.hint}", "dim")),
+                partial(self.call_later, self.run_action, key.action),
+            )
             for key in keys_of(self.table)
             if key.hint
         ]
         ends = 2  # how to see all keys, and how to leave, are always told
-        room = self.size.width - 2 - sum(line_width(hint) + 3 for hint in hints[-ends:])
+        room = self.size.width - 2 - sum(line_width(hint.line) + 3 for hint in hints[-ends:])
         told = []
         for hint in hints[:-ends]:
-            room -= line_width(hint) + 3
+            room -= line_width(hint.line) + 3
             if room >= 0:
                 told.append(hint)
-        pieces: list[Piece] = [" "]
+        parts = [Part(line_of(" "))]
         for hint in (*told, *hints[-ends:]):
-            pieces += [*hint, "   "]
-        return line_of(*pieces)
+            parts += [hint, Part(line_of("   "))]
+        return parts
 
     def show_hints(self) -> None:
-        self.query_one("#hints", LineBar).say_lines([self.hint_line()])
+        self.query_one("#hints", LineBar).say_parts(self.hints())
 
     def on_resize(self) -> None:
         if self.query("#hints"):

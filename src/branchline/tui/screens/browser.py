@@ -15,7 +15,7 @@ from textual.worker import get_current_worker
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
 from branchline.places import OURS
-from branchline.tui.browser_state import BrowserState
+from branchline.tui.browser_state import BrowserState, Pill
 from branchline.tui.browsing import Sort
 from branchline.tui.going_on import Going, going_on
 from branchline.tui.pins import Pins
@@ -49,7 +49,9 @@ class SessionBrowser(SessionReading):
     SessionBrowser.previewing #preview { display: block; }
     SessionBrowser #body.wide #preview { width: 42%; height: 100%; border-top: none;
                                          border-left: solid $border; }
-    SessionBrowser #top, SessionBrowser #hints { background: $panel; }
+    SessionBrowser #top, SessionBrowser #programs, SessionBrowser #hints { background: $panel; }
+    SessionBrowser #programs { display: none; }
+    SessionBrowser.crowded #programs { display: block; }
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class SessionBrowser(SessionReading):
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
+        yield LineBar(id="programs")
         yield LineBar(id="search")
         yield LineBar(id="columns")
         with Container(id="body"):
@@ -122,6 +125,18 @@ class SessionBrowser(SessionReading):
     def action_agents(self) -> None:
         self.state.next_agent()
         self.show_everything()
+
+    def choose_pill(self, pill: Pill) -> None:
+        match pill.choice:
+            case "scope" if pill.value != self.state.scope:
+                self.action_scope()
+            case "sort":
+                self.action_sort()
+            case "named":
+                self.action_named()
+            case "program":
+                self.state.agent = None if self.state.agent == pill.value else pill.value
+                self.show_everything()
 
     def action_paths(self) -> None:
         self.state.paths = not self.state.paths

@@ -18,11 +18,11 @@ from branchline.views.spans import Line, Span, line_of, pad_line
 from branchline.views.text import one_line, width
 from branchline.views.wrapping import text_lines
 
-__all__ = ["AskScreen", "ConfirmScreen", "Option", "PickScreen"]
+__all__ = ["BOX", "AskScreen", "ConfirmScreen", "Option", "PickScreen"]
 
-_BOX = """
+BOX = """
 {name} {{ align: center middle; }}
-{name} > Vertical {{ width: 80%; max-width: 84; height: auto; max-height: 80%; border: round $primary;
+{name} > Vertical {{ width: 90%; max-width: 96; height: auto; max-height: 80%; border: round $primary;
                      background: $panel; padding: 0 1; }}
 {name} LineBar, {name} RowList, {name} TextPanel, {name} Input {{ background: $panel; }}
 """
@@ -35,7 +35,7 @@ class ConfirmScreen(ModalScreen[bool]):
         ("enter,y", "dismiss(True)", "yes"),
         ("escape,n,q", "dismiss(False)", "no"),
     ]
-    DEFAULT_CSS = _BOX.format(name="ConfirmScreen") + "ConfirmScreen TextPanel { height: 5; }"
+    DEFAULT_CSS = BOX.format(name="ConfirmScreen") + "ConfirmScreen TextPanel { height: 5; }"
 
     def __init__(self, question: str, yes: str) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class AskScreen(ModalScreen["str | None"]):
     """A line of text; None when the person left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]
-    DEFAULT_CSS = _BOX.format(name="AskScreen") + "AskScreen Input { border: none; height: 1; padding: 0; }"
+    DEFAULT_CSS = BOX.format(name="AskScreen") + "AskScreen Input { border: none; height: 1; padding: 0; }"
 
     def __init__(self, question: str, value: str = "", *, hint: str = "") -> None:
         super().__init__()
@@ -98,15 +98,16 @@ class Option(NamedTuple):
 class _Options:
     def __init__(self, options: Sequence[Option]) -> None:
         self._options = options
-        self._room = min(38, max(width(option.words) for option in options))
+        self._words = max(width(option.words) for option in options)
+        self._about = max(width(option.about) for option in options)
 
     def __len__(self) -> int:
         return len(self._options)
 
     def line(self, index: int, columns: int) -> Line:
-        del columns
         option = self._options[index]
-        words = pad_line((Span(option.words, "title"),), self._room)
+        room = max(columns - self._about - 4, columns // 2)
+        words = pad_line((Span(option.words, "title"),), min(self._words, room))
         return line_of(" ", *words, "  ", Span(option.about, "dim"))
 
 
@@ -119,7 +120,7 @@ class PickScreen(ModalScreen["str | None"]):
         ("down,j", "step(1)", "down"),
         ("enter", "choose", "choose"),
     ]
-    DEFAULT_CSS = _BOX.format(name="PickScreen") + "PickScreen RowList { height: auto; max-height: 16; }"
+    DEFAULT_CSS = BOX.format(name="PickScreen") + "PickScreen RowList { height: auto; max-height: 16; }"
 
     def __init__(self, question: str, options: Sequence[Option]) -> None:
         super().__init__()

@@ -9,17 +9,17 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from branchline.library import SessionRow
-from branchline.tui.browser_state import BrowserState, Loaded
+from branchline.tui.browser_state import BrowserState, Loaded, Pill
 from branchline.tui.contents_cache import ContentsCache
 from branchline.tui.previewing import last_cards, preview_lines
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.session_lines import facts_lines
 from branchline.tui.source import Batch, Scope, Source, name_of
-from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.line_bar import LineBar, Part
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.cards import Card
 from branchline.views.query import Query, Verdict
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.spans import Line, Span, line_of, line_width, shown_line
 from branchline.views.wrapping import wrap_line
 
 __all__ = ["SessionReading"]
@@ -66,11 +66,30 @@ class SessionReading(ListScreen):
 
     def _show_bars(self) -> None:
         state = self.state
-        self.query_one("#top", LineBar).say_lines([state.top_line()])
+        self._show_pills()
         self.query_one("#columns", LineBar).say_lines([state.columns_line(self.list.columns)])
         self.query_one("#seen", LineBar).say_lines([state.seen_line()])
         self.show_search()
         self.show_hints()
+
+    def _show_pills(self) -> None:
+        """Show the choices in one line; where they do not fit, the programs have a line of their own."""
+        top, programs = self._parts(self.state.top_pills()), self._parts(self.state.program_pills())
+        gap = [Part(line_of("   "))] if programs else []
+        room = self.size.width - sum(line_width(shown_line(part.line)) for part in (*top, *gap, *programs))
+        self.set_class(room < 0 and bool(programs), "crowded")
+        self.query_one("#top", LineBar).say_parts(top if room < 0 else [*top, *gap, *programs])
+        self.query_one("#programs", LineBar).say_parts([*gap, *programs] if room < 0 else [])
+
+    def _parts(self, pills: list[Pill]) -> list[Part]:
+        return [
+            Part(line_of(pill.span), None if pill.choice is None else partial(self.choose_pill, pill))
+            for pill in pills
+        ]
+
+    def choose_pill(self, pill: Pill) -> None:
+        """Somebody clicked on a choice."""
+        raise NotImplementedError
 
     def search_line(self) -> Line:
         problem = self.state.query.problem
