@@ -36,6 +36,11 @@ format: $(VENV)/ready  ## put the code into its one format
 
 bench: $(VENV)/ready  ## measure against the real pi, side by side
 	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench.terminal
+
+screenshots: $(VENV)/ready  ## make the pictures of the screens in docs again
+	$(BIN)/python scripts/screenshots.py docs/screenshots --only sessions tree compare
+	$(BIN)/python scripts/screenshots.py docs/screenshots --only transcript --theme light
 
 parity: $(VENV)/ready  ## which promises of the reference systems are met, by which tests
 	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m "parity and not slow" --parity-table $(ARGS)

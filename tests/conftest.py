@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Iterator
 
 import hypothesis
@@ -15,6 +16,10 @@ import parity_table
 hypothesis.settings.register_profile("steady", derandomize=True)
 hypothesis.settings.register_profile("search", derandomize=False)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+# Shells start what they put into the background deaf to Ctrl-C, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What moves the places where programs keep sessions; nobody's own settings may change what the tests see.
 _MOVES = re.compile(

@@ -25,6 +25,7 @@ __all__ = [
     "data_directory",
     "directory_in",
     "known_places",
+    "program_of",
     "resolve_cwd",
     "scope_name",
     "session_directory",
@@ -142,6 +143,17 @@ def known_places(
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             broken.append(BrokenFormat(format_.name, f"{type(problem).__name__}: {problem}"))
     return KnownPlaces(places, broken)
+
+
+def program_of(path: str, format_name: str) -> str:
+    """The program that owns a file in this format: the one in whose folder it lies, if it writes such files.
+
+    A file of another program in our own folder still belongs to that one.
+    """
+    path = os.path.abspath(path)
+    inside = [place for place in known_places().places if path.startswith(place.root + os.sep)]
+    owners = [place for place in inside if place.format.name == format_name]
+    return max(owners, key=lambda place: len(place.root)).agent if owners else format_name
 
 
 def _formats(environment: Mapping[str, str], home: str, wanted: set[str] | None) -> Iterator[Format]:

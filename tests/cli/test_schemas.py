@@ -93,6 +93,7 @@ SCHEMAS = {
     ("rm", "talk"): {"schema", "removed"},
     ("restore", "--list"): {"schema", "trash"},
     ("prune",): {"schema", "dry_run", "sessions"},
+    ("browse",): {"schema", "query", "problem", "sessions", "seen", "hidden", "unreadable"},
     ("diff", "talk"): {"schema", "common_ancestor", "shared", "by", "left", "right", "pairs"},
     ("stats",): {"schema", "since", "until", "total", "by", "tools", "repeated", "read", "unreadable"},
     ("config",): CONFIG,
@@ -103,6 +104,8 @@ SCHEMAS = {
     ("completion", "bash"): {"schema", "shell", "script"},
     ("demo",): {"schema", "sessions", "seen", "hidden", "unreadable"},
     ("plugins",): {"schema", "plugins", "problems"},
+    ("chat", "--print", "hello"): POSITION | {"answer", "ending", "error", "model", "usage"},
+    ("resume", "talk"): {"schema", "session", "file", "agent", "command", "cwd", "cwd_exists"},
     ("inspect", "talk"): {
         "schema",
         "format",

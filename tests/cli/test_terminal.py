@@ -113,10 +113,27 @@ def test_colours_can_be_had_in_a_pipe(run, talk, monkeypatch) -> None:
     assert "\x1b" not in run("tree", talk).stdout
 
 
-def test_plain_output_is_what_a_pipe_gets(terminal, run, talk) -> None:
+def test_plain_output_says_in_words_what_is_drawn_and_is_the_same_in_a_pipe(terminal, run, talk) -> None:
     run("append", talk, "a long prompt " * 20)
 
-    assert terminal("tree", talk, "--plain") == run("tree", talk).stdout
+    told = terminal("tree", talk, "--plain")
+
+    assert told == run("tree", talk, "--plain").stdout == run("--plain", "tree", talk).stdout
+    assert told.isascii()
+    lines = told.splitlines()
+    (here,) = [line for line in lines if "you are here: " in line]
+    assert here.endswith(("a long prompt " * 20).strip()[:200].strip())
+    assert [line.strip().split(":")[0] for line in lines if line.strip().startswith("branch")] == [
+        "branch 1 of 2, on the path",
+        "branch 2 of 2",
+    ]
+    for words in (("show", talk), ("show", talk, "--full"), ("forest", "--all"), ("stats", "--all")):
+        assert not set("│└├─•›▸▾·") & set(run(*words, "--plain").stdout)
+
+
+def test_options_of_the_output_count_before_the_command_as_well(run, talk) -> None:
+    assert run("--json", "tree", talk).stdout == run("tree", talk, "--json").stdout
+    assert COLOUR.search(run("--color", "always", "tree", talk).stdout)
 
 
 def test_words_are_broken_between_lines_and_nothing_is_left_out(terminal, run, talk) -> None:

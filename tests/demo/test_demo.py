@@ -8,6 +8,7 @@ import json
 import os
 import stat
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,33 @@ def test_a_copy_is_private_complete_dated_and_at_home_in_a_directory_that_exists
     assert stat.S_IMODE(target.stat().st_mode) == 0o700
     newest = max(copies, key=lambda path: path.stat().st_mtime)
     assert b"Release 0.1" in newest.read_bytes()
+
+
+@pytest.mark.parametrize("now", ["2026-03-06T12:00:00Z", "2026-11-15T07:00:00Z", "2031-02-28T23:59:59Z"])
+def test_a_copy_made_now_ends_within_the_last_day_and_is_the_same_in_everything_but_its_times(tmp_path, now):
+    moment = datetime.fromisoformat(now).timestamp()
+
+    made = demo.prepare(tmp_path / "now", now=moment)
+    then = demo.prepare(tmp_path / "then")
+
+    listed = []
+    for copy in (made, then):
+        target = places.session_directory(copy.project, {"BRANCHLINE_HOME": copy.home})
+        rows = SessionLibrary(target).list(deep=True).rows
+        listed.append(
+            {
+                row.id: (row.title, row.messages, row.total_messages, row.findings, row.first_prompt)
+                for row in rows
+            }
+        )
+        forest = plant(rows)
+        assert sum(item.depth for item in forest) == 2  # forks find their parents' new file names
+        if copy is made:
+            newest = max(row.active_ms for row in rows)
+            assert 0 <= moment * 1000 - newest < 86_400_000 + 600_000
+            assert all(abs(row.modified_ms - row.active_ms) < 3_600_000 for row in rows)
+            assert {row.size for row in rows} == {path.stat().st_size for path in Path(target).iterdir()}
+    assert listed[0] == listed[1]
 
 
 def test_what_is_tried_stays_and_never_touches_the_package(home):

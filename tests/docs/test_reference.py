@@ -19,6 +19,7 @@ from branchline import (
     Conductor,
     Session,
     SessionLibrary,
+    chat,
     compaction,
     conductor,
     errors,
@@ -194,7 +195,7 @@ def test_every_public_method_and_property_is_on_the_page(owner):
 
 @pytest.mark.parametrize(
     "room",
-    [compaction, conductor, errors, flows, library, models, plugins],
+    [chat, compaction, conductor, errors, flows, library, models, plugins],
     ids=lambda room: room.__name__,
 )
 def test_errors_and_records_are_on_the_page(room):

@@ -7,12 +7,18 @@ import pytest
 
 from branchline.context import ModelRef
 from branchline.errors import AuthMissing, UnknownModel
-from branchline.models import OfflineModel, model_by_name, model_by_reference, model_name
+from branchline.models import OfflineModel, model_by_name, model_by_reference, model_by_setting, model_name
 
 
 def test_without_a_name_it_is_the_offline_model():
     assert isinstance(model_by_name(), OfflineModel)
     assert model_name(model_by_name()) == "offline:echo"
+
+
+@pytest.mark.parametrize("name", ["offline/parrot", "offline:parrot"])
+def test_the_model_of_the_settings_may_be_written_as_lists_write_it(name):
+    assert model_name(model_by_setting(name)) == "offline:parrot"
+    assert model_name(model_by_setting(name, base_url="http://localhost:1/v1")) == "offline:parrot"
 
 
 def test_a_model_comes_back_from_what_a_path_says():

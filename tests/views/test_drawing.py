@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
 
 from branchline.formats import LabelState
 from branchline.tree import FILTERS, ROOT, Outline, Tree
-from branchline.views.outline import counter, draw, draw_row, entry_role, outline_line, window
+from branchline.views.outline import counter, draw, draw_row, entry_role, outline_line, spoken, window
 from branchline.views.rows import RowTexts
 from branchline.views.spans import Span, line_text
 from branchline.views.text import safe, width
@@ -177,3 +178,68 @@ def test_the_role_of_an_entry_is_told_without_reading_it():
     roles = [entry_role(source.tree, position) for position in range(len(source.tree))]
 
     assert {"user", "assistant", "error"} <= set(roles)
+
+
+# -- a tree that is heard ---------------------------------------------------------------------------------
+
+
+def test_words_say_which_branch_of_how_many_begins_and_where_one_stands(tree):
+    """Nested branches are counted on their own, also after a branch inside of them has ended."""
+    for key, parent in (("f", 3), ("g", 1), ("h", 4)):
+        tree.add(key, parent, type="message", role="user", time="2026-01-01T00:00:00.000Z")
+
+    outline = Outline(tree, 4)
+
+    assert [
+        f"{'  ' * row.level}{words}{row.key}" for row, words in zip(outline, spoken(outline, 4), strict=True)
+    ] == [
+        "a",
+        "b",
+        "  branch 1 of 3, on the path: d",
+        "    branch 1 of 2, on the path, you are here: e",
+        "      h",
+        "    branch 2 of 2: f",
+        "  branch 2 of 3: c",
+        "  branch 3 of 3: g",
+    ]
+
+
+def test_several_roots_are_counted(tree):
+    tree.add("z", ROOT, type="message", role="user", time="2026-01-01T00:00:00.000Z")
+
+    outline = Outline(tree, 5)
+
+    assert [words for row, words in zip(outline, spoken(outline, 5), strict=True) if row.root] == [
+        "root 1 of 2, on the path, you are here: ",
+        "root 2 of 2: ",
+    ]
+
+
+@pytest.mark.parametrize(("path", "kind"), CASES[::3])
+def test_every_connector_is_a_branch_in_words_and_nothing_else_is(path, kind):
+    source = transcript(path.parent.parent / f"{path.stem}.jsonl")
+    outline = Outline(source.tree, source.reading.leaf, filter=kind, labels=source.reading.labels)
+
+    said = spoken(outline, source.reading.leaf)
+
+    assert ["branch" in words for words in said] == [row.connector for row in outline]
+
+
+def test_a_staircase_of_branches_takes_no_more_than_its_rows():
+    tree = Tree()
+    tree.add("0", ROOT, type="message", role="user", time="")
+    for number in range(1, 40_001):
+        tree.add(
+            str(number),
+            (number - 1) // 2 * 2 - (1 if number > 2 else 0),
+            type="message",
+            role="user",
+            time="",
+        )
+    outline = Outline(tree, len(tree) - 1)
+
+    before = time.process_time()
+    said = spoken(outline, len(tree) - 1)
+
+    assert sum("branch 2 of 2" in words for words in said) > 10_000
+    assert time.process_time() - before < 3

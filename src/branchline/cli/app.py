@@ -25,7 +25,12 @@ __all__ = ["cli"]
 OK, BAD_FILE, WRONG_CALL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
+    "Talk": {
+        "chat": ("chatting", "Talk with a model, in a session that can be branched."),
+        "resume": ("resuming", "Go on with a session, in the program that it is of."),
+    },
     "Look": {
+        "browse": ("browsing", "Open the full-screen browser."),
         "ls": ("listing", "List the sessions of this directory, or of all."),
         "show": ("showing", "Read a conversation from its beginning to the leaf."),
         "tree": ("trees", "Draw all branches of a session."),
@@ -214,7 +219,7 @@ def _system_words(problem: OSError) -> str:
     A SESSION is a file, an id, the beginning of one, or @last. An ENTRY is an id, the beginning of one,
     a label, @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
     epilog="""
-    branchline                         the sessions of this directory
+    branchline                         browse the sessions of this directory
     branchline tree @last              all branches of the one that changed last
     branchline --demo ls               the same on sessions that come with branchline
     branchline show --help             everything about a command
@@ -224,16 +229,21 @@ def _system_words(problem: OSError) -> str:
 @click.version_option(__version__, "-V", "--version", message="branchline %(version)s")
 @click.pass_context
 def cli(context: click.Context, demo: bool, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
-    """List the sessions of this directory when no command is given."""
+    """Open the browser when no command is given; where there is no terminal for it, list the sessions."""
     if demo:
         from branchline.cli.demonstrating import enter_demo
 
         enter_demo()
     if context.invoked_subcommand is None:
-        from branchline.cli.home import show_home
+        from branchline.cli.browsing import can_browse, open_home
         from branchline.cli.output import Output
 
-        show_home(Output(json=json, plain=plain, color=color))  # type: ignore[arg-type]
+        out = Output(json=json, plain=plain, color=color)  # type: ignore[arg-type]
+        if can_browse(out):
+            open_home()
+        from branchline.cli.home import show_home
+
+        show_home(out)
 
 
 add_output_options(cli)

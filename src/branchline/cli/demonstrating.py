@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import click
 
@@ -59,7 +60,7 @@ def enter_demo() -> None:
     from branchline.settings import settings_path
 
     os.environ["BRANCHLINE_CONFIG"] = settings_path()  # the settings stay the person's own
-    made = demo.prepare()
+    made = demo.prepare(now=time.time())
     os.environ["BRANCHLINE_HOME"] = made.home
     os.environ["HOME"] = made.home  # whoever looks for sessions at home finds none of the person's own
     os.chdir(made.project)

@@ -6,6 +6,7 @@ looked through again before a byte of it is written, and it must still be the sa
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections import Counter
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from branchline.session import Session
     from branchline.views.redact import Found
 
-__all__ = ["export_command"]
+__all__ = ["export_command", "export_conversation"]
 
 _PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
 """What the field of a header is called that names the parent, where header and nothing else does."""
@@ -78,26 +79,16 @@ def export_command(
     kind = kind or _kind_of(output)
     with open_named(session, directory) as live:
         sieve = _Sieve(off=no_redact)
-        if kind == "md":
-            data = _markdown(live, sieve)
-        elif kind == "zotsession":
-            data = _lines(live, _portable_zot(live), sieve)
-        else:
-            whole = _branch(live, portable=portable) if branch_only else _whole(live, portable=portable)
-            data = _lines(live, whole, sieve)
+        data = _exported(live, kind, sieve, branch_only=branch_only, portable=portable)
         if not to_file:
             out.data(data)
             _tell(sieve, verbose=verbose)
             return
         assert output is not None
-        path = os.path.abspath(output)
-        if os.path.isdir(path):
-            ending = live.transcript.format.suffix if kind == "jsonl" else _ENDINGS[kind]
-            path = os.path.join(path, live.key + ending)
         try:
-            write_new(path, data, force=force)
-        except FileExistsError:
-            raise click.ClickException(f"{path} exists already; --force replaces it") from None
+            path = _written(live, kind, data, output, force=force)
+        except FileExistsError as problem:
+            raise click.ClickException(f"{problem.filename} exists already; --force replaces it") from None
         if out.json:
             fields = {"session": live.id, "format": kind, "branch": branch_only or kind == "md"}
             redacted = None if no_redact else [{"kind": kind, "count": n} for kind, n in sieve.counts()]
@@ -113,6 +104,43 @@ def _kind_of(output: str | None) -> str:
     if name.endswith((".md", ".markdown")):
         return "md"
     return "zotsession" if name.endswith(_ENDINGS["zotsession"]) else "jsonl"
+
+
+def export_conversation(session: Session, output: str) -> str:
+    """Write the path as Markdown, or the session in the form that the ending of FILE says, and tell.
+
+    Without a name it is a new file in this directory. FileExistsError when there is one.
+    """
+    kind = _kind_of(output) if output else "md"
+    sieve = _Sieve(off=False)
+    data = _exported(session, kind, sieve)
+    path = _written(session, kind, data, os.path.expanduser(output or "."), force=False)
+    held = sum(number for _, number in sieve.counts())
+    return f"exported to {path}" + (f"; {count(held, 'secret')} left out" if held else "")
+
+
+def _exported(
+    session: Session, kind: str, sieve: _Sieve, *, branch_only: bool = False, portable: bool = False
+) -> bytes:
+    if kind == "md":
+        return _markdown(session, sieve)
+    if kind == "zotsession":
+        return _lines(session, _portable_zot(session), sieve)
+    whole = _branch(session, portable=portable) if branch_only else _whole(session, portable=portable)
+    return _lines(session, whole, sieve)
+
+
+def _written(session: Session, kind: str, data: bytes, output: str, *, force: bool) -> str:
+    """The path of the file that was written: the one that is named, or a new one in a directory."""
+    path = os.path.abspath(output)
+    if os.path.isdir(path):
+        ending = session.transcript.format.suffix if kind == "jsonl" else _ENDINGS[kind]
+        path = os.path.join(path, session.key + ending)
+    try:
+        write_new(path, data, force=force)
+    except FileExistsError:
+        raise FileExistsError(errno.EEXIST, "exists already", path) from None
+    return path
 
 
 # -- what is held back ------------------------------------------------------------------------------------

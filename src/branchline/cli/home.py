@@ -11,6 +11,7 @@ _SHOWN = 20
 _WELCOME = """\
 No sessions yet. branchline keeps conversations with AI agents as trees.
 
+  branchline chat                           talk with a model; what is said is kept
   branchline new --title "My first one"     begin a session here; prints its id
   branchline append @last "Hello"           say something in it
   branchline tree @last                     see its branches

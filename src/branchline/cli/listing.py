@@ -220,9 +220,12 @@ def forest_command(
         return
     columns = _columns([item.row for item in forest])
     lines: list[bool] = []  # for each level above, whether a sibling still follows
+    ids: dict[str, str] = {}
     for item in forest:
         del lines[item.depth :]
-        out.row(*_forest_pieces(item, lines, columns))
+        ids[item.row.path or item.row.key] = item.row.id[: columns.id]
+        above = ids.get(item.parent_path or item.parent or "", "the one above") if out.plain else None
+        out.row(*_forest_pieces(item, lines, columns, above))
         lines.append(not item.last)
     remark(f"{count(len(forest), 'session')}, {count(len(forest.roots), 'root')}")
 
@@ -233,10 +236,13 @@ def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: 
     return discovery(agents, everywhere=everywhere, subagents=True).forest(progress=_progress())
 
 
-def _forest_pieces(item: ForestRow, lines: list[bool], columns: _Columns) -> list[Piece]:
+def _forest_pieces(item: ForestRow, lines: list[bool], columns: _Columns, above: str | None) -> list[Piece]:
+    """A session in its place, which is drawn; or said, with the one ``above`` it, where that is given."""
     drawn = "".join("│  " if going_on else "   " for going_on in lines[1:])
     if item.depth:
         drawn += "└─ " if item.last else "├─ "
+    if above is not None:
+        drawn = "  " * item.depth + (f"from {above}: " if item.depth else "")
     pieces = [paint("dim", drawn), *_row_pieces(item.row, columns)]
     if item.note:
         pieces.append(paint("dim", f"  ({item.note})"))

@@ -35,6 +35,8 @@ _EXIT_CODES = {
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
     "branch": "tree, fork, reset",
+    "browse": "ls, tree, show, forest",
+    "chat": "resume, tree, fork",
     "check": "repair, inspect",
     "completion": "config",
     "config": "completion",
@@ -54,6 +56,7 @@ _RELATED: Mapping[str, str] = {
     "repair": "check, export",
     "reset": "branch, new",
     "restore": "rm, prune",
+    "resume": "chat, ls, fork",
     "rm": "restore, prune",
     "show": "tree, diff, export",
     "stats": "ls, inspect",
@@ -129,7 +132,13 @@ def _run(function: Callable[..., None]) -> Callable[..., None]:
     def run(*, json: bool, plain: bool, color: str | None, **own: Any) -> None:
         from branchline.cli.output import Output
 
-        function(Output(json=json, plain=plain, color=color), **own)  # type: ignore[arg-type]
+        said = click.get_current_context().find_root().params  # the same options before the command
+        output = Output(
+            json=json or bool(said.get("json")),
+            plain=plain or bool(said.get("plain")),
+            color=color or said.get("color"),  # type: ignore[arg-type]
+        )
+        function(output, **own)
 
     return run
 
@@ -181,7 +190,9 @@ def add_output_options(target: click.Command) -> None:
     """Give a command the options that say how its result is printed."""
     target.params += [
         click.Option(["--json"], is_flag=True, help="Print the result as JSON, for programs."),
-        click.Option(["--plain"], is_flag=True, help="Print as into a pipe: no colours, lines not cut."),
+        click.Option(
+            ["--plain"], is_flag=True, help="Print words instead of drawings: no colours, lines not cut."
+        ),
         click.Option(
             ["--color"],
             type=click.Choice(["auto", "always", "never"]),

@@ -47,7 +47,8 @@ class Output:
     """Where a command puts its result.
 
     ``json`` asks for data. ``columns`` is the width of the terminal, or None where lines are not cut:
-    when stdout is not a terminal, or plain output was asked for. What the options leave open, the settings
+    when stdout is not a terminal, or plain output was asked for. ``plain`` asks for words and indentation
+    instead of drawings and symbols, as a screen reader needs it. What the options leave open, the settings
     say.
     """
 
@@ -59,7 +60,8 @@ class Output:
         chosen = color or settings.color
         self.json = json
         self.settings = settings
-        self.interactive = sys.stdout.isatty() and not (plain or settings.plain)
+        self.plain = plain or settings.plain
+        self.interactive = sys.stdout.isatty() and not self.plain
         self.columns = shutil.get_terminal_size().columns if self.interactive else None
         self.colored = chosen == "always" or (chosen == "auto" and self.interactive and _colors_welcome())
         self.ascii = settings.ascii or not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
@@ -90,9 +92,16 @@ class Output:
         """Write one line of a list, cut to the terminal."""
         self._write(pieces, self.columns)
 
-    def _write(self, pieces: Iterable[Piece], room: int | None) -> None:
+    def painted(self, *pieces: Piece) -> str:
+        """A line as a terminal takes it: filtered, cut to its width, coloured."""
+        return self._painted(pieces, self.columns)
+
+    def _painted(self, pieces: Iterable[Piece], room: int | None) -> str:
         line = shown_line(pieces) if room is None else cut_line(pieces, room)
-        self._put("".join(self._styled(text, role) for text, role in line).rstrip())
+        return "".join(self._styled(text, role) for text, role in line)
+
+    def _write(self, pieces: Iterable[Piece], room: int | None) -> None:
+        self._put(self._painted(pieces, room).rstrip())
 
     def _put(self, text: str) -> None:
         write((text.translate(_ASCII) if self.ascii else text) + "\n")

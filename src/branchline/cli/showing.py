@@ -107,7 +107,7 @@ def _print(out: Output, deck: list[Card], *, full: bool) -> None:
         if heading is not None and (heading != speaker or card.kind == "user"):
             if number:
                 out.line()
-            out.line(*_heading_pieces(card, heading))
+            out.line(*_heading_pieces(card, heading, between=_between(out)))
             speaker = heading
         elif card.label:
             out.line("  ", paint("label", f"[{card.label}]"))
@@ -116,7 +116,7 @@ def _print(out: Output, deck: list[Card], *, full: bool) -> None:
         if card.kind in _FOLDED:
             _print_folded(out, card, full=full)
         elif card.kind in ("setting", "note"):
-            out.line("  ", paint("setting", f"· {card.title}"))
+            out.line("  ", paint("setting", card.title if out.plain else f"· {card.title}"))
         elif card.body.strip():
             out.text(card.body.strip("\n"), indent="  ", role="error" if card.error else "plain")
         for picture in card.pictures:
@@ -140,10 +140,15 @@ def _heading(card: Card) -> str | None:
             return card.title or card.kind
 
 
-def _heading_pieces(card: Card, heading: str) -> list[Piece]:
+def _between(out: Output) -> str:
+    """What stands between two facts."""
+    return ", " if out.plain else " · "
+
+
+def _heading_pieces(card: Card, heading: str, *, between: str) -> list[Piece]:
     pieces: list[Piece] = [paint(_ROLES.get(card.kind, "heading"), heading)]
     facts = [time_words(card.timestamp), card.id[:8], *(() if card.kind in ("bash", "tool") else card.meta)]
-    pieces.append(paint("dim", "  " + " · ".join(filter(None, facts))))
+    pieces.append(paint("dim", "  " + between.join(filter(None, facts))))
     if card.label:
         pieces.append(paint("label", f"  [{card.label}]"))
     return pieces
@@ -163,7 +168,8 @@ def _print_folded(out: Output, card: Card, *, full: bool) -> None:
     if lines:
         facts.append(count(lines, "line"))
     role: Role = "error" if card.error else "thinking" if card.kind == "thinking" else "tool"
-    out.row("  ", paint(role, f"{'▾' if full else '▸'} {title}"), paint("dim", "  " + " · ".join(facts)))
+    mark = "" if out.plain else "▾ " if full else "▸ "
+    out.row("  ", paint(role, f"{mark}{title}"), paint("dim", "  " + _between(out).join(facts)))
     if full and card.arguments and card.arguments != "{}":
         out.text(card.arguments, indent="    ", role="dim")
     if full and lines:

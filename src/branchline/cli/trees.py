@@ -52,7 +52,7 @@ def tree_command(
     all_times: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Draw the tree: • marks the path to the leaf, › the leaf itself."""
+    """Draw the tree: • marks the path to the leaf, › the leaf itself. With --plain words say it."""
     with open_named(session, directory) as live:
         outline = _outline(live, kind or out.settings.filter, search)
         if out.json:
@@ -101,7 +101,7 @@ def _fields(session: Session, outline: Outline) -> dict[str, Any]:
 
 
 def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: bool) -> None:
-    from branchline.views.outline import entry_role, indentation, outline_line
+    from branchline.views.outline import entry_role, indentation, outline_line, spoken
     from branchline.views.rows import RowTexts
     from branchline.views.times import label_time
 
@@ -109,6 +109,7 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
     index, labels = session.index, session.transcript.reading.labels
     leaf = -1 if session.leaf is None else index.position(session.leaf)
     now = datetime.now().astimezone()
+    said = spoken(outline, leaf) if out.plain else None
     widest = max((len(row.key) for row in outline), default=0) if ids else 0
     for number, row in enumerate(outline):
         pieces: list[Piece] = []
@@ -116,12 +117,15 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
             pieces.append(paint("id", f"{row.key:<{min(widest, _LONGEST_ID)}}  "))
         if times:
             pieces.append(paint("time", f"{label_time(index.times[row.position], now):<14}  "))
-        pieces += [
-            paint("cursor", "› " if row.position == leaf else "  "),
-            paint("dim", _shifted(indentation(row, outline.gutters(number)), out.columns)),
-        ]
+        if said is not None:
+            pieces.append("  " * row.level + said[number])
+        else:
+            pieces += [
+                paint("cursor", "› " if row.position == leaf else "  "),
+                paint("dim", _shifted(indentation(row, outline.gutters(number)), out.columns)),
+            ]
         line = outline_line(
-            row,
+            row if said is None else row._replace(active=False),
             texts(row.position),
             role=entry_role(index, row.position),
             label=labels.get(row.key),

@@ -4,15 +4,16 @@ They are in the formats of five programs and have what real ones have: branches,
 labels, compactions, a picture, and one file that a power cut damaged. ``scripts/make_demo.py`` writes them.
 
 What lies in the package is only read. Who wants to try commands that write gets a copy of their own, in which
-the project's directory is one that exists.
+the project's directory is one that exists and, if a time is given, everything happened in the days before it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from branchline import places
@@ -23,6 +24,11 @@ __all__ = ["Demo", "demo_home", "forget", "prepare", "sessions_directory"]
 _PROJECT = "tidewatch"
 _CWD = b"/home/ada/tidewatch"
 _TIMES = "times.json"
+_DATE = re.compile(rb"\b(2026)(-?)(03)\2(0[2-6])(?=T|-)")
+"""The days of the story, as times and file names write them."""
+_MOMENT = re.compile(rb"\b177[23]\d{9}\b")
+"""The same days in Unix milliseconds."""
+_DAY = 86_400
 
 
 class Demo(NamedTuple):
@@ -42,8 +48,12 @@ def demo_home() -> str:
     return os.path.join(places.data_directory(), "demo")
 
 
-def prepare(home: str | None = None) -> Demo:
-    """Copy the sessions to where they can be written to; a copy that is there stays as it is."""
+def prepare(home: str | None = None, *, now: float | None = None) -> Demo:
+    """Copy the sessions to where they can be written to; a copy that is there stays as it is.
+
+    With ``now`` (Unix seconds) the copy is moved by whole days so that it ends within the last one; without,
+    its times are those of the package.
+    """
     home = demo_home() if home is None else os.path.abspath(home)
     project = os.path.join(home, _PROJECT)
     target = places.session_directory(project, {"BRANCHLINE_HOME": home})
@@ -53,22 +63,36 @@ def prepare(home: str | None = None) -> Demo:
         begun = f"{target}.new"
         shutil.rmtree(begun, ignore_errors=True)
         create_directory(begun)
-        _copy(sessions_directory(), begun, project)
+        _copy(sessions_directory(), begun, project, now)
         os.replace(begun, target)
     return Demo(home, project)
 
 
-def _copy(source: str, target: str, project: str) -> None:
+def _copy(source: str, target: str, project: str, now: float | None) -> None:
     cwd = json.dumps(project)[1:-1].encode()
     with open(os.path.join(source, _TIMES), encoding="utf-8") as file:
-        times: dict[str, str] = json.load(file)
-    for name, moment in times.items():
+        times = {name: datetime.fromisoformat(moment).timestamp() for name, moment in json.load(file).items()}
+    days = 0 if now is None else int((now - max(times.values())) // _DAY)
+    for name, changed in times.items():
         with open(os.path.join(source, name), "rb") as file:
             data = file.read().replace(_CWD, cwd)
-        path = os.path.join(target, name)
-        replace_file(path, data, backup=False)
-        changed = datetime.fromisoformat(moment).timestamp()
-        os.utime(path, (changed, changed))  # "the last session" is told by it
+        path = os.path.join(target, _later(name.encode(), days).decode())
+        replace_file(path, _later(data, days), backup=False)
+        os.utime(path, (changed + days * _DAY,) * 2)  # "the last session" is told by it
+
+
+def _later(text: bytes, days: int) -> bytes:
+    """A text with its times so many days later, each as long as before; also in a line that is damaged."""
+
+    def date(found: re.Match[bytes]) -> bytes:
+        year, dash, month, day = found.groups()
+        moved = datetime(int(year), int(month), int(day), tzinfo=UTC) + timedelta(days=days)
+        return moved.strftime(f"%Y{dash.decode()}%m{dash.decode()}%d").encode()
+
+    def moment(found: re.Match[bytes]) -> bytes:
+        return b"%d" % (int(found[0]) + days * _DAY * 1000)
+
+    return _MOMENT.sub(moment, _DATE.sub(date, text)) if days else text
 
 
 def forget(home: str | None = None) -> None:

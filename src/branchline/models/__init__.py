@@ -2,7 +2,7 @@
 
 from branchline.models.driving import acomplete, complete, stream_sync
 from branchline.models.mcp import mcp_tools
-from branchline.models.naming import DEFAULT_MODEL, model_by_name, model_by_reference
+from branchline.models.naming import DEFAULT_MODEL, model_by_name, model_by_reference, model_by_setting
 from branchline.models.offline import OfflineModel
 from branchline.models.partial import AnswerSoFar
 from branchline.models.records import (
@@ -41,6 +41,7 @@ __all__ = [
     "mcp_tools",
     "model_by_name",
     "model_by_reference",
+    "model_by_setting",
     "model_name",
     "request_for",
     "stream_sync",

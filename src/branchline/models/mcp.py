@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
-from branchline.errors import NotSupported
+from branchline.errors import BranchlineError, NetworkFailure, NotSupported
 from branchline.models.records import Tool
 
 __all__ = ["mcp_tools"]
@@ -25,5 +25,13 @@ async def mcp_tools(
         raise NotSupported("MCP servers need more than the base package: pip install 'branchline[chat]'")
     from branchline.models.pydantic_ai import mcp_toolsets, toolset_tools  # noqa: PLC0415
 
-    async with toolset_tools(mcp_toolsets(config=config, urls=urls, commands=commands)) as tools:
+    toolsets = mcp_toolsets(config=config, urls=urls, commands=commands)
+    async with AsyncExitStack() as connections:
+        try:
+            tools = await connections.enter_async_context(toolset_tools(toolsets))
+        except BranchlineError:
+            raise
+        except Exception as problem:  # what a server of anybody's does wrong has no family
+            named = "the MCP servers" if config is None else f"the MCP servers of {config}"
+            raise NetworkFailure(f"{named} cannot be reached: {problem}") from problem
         yield tools

@@ -16,7 +16,7 @@ from branchline.models.records import Model
 if TYPE_CHECKING:
     from branchline.models.pydantic_ai import PydanticAIModel
 
-__all__ = ["DEFAULT_MODEL", "model_by_name", "model_by_reference"]
+__all__ = ["DEFAULT_MODEL", "model_by_name", "model_by_reference", "model_by_setting"]
 
 DEFAULT_MODEL = "offline:echo"
 
@@ -57,6 +57,16 @@ def model_by_name(
     else:
         made = served_model(name, base_url=base_url, api_key=api_key, context_window=context_window)
     return made
+
+
+def model_by_setting(name: str, *, base_url: str | None = None) -> Model:
+    """The model that a person has set: ``provider/model``, as lists write it, or ``provider:model``.
+
+    With ``base_url`` every model but the offline one is looked for at that address.
+    """
+    if base_url is not None and not name.startswith(("offline:", "offline/")):
+        return model_by_name(name, base_url=base_url)
+    return model_by_name(name if ":" in name else name.replace("/", ":", 1))
 
 
 def model_by_reference(reference: ModelRef) -> Model:

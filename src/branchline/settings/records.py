@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     double_escape: Annotated[
         Literal["tree", "turns"], _says("What Escape, pressed twice in a chat, opens: the tree or the turns.")
     ] = "tree"
-    model: Annotated[str | None, _says("The model of new chats, as provider/model.")] = None
+    model: Annotated[str | None, _says("The model of new chats, as provider:model.")] = None
     base_url: Annotated[str | None, _says("Where a model server of one's own listens.")] = None
     keep_recent_tokens: Annotated[
         int, _says("How much of a conversation's end a compaction leaves as it is, in tokens.", ge=0)

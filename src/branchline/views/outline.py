@@ -14,7 +14,17 @@ from branchline.views.spans import Line, Role, Span, line_text
 from branchline.views.text import cut, one_line
 from branchline.views.times import label_time
 
-__all__ = ["EMPTY", "counter", "draw", "draw_row", "entry_role", "indentation", "outline_line", "window"]
+__all__ = [
+    "EMPTY",
+    "counter",
+    "draw",
+    "draw_row",
+    "entry_role",
+    "indentation",
+    "outline_line",
+    "spoken",
+    "window",
+]
 
 EMPTY = "  No entries found"
 _STEP = 3  # columns per level
@@ -90,6 +100,36 @@ def outline_line(
     if words := one_line(text):
         spans.append(Span(words, role))
     return tuple(spans)
+
+
+def spoken(outline: Outline, leaf: int) -> list[str]:
+    """For each row the words that stand for its marks and connectors, after its indentation.
+
+    A row that begins a branch says which one of how many; the leaf says that it is. For readers who hear
+    a tree instead of seeing it.
+    """
+    words = [["you are here"] if row.position == leaf else [] for row in outline]
+    several_roots = sum(row.root for row in outline) > 1
+    groups: list[tuple[int, list[int]]] = []  # the siblings that are open, by their level: deepest last
+
+    def close(level: int) -> None:
+        while groups and groups[-1][0] >= level:
+            _level, rows = groups.pop()
+            what = "root" if outline[rows[0]].root else "branch"
+            for place, number in enumerate(rows, 1):
+                path = ["on the path"] if outline[number].active else []
+                words[number][:0] = [f"{what} {place} of {len(rows)}", *path]
+
+    for number, row in enumerate(outline):
+        if row.connector or (row.root and several_roots):
+            close(row.level + 1)
+            if not groups or groups[-1][0] != row.level:
+                groups.append((row.level, []))
+            groups[-1][1].append(number)
+            if row.last and not row.root:
+                close(row.level)
+    close(0)
+    return [f"{', '.join(said)}: " if said else "" for said in words]
 
 
 _ROLES: Mapping[str | None, Role] = {

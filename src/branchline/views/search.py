@@ -26,7 +26,7 @@ class Search:
         words = query.lower().split()
         if not words:
             return None
-        self._collect()
+        self.collect()
         first, *others = words
         found = [place for place, text in enumerate(self._texts) if first in text]
         for word in others:
@@ -45,9 +45,14 @@ class Search:
                     found.append(place)
         return found
 
-    def _collect(self) -> None:
-        """Take in the entries that were not seen yet."""
+    def collect(self, most: int | None = None) -> bool:
+        """Take in entries that were not seen yet, at most so many; whether all have been seen.
+
+        A screen that must not stop calls this in small steps before it asks.
+        """
         texts, size = self._texts, len(self.source.tree)
-        while len(texts) < size:
-            entries = self.source.entries(range(len(texts), min(size, len(texts) + _TOGETHER)))
+        end = size if most is None else min(size, len(texts) + most)
+        while len(texts) < end:
+            entries = self.source.entries(range(len(texts), min(end, len(texts) + _TOGETHER)))
             texts += [search_text(entry).lower() for entry in entries]
+        return len(texts) >= size

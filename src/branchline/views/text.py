@@ -86,6 +86,8 @@ def cut(text: str, columns: int, mark: str = "…") -> str:
         return ""
     mark = mark if width(mark) <= columns else ""
     room = columns - width(mark)
+    if _NARROW.fullmatch(text, 0, columns + 1):
+        return text[:room] + mark  # what follows the cut is narrow too, so that nothing is cut apart
     used = end = 0  # end: where the text would be cut to make room for the mark
     for cluster in clusters(text):
         used += cluster.columns

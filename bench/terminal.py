@@ -1,0 +1,148 @@
+"""The full-screen browser measured: `python -m bench.terminal` prints the time of this process for each work.
+
+The screens are driven without a terminal, by the same code that a terminal drives. Limits are what the
+project promises; a work beyond its limit ends with code 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual.strip import Strip
+
+SESSIONS = 2_000
+ENTRIES = 100_000
+SIZE = (160, 48)
+TIME = "2026-01-01T00:00:00.000Z"
+
+
+def message(number: int, parent: int | None, text: str, role: str) -> str:
+    """A line of a session file."""
+    content = {"role": role, "content": [{"type": "text", "text": text}], "timestamp": 1767225600000}
+    if role == "assistant":
+        usage = {"input": 1, "output": 1, "totalTokens": 2, "cost": {"total": 0.001}}
+        content |= {"provider": "p", "model": "m", "stopReason": "stop", "usage": usage}
+    head = {"type": "message", "id": f"{number:08x}", "parentId": None if parent is None else f"{parent:08x}"}
+    return json.dumps({**head, "timestamp": TIME, "message": content}, separators=(",", ":"))
+
+
+def session(number: int, entries: int, branch_every: int = 0) -> str:
+    """The text of a session; every so many entries it branches."""
+    header = {"type": "session", "version": 3, "id": f"s{number}", "timestamp": TIME, "cwd": "/home/u/shop"}
+    lines = [json.dumps(header, separators=(",", ":"))]
+    for entry in range(entries):
+        parent = entry - 1 if entry else None
+        if branch_every and entry % branch_every == 0 and entry > 10:
+            parent = entry - 10
+        role = "assistant" if entry % 2 else "user"
+        kind = "answer" if entry % 2 else "question"
+        words = f"{kind} {entry} of {number} about the shop, its tokens and tests"
+        lines.append(message(entry, parent, words, role))
+    return "\n".join(lines) + "\n"
+
+
+def fill(directory: Path) -> None:
+    for number in range(SESSIONS):
+        (directory / f"2026-01-01T00-00-00-000Z_s{number}.jsonl").write_text(session(number, 12))
+
+
+async def browser(directory: Path) -> list[tuple[str, float, float]]:
+    """First rows on the screen, and the answer to a key of a search."""
+    from branchline.tui.app import BranchlineApp
+    from branchline.tui.pins import Pins
+    from branchline.tui.source import FileSource
+    from branchline.tui.widgets.row_list import RowList
+
+    painted: list[float] = []
+    draw = RowList.render_line
+
+    def watched(rows: RowList, y: int) -> Strip:
+        strip = draw(rows, y)
+        if rows.rows is not None and y < len(rows.rows) and y == rows.size.height - 1:
+            painted.append(time.process_time())
+        return strip
+
+    RowList.render_line = watched  # type: ignore[method-assign, assignment]
+    begun = time.process_time()
+    source = FileSource.of_directory(str(directory))
+    app = BranchlineApp(source, pins=Pins(str(directory / "none" / "pins.json")))
+    async with app.run_test(size=SIZE) as pilot:
+        while not app.browser.state.loaded.done:
+            await pilot.pause(0.01)
+        await pilot.pause(0.3)
+        slowest = 0.0
+        for words in ("t", "to", "tok", "token", "question 17", "re:answer.*9"):
+            started = time.process_time()
+            app.browser.state.search(words)
+            app.browser.show_everything()
+            slowest = max(slowest, time.process_time() - started)
+    RowList.render_line = draw  # type: ignore[method-assign]
+    return [
+        (f"first screenful of {SESSIONS:,} sessions painted", painted[0] - begun, 0.3),
+        (f"a key of a search among {SESSIONS:,} sessions", slowest, 0.05),
+    ]
+
+
+async def tree(path: Path) -> list[tuple[str, float, float]]:
+    """A large tree: opened, and gone through."""
+    from branchline.session import Session
+    from branchline.tui.app import BranchlineApp
+    from branchline.tui.pins import Pins
+    from branchline.tui.screens.tree import TreeNavigator
+    from branchline.tui.source import FileSource
+
+    empty = path.parent / "empty"
+    empty.mkdir()
+    app = BranchlineApp(FileSource.of_directory(str(empty)), pins=Pins(str(empty / "p.json")))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause(0.2)
+        begun = time.process_time()
+        opened = Session.open(str(path))
+        app.push_screen(TreeNavigator(opened))
+        await pilot.pause()
+        shown = time.process_time() - begun
+        screen = app.screen
+        assert isinstance(screen, TreeNavigator)
+        keys = 60
+        begun = time.process_time()
+        for _ in range(keys // 2):
+            await pilot.press("pageup")
+        for _ in range(keys // 2):
+            await pilot.press("up")
+        moved = (time.process_time() - begun) / keys
+    return [
+        (f"a tree of {ENTRIES:,} entries, opened and drawn", shown, 1.0),
+        ("a key in that tree", moved, 0.05),
+    ]
+
+
+def results() -> Iterator[tuple[str, float, float]]:
+    with tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder) / "sessions"
+        directory.mkdir()
+        fill(directory)
+        yield from asyncio.run(browser(directory))
+        large = Path(folder) / "large.jsonl"
+        large.write_text(session(0, ENTRIES, branch_every=1000))
+        yield from asyncio.run(tree(large))
+
+
+def main() -> None:
+    failed = False
+    for name, seconds, limit in results():
+        failed = failed or seconds > limit
+        mark = "" if seconds <= limit else "   TOO SLOW"
+        print(f"{name:<60} {seconds * 1000:8.1f} ms   (at most {limit * 1000:.0f} ms){mark}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

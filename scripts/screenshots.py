@@ -1,0 +1,78 @@
+"""Pictures of every screen, made by driving the app over the demo library: `make screenshots`.
+
+Each is an SVG of what a terminal shows, so that a changed screen is a changed picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from branchline import demo
+from branchline.tui.app import BranchlineApp
+from branchline.tui.source import FileSource
+
+_FONTS = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
+_NUMBERS = re.compile(r"terminal-\d+-")
+_NOW = datetime(2026, 3, 7, 9, 0, tzinfo=UTC).timestamp()
+SCREENS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("sessions", ()),
+    ("search", ("slash", *"tide", "space", *"role", "colon", *"user")),
+    ("keys", ("escape", "question_mark")),
+    ("tree", ("escape", "slash", *"tables", "enter", "t")),
+    ("entry", ("enter",)),
+    ("turns", ("escape", "ctrl+g")),
+    ("transcript", ("escape", "escape", "o", "home", "tab", "enter")),
+    ("branches", ("end", "s")),
+    ("compare", ("escape", "c")),
+    ("forest", ("escape", "escape", "escape", "f")),
+)
+
+
+async def settle(pilot: Pilot[int]) -> None:
+    for _ in range(3):
+        await pilot.pause(0.3)
+
+
+async def pictures(target: Path, size: tuple[int, int], theme: str, wanted: set[str]) -> None:
+    """Go through all screens once and keep a picture of each that is wanted."""
+    app = BranchlineApp(FileSource.everywhere(), theme=theme, now=lambda: _NOW)  # type: ignore[arg-type]
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        for name, keys in SCREENS:
+            await pilot.press(*keys)
+            await settle(pilot)
+            if name in wanted:
+                picture = _FONTS.sub("", app.export_screenshot(title=f"branchline: {name}"))
+                path = target / f"{name}-{theme}-{size[0]}x{size[1]}.svg"
+                path.write_text(_NUMBERS.sub("terminal-", picture), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("--size", default="100x30")
+    parser.add_argument("--theme", default="dark", choices=["dark", "light"])
+    parser.add_argument("--only", nargs="*", default=[name for name, _keys in SCREENS])
+    arguments = parser.parse_args()
+    width, _, height = arguments.size.partition("x")
+    target = arguments.target.resolve()
+    target.mkdir(parents=True, exist_ok=True)
+    os.environ["TZ"] = "UTC"
+    with tempfile.TemporaryDirectory() as folder:
+        made = demo.prepare(folder)
+        os.environ["BRANCHLINE_HOME"] = os.environ["HOME"] = made.home
+        os.chdir(made.project)
+        asyncio.run(pictures(target, (int(width), int(height)), arguments.theme, set(arguments.only)))
+        os.chdir(target)
+
+
+if __name__ == "__main__":
+    main()

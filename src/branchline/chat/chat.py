@@ -1,0 +1,204 @@
+"""A chat: one conversation, one screen, and what a line that the person wrote does.
+
+A line that begins with ``/`` is a command, one with ``!`` goes to the shell, anything else to the model; a
+blank in front lets it go to the model whatever it begins with. Whatever goes wrong is said, and the chat goes
+on.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+
+from branchline.chat.commands import COMMANDS, command_named
+from branchline.chat.front import Front
+from branchline.chat.pickers import choice_picker
+from branchline.chat.services import Services
+from branchline.chat.shell import ShellCommand
+from branchline.chat.telling import others_wrote, words_for
+from branchline.conductor import Conductor, Event, MessageShown, SummaryDelta, TurnEnded
+from branchline.entries import BashExecution, UserMessage
+from branchline.errors import BranchlineError
+from branchline.flows import Choose, Chosen
+from branchline.models import COUNT_WORDS
+
+__all__ = ["Chat"]
+
+_COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?\Z", re.DOTALL)
+
+
+class Chat:
+    """The conversation of one person, until they leave it."""
+
+    def __init__(self, conductor: Conductor, front: Front, services: Services) -> None:
+        self.conductor = conductor
+        self._tools = tuple(conductor.tools)
+        self.front = front
+        self.services = services
+        self.left = False
+        """Whether the person has said that they want to leave."""
+        self._stop: Callable[[], object] | None = None
+        self._talking = False
+        self._said = True  # what was sent last is in the session
+        self._model_problem: str | None = conductor.model_problem
+
+    async def run(self) -> None:
+        """Read and do what is read, until the person leaves."""
+        while not self.left and (line := await self.front.read()) is not None:
+            await self.handle(line)
+
+    async def handle(self, line: str) -> None:
+        """Do what one line says. Never fails: what goes wrong is said."""
+        if not line.strip():
+            return
+        try:
+            self._look()
+            if line.startswith("!"):
+                await self._shell(line)
+            elif (found := _COMMAND.match(line)) is not None:
+                await self._command(found[1], (found[2] or "").strip())
+            else:
+                await self.send(line.strip())
+        except BrokenPipeError:
+            raise  # nobody sees what would be said
+        except (BranchlineError, ValueError, LookupError, OSError, RuntimeError) as problem:
+            self.front.remark(str(problem) or type(problem).__name__)
+        self._say_model_problem()
+
+    def interrupt(self) -> bool:
+        """Stop what is going on; whether anything was."""
+        if self._stop is None:
+            return False
+        self._stop()
+        return True
+
+    def steer(self, text: str) -> bool:
+        """Say something while the model works; whether it takes it. What comes too late is given back."""
+        if not self._talking:
+            return False
+        try:
+            self.conductor.steer(text)
+        except RuntimeError:  # it has just ended
+            return False
+        return True
+
+    # -- what commands use ----------------------------------------------------------------------------
+
+    async def send(self, prompt: str) -> TurnEnded | None:
+        """Say something to the model, and show the answer; what could not be saved is given back."""
+        try:
+            return await self.show(self.conductor.send(prompt), prompt)
+        except (BranchlineError, OSError):
+            if not self._said:
+                self.front.give_back(prompt)
+            raise
+
+    async def show(self, events: AsyncGenerator[Event, None], prompt: str = "") -> TurnEnded | None:
+        """Show what the conversation says until it ends."""
+        model = self.conductor.model
+        offline = model is not None and model.provider == "offline"
+        self.conductor.tools = (*self._tools, COUNT_WORDS) if offline else self._tools
+        self._said = not prompt
+        ended: TurnEnded | None = None
+        with self.working(), self._heard():
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, MessageShown) and isinstance(event.message, UserMessage):
+                        self._said = True
+                    if isinstance(event, SummaryDelta):
+                        self.front.progress(event.text)
+                    self.front.hear(event)
+                    if (words := words_for(event)) is not None:
+                        self.front.remark(words)
+                    if isinstance(event, TurnEnded):
+                        ended = event
+        if ended is not None and ended.unsent:
+            self.front.give_back("\n".join(ended.unsent))
+        return ended
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """While the model can be steered."""
+        self._talking = True
+        try:
+            yield
+        finally:
+            self._talking = False
+
+    @contextmanager
+    def working(self, stop: Callable[[], object] | None = None) -> Iterator[None]:
+        """While something goes on that the person can stop; without ``stop``, what the conductor does."""
+        stop = self.conductor.abort if stop is None else stop
+        self._stop = stop
+        try:
+            with self.front.working(stop):
+                yield
+        finally:
+            self._stop = None
+
+    async def choose(self, step: Choose) -> Chosen | None:
+        """Let the person answer a question of a flow."""
+        key = await self.front.pick(choice_picker(step))
+        choice = next((choice for choice in step.choices if choice.key == key), None)
+        if choice is None:
+            return None
+        if not choice.wants_text:
+            return Chosen(key=choice.key)
+        text = await self.front.ask(f"{choice.label}: which?")
+        return None if text is None else Chosen(key=choice.key, text=text)
+
+    def give_back(self, text: str | None) -> None:
+        """Give a prompt back for editing, if there is one."""
+        if text:
+            self.front.give_back(text)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    async def _command(self, name: str, words: str) -> None:
+        command = command_named(name)
+        if command is None:
+            names = [known for each in COMMANDS for known in (each.name, *each.aliases)]
+            close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join('/' + one for one in close)}?" if close else "/help lists all"
+            self.front.remark(f"there is no command /{name}; {hint}")
+            return
+        if words and not command.arguments:
+            self.front.remark(f"/{command.name} takes no words; {words!r} was left out")
+        await command.run(self, words)
+
+    async def _shell(self, line: str) -> None:
+        """``!command`` runs it and lets the model know, ``!!command`` runs it for the person alone."""
+        in_context = not line.startswith("!!")
+        text = line.lstrip("!").strip()
+        if not text:
+            self.front.remark("!COMMAND runs a command and shows it to the model, !!COMMAND to you alone")
+            return
+        command = ShellCommand(text, self.services.directory(self.conductor.session))
+        with self.working(command.stop):
+            done = await command.run(lambda words: self.front.text(words, role="bash"), in_context=in_context)
+        self.conductor.record(done)
+        self.front.remark(_outcome(done))
+
+    def _look(self) -> None:
+        """Say it when somebody else wrote. Who cannot read the file any more can still leave it."""
+        try:
+            others = self.conductor.look()
+        except (BranchlineError, OSError) as problem:
+            self.front.remark(str(problem))
+            return
+        if others:
+            self.front.remark(others_wrote(others))
+
+    def _say_model_problem(self) -> None:
+        problem = self.conductor.model_problem
+        if problem is not None and problem != self._model_problem:
+            self.front.remark(f"the model of this path cannot be had here: {problem}")
+        self._model_problem = problem
+
+
+def _outcome(done: BashExecution) -> str:
+    how = "stopped" if done.cancelled else f"exit code {done.exit_code:g}"
+    where = ", not shown to the model" if done.exclude_from_context else ""
+    return f"{how}{', only the end of its output is kept' if done.truncated is True else ''}{where}"

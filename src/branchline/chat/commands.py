@@ -1,0 +1,148 @@
+"""The commands of a chat as one table: help, completion and documentation are read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from branchline.chat import moving, sessions, tuning
+from branchline.views.spans import Span
+
+if TYPE_CHECKING:
+    from branchline.chat.chat import Chat
+
+__all__ = ["COMMANDS", "Command", "Completes", "command_named"]
+
+Completes = Literal["entry", "turn", "session", "thinking", "command"]
+"""What can be completed behind a command."""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """One command: its name, what may follow it, a sentence, and what it does with the words behind it."""
+
+    name: str
+    help: str
+    run: Callable[[Chat, str], Awaitable[None]]
+    arguments: str = ""
+    aliases: tuple[str, ...] = ()
+    completes: Completes | None = None
+
+
+async def _help(chat: Chat, words: str) -> None:
+    """All commands, or the one that is named."""
+    named = command_named(words.lstrip("/"))
+    shown = COMMANDS if named is None else (named,)
+    usages = [f"/{each.name} {each.arguments}".rstrip() for each in shown]
+    room = max(map(len, usages))
+    for usage, each in zip(usages, shown, strict=True):
+        also = f" (also {', '.join('/' + alias for alias in each.aliases)})" if each.aliases else ""
+        chat.front.line(Span(f"{usage:<{room}}", "heading"), f"  {each.help}{also}")
+    if named is None:
+        chat.front.line(
+            Span(f"{'!COMMAND':<{room}}", "heading"), "  Run a shell command and show it to the model."
+        )
+        chat.front.line(
+            Span(f"{'!!COMMAND':<{room}}", "heading"), "  Run a shell command for yourself alone."
+        )
+
+
+async def _quit(chat: Chat, words: str) -> None:
+    del words
+    chat.left = True
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        name="tree",
+        arguments="[ENTRY]",
+        completes="entry",
+        run=moving.tree,
+        help="Go to any entry of the session; a prompt is given back for editing.",
+    ),
+    Command(
+        name="jump",
+        arguments="[ENTRY]",
+        completes="turn",
+        run=moving.jump,
+        help="Go back to before something that you said, and say it otherwise.",
+    ),
+    Command(
+        name="branch",
+        arguments="[ENTRY]",
+        completes="turn",
+        run=moving.branch,
+        help="Say something otherwise in a new session that holds what came before it.",
+    ),
+    Command(
+        name="fork",
+        arguments="[ENTRY]",
+        completes="entry",
+        run=moving.fork,
+        help="Copy the conversation, up to a turn or an entry, into a new session and go on there.",
+    ),
+    Command(
+        name="undo", run=moving.undo, help="Go back to before the last turn; what you said is given back."
+    ),
+    Command(name="retry", run=moving.retry, help="Get another answer; the old one stays in the tree."),
+    Command(
+        name="label",
+        arguments="[TEXT | --clear]",
+        run=moving.label,
+        help="Name the entry that you stand on; alone, list all labels.",
+    ),
+    Command(
+        name="compact",
+        arguments="[FOCUS]",
+        run=moving.compact,
+        help="Sum up the older part of the conversation; nothing is removed.",
+    ),
+    Command(
+        name="name", arguments="[TITLE]", run=sessions.name, help="Give the session a title, or show it."
+    ),
+    Command(name="session", run=sessions.facts, help="Show the facts: file, entries, tokens, cost."),
+    Command(name="sessions", run=sessions.list_all, help="List the sessions of this directory."),
+    Command(
+        name="resume",
+        arguments="[SESSION]",
+        completes="session",
+        run=sessions.resume,
+        help="Go on in another session.",
+    ),
+    Command(name="new", run=sessions.new, help="Start a fresh session."),
+    Command(
+        name="model",
+        arguments="[PROVIDER:MODEL]",
+        run=tuning.model,
+        help="Let another model answer, or show which one does.",
+    ),
+    Command(
+        name="thinking",
+        arguments="[LEVEL]",
+        completes="thinking",
+        run=tuning.thinking,
+        help="Let the model think more or less.",
+    ),
+    Command(
+        name="export",
+        arguments="[FILE]",
+        run=tuning.export,
+        help="Write the conversation as Markdown, or the session as .jsonl, without its secrets.",
+    ),
+    Command(
+        name="help",
+        arguments="[COMMAND]",
+        aliases=("?",),
+        completes="command",
+        run=_help,
+        help="List the commands.",
+    ),
+    Command(name="quit", aliases=("exit", "q"), run=_quit, help="Leave; the session stays as it is."),
+)
+_NAMED = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
+
+
+def command_named(name: str) -> Command | None:
+    """The command with this name."""
+    return _NAMED.get(name)

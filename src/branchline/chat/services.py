@@ -1,0 +1,45 @@
+"""What a chat asks of the program around it: other sessions, entries by name, models, exports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from branchline.library import SessionRow
+from branchline.models import Model
+from branchline.session import Session
+
+__all__ = ["Services"]
+
+
+class Services(Protocol):
+    """The world of one chat."""
+
+    @property
+    def cwd(self) -> str:
+        """The working directory of new sessions."""
+        ...
+
+    def sessions(self) -> Sequence[SessionRow]:
+        """The sessions of this working directory, newest first, with those whose first reply never came."""
+        ...
+
+    def open(self, name: str, /) -> Session:
+        """The session that a person means: a file, an id, the beginning of one, a title, ``@last``."""
+        ...
+
+    def entry(self, session: Session, name: str, /) -> str:
+        """The id of the entry that a person means: an id, its beginning, a label, ``@leaf``, ``~2``."""
+        ...
+
+    def directory(self, session: Session, /) -> str:
+        """Where commands of a session run: its own directory, or the one of this chat where that is gone."""
+        ...
+
+    def model(self, name: str, /) -> Model:
+        """The model with this name. A ModelError when it cannot be had."""
+        ...
+
+    def export(self, session: Session, file: str, /) -> str:
+        """Write the session to a new file (empty: one named after it), and say what was done."""
+        ...

@@ -1,0 +1,93 @@
+"""A shell command that the person runs: its output as it comes, its end, and how to stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+from branchline.entries import BashExecution
+
+__all__ = ["KEPT", "ShellCommand"]
+
+KEPT = 50_000
+"""How many characters of an output are kept: its end, where the outcome is."""
+_PIECE = 1 << 16
+_GRACE = 2.0  # seconds between asking a command to end and making it
+
+
+class ShellCommand:
+    """One command. :meth:`run` gives what becomes of it as a message; :meth:`stop` ends it early."""
+
+    def __init__(self, command: str, cwd: str | None) -> None:
+        self._command = command
+        self._cwd = cwd
+        self._process: asyncio.subprocess.Process | None = None
+        self._stopped = False
+
+    async def run(self, show: Callable[[str], object], *, in_context: bool) -> BashExecution:
+        """Run it; ``show`` gets the output line by line. OSError when there is no shell or no directory."""
+        process = self._process = await asyncio.create_subprocess_shell(
+            self._command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=self._cwd,
+            start_new_session=True,  # so that what it starts ends with it, and Ctrl-C is ours to handle
+        )
+        if self._stopped:
+            self._end(signal.SIGTERM)
+        try:
+            output, truncated = await self._output(process, show)
+            code = await process.wait()
+        except BaseException:
+            self._end(signal.SIGKILL)
+            raise
+        return BashExecution(
+            command=self._command,
+            output=output,
+            exit_code=None if self._stopped else code,
+            cancelled=self._stopped,
+            truncated=truncated,
+            exclude_from_context=None if in_context else True,
+        )
+
+    def stop(self) -> None:
+        """Ask it to end, and see to it that it does."""
+        if self._stopped:
+            self._end(signal.SIGKILL)
+            return
+        self._stopped = True
+        if self._process is not None:
+            self._end(signal.SIGTERM)
+            asyncio.get_running_loop().call_later(_GRACE, self._end, signal.SIGKILL)
+
+    async def _output(
+        self, process: asyncio.subprocess.Process, show: Callable[[str], object]
+    ) -> tuple[str, bool]:
+        """All that it says, or its end where that is long; and whether something was left out."""
+        assert process.stdout is not None
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        kept, line, truncated = "", "", False
+        while piece := await process.stdout.read(_PIECE):
+            text = decoder.decode(piece)
+            *lines, line = (line + text).split("\n")
+            for each in lines:
+                show(each)
+            kept += text
+            if len(kept) > 2 * KEPT:
+                kept, truncated = kept[-KEPT:], True
+        rest = decoder.decode(b"", final=True)
+        if line + rest:
+            show(line + rest)
+        kept += rest
+        return kept[-KEPT:], truncated or len(kept) > KEPT
+
+    def _end(self, how: signal.Signals) -> None:
+        process = self._process
+        if process is not None and process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, how)

@@ -1,0 +1,82 @@
+"""The world of a chat: sessions by what people call them, models by name, exports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from branchline.cli.exporting import export_conversation
+from branchline.cli.targets import entry_named, file_named
+from branchline.context import ModelRef
+from branchline.errors import NotSupported, SessionNotFound
+from branchline.library import Discovery, SessionLibrary, SessionRow
+from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_reference
+from branchline.session import Session
+from branchline.settings import Settings
+
+__all__ = ["World"]
+
+_LISTED = 100
+
+
+class World:
+    """What a chat in this working directory can reach.
+
+    With ``base_url`` every model but the offline one is looked for at that address.
+    """
+
+    def __init__(self, cwd: str, settings: Settings, base_url: str | None = None) -> None:
+        self.cwd = cwd
+        self._settings = settings
+        self._base_url = base_url or settings.base_url
+
+    def sessions(self) -> Sequence[SessionRow]:
+        """Of all programs, and drafts of our own: a chat that was killed before its first reply is found."""
+        rows = [row for row in Discovery(self.cwd).list(limit=_LISTED) if row.problem is None]
+        rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
+        return sorted(rows, key=lambda row: -row.active_ms)
+
+    def open(self, name: str, /) -> Session:
+        library = SessionLibrary.for_cwd(self.cwd)
+        draft = next((row for row in library.drafts() if name in (row.path, row.key, row.id)), None)
+        if draft is not None and (found := library.open(draft.key)) is not None:
+            return found
+        try:
+            return Session.open(file_named(name), for_context=True)
+        except click.UsageError as problem:  # a program that there is not
+            raise SessionNotFound(problem.format_message()) from None
+        except OSError as problem:
+            raise SessionNotFound(f"cannot open {name}: {problem.strerror or problem}") from None
+
+    def entry(self, session: Session, name: str, /) -> str:
+        return entry_named(session, name)
+
+    def directory(self, session: Session, /) -> str:
+        return session.cwd if session.cwd and os.path.isdir(session.cwd) else self.cwd
+
+    def default_model(self) -> Model:
+        """The one of the settings, else the one that needs nothing."""
+        return self.model(self._settings.model or DEFAULT_MODEL)
+
+    def model(self, name: str, /) -> Model:
+        if self._base_url is not None and not name.startswith("offline:"):
+            return model_by_name(name, base_url=self._base_url)
+        if ":" not in name:  # as lists of sessions write it
+            name = name.replace("/", ":", 1)
+        return model_by_name(name)
+
+    def model_of_path(self, reference: ModelRef) -> Model:
+        """The model that a path names."""
+        if self._base_url is not None and reference.provider == "openai-compatible":
+            return model_by_name(reference.id, base_url=self._base_url)
+        return model_by_reference(reference)
+
+    def export(self, session: Session, file: str, /) -> str:
+        try:
+            return export_conversation(session, file)
+        except FileExistsError as problem:
+            raise NotSupported(f"{problem.filename} exists already; give another name") from None
+        except click.ClickException as problem:
+            raise NotSupported(problem.format_message()) from None

@@ -1,0 +1,82 @@
+"""Keys that are pressed while something goes on: Escape and Ctrl-C stop it, lines are heard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+
+__all__ = ["KeyWatch"]
+
+_ALONE = 0.1  # seconds after which an Escape is a key and not the beginning of another one
+
+
+class KeyWatch:
+    """Listens to a terminal between two prompts.
+
+    ``hear`` is given every line that is entered; one that it does not take waits for the next prompt.
+    """
+
+    def __init__(self, terminal: Input, hear: Callable[[str], bool]) -> None:
+        self._input = terminal
+        self._hear = hear
+        self._typed = ""
+        self._stop: Callable[[], object] | None = None
+        self._held = ExitStack()
+
+    def typed(self) -> str:
+        """What was typed meanwhile, to be edited; given once."""
+        typed, self._typed = self._typed, ""
+        return typed
+
+    @contextmanager
+    def listening(self, stop: Callable[[], object]) -> Iterator[None]:
+        """Call this when the person wants out."""
+        self._stop = stop
+        self._listen()
+        try:
+            yield
+        finally:
+            self._held.close()
+            self._stop = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While somebody else reads the terminal."""
+        self._held.close()
+        try:
+            yield
+        finally:
+            if self._stop is not None:
+                self._listen()
+
+    def _listen(self) -> None:
+        self._held.enter_context(self._input.raw_mode())
+        self._held.enter_context(self._input.attach(self._ready))
+
+    def _ready(self) -> None:
+        self._take(self._input.read_keys())
+        asyncio.get_running_loop().call_later(_ALONE, self._flush)
+
+    def _flush(self) -> None:
+        if self._stop is not None:
+            self._take(self._input.flush_keys())
+
+    def _take(self, presses: list[KeyPress]) -> None:
+        for press in presses:
+            if press.key in (Keys.Escape, Keys.ControlC):
+                if self._stop is not None:
+                    self._stop()
+            elif press.key == Keys.BracketedPaste or not isinstance(press.key, Keys):
+                self._typed += press.data
+            elif press.key in (Keys.ControlM, Keys.ControlJ):
+                if not self._typed.strip() or self._hear(self._typed):
+                    self._typed = ""
+                else:
+                    self._typed += "\n"
+            elif press.key in (Keys.ControlH, Keys.Backspace):
+                self._typed = self._typed[:-1]

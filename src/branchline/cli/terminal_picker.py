@@ -1,0 +1,110 @@
+"""A list to pick from in the terminal: typing narrows it, arrows move, Enter picks, Escape leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
+from prompt_toolkit.layout.dimension import Dimension
+
+from branchline.chat.front import Option, Picker
+from branchline.cli.output import Output, paint
+from branchline.views.outline import window
+
+__all__ = ["pick"]
+
+_ROWS = 14
+
+
+async def pick(picker: Picker, out: Output, terminal: Input) -> str | None:
+    """The key of the option that was picked; None when the person left."""
+    return await _List(picker, out).application(terminal).run_async(handle_sigint=False)
+
+
+class _List:
+    """What is shown, and where the cursor stands."""
+
+    def __init__(self, picker: Picker, out: Output) -> None:
+        self._picker = picker
+        self._out = out
+        self._options: Sequence[Option] = picker.options
+        self._at = picker.at
+        self._filter = Buffer(multiline=False, on_text_changed=self._narrow)
+
+    def application(self, terminal: Input) -> Application[str | None]:
+        head = Window(FormattedTextControl(self._head), height=1, dont_extend_height=True)
+        words = VSplit(
+            [
+                Window(FormattedTextControl("  find: "), width=8, height=1),
+                Window(BufferControl(self._filter), height=1),
+            ]
+        )
+        rows = Window(FormattedTextControl(self._rows), height=Dimension(max=_ROWS), dont_extend_height=True)
+        return Application(
+            layout=Layout(HSplit([head, rows, words]), focused_element=self._filter),
+            key_bindings=self._keys(),
+            input=terminal,
+            erase_when_done=True,
+        )
+
+    # -- showing --------------------------------------------------------------------------------------
+
+    def _head(self) -> StyleAndTextTuples:
+        facts = f"  {len(self._options)} · Enter picks, Escape leaves"
+        return self._line(paint("heading", self._picker.question), paint("dim", facts))
+
+    def _rows(self) -> StyleAndTextTuples:
+        shown: StyleAndTextTuples = []
+        for number in window(len(self._options), self._at, _ROWS):
+            here = number == self._at
+            shown += self._line(paint("cursor", "❯ " if here else "  "), *self._options[number].line)
+            shown.append(("", "\n"))
+        if not shown:
+            shown = self._line(paint("dim", "  nothing has these words"))
+        return shown
+
+    def _line(self, *pieces: object) -> StyleAndTextTuples:
+        return list(to_formatted_text(ANSI(self._out.painted(*pieces))))  # type: ignore[arg-type]
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def _narrow(self, buffer: Buffer) -> None:
+        words = buffer.text
+        self._options = self._picker.find(words) if words.strip() else self._picker.options
+        self._at = 0 if words.strip() else self._picker.at
+
+    def _move(self, by: int) -> None:
+        self._at = max(0, min(len(self._options) - 1, self._at + by))
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        steps = {"up": -1, "down": 1, "pageup": -_ROWS, "pagedown": _ROWS, "c-p": -1, "c-n": 1}
+        for name, by in steps.items():
+            keys.add(name)(lambda _event, by=by: self._move(by))
+        keys.add("home")(lambda _event: self._move(-len(self._options)))
+        keys.add("end")(lambda _event: self._move(len(self._options)))
+
+        @keys.add("enter")
+        def _(event: KeyPressEvent) -> None:
+            if self._options:
+                event.app.exit(result=self._options[self._at].key)
+
+        @keys.add("escape", eager=True)
+        def _(event: KeyPressEvent) -> None:
+            if self._filter.text:
+                self._filter.reset()
+                self._narrow(self._filter)
+            else:
+                event.app.exit(result=None)
+
+        @keys.add("c-c")
+        @keys.add("c-d")
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit(result=None)
+
+        return keys

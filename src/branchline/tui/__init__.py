@@ -1,0 +1,11 @@
+"""The full-screen browser (extra ``tui``): screens over the same views that the plain commands print.
+
+Nothing here imports Textual before :func:`run` is called; modules of the screens do, those of the views they
+show do not.
+"""
+
+from __future__ import annotations
+
+from branchline.tui.start import available, run
+
+__all__ = ["available", "run"]

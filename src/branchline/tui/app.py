@@ -1,0 +1,201 @@
+"""The app: which screen is open on which session. What a screen does is its own business."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar, Literal
+
+from textual import events
+from textual.app import App, SuspendNotSupported
+from textual.binding import Binding, BindingType
+
+from branchline.flows.hooks import NO_HOOKS, Hooks
+from branchline.library import SessionRow
+from branchline.session import Session
+from branchline.tree import Filter
+from branchline.tui.browsing import Sort
+from branchline.tui.going_on import Going
+from branchline.tui.pins import Pins
+from branchline.tui.screens.browser import SessionBrowser
+from branchline.tui.screens.too_small import TooSmall
+from branchline.tui.source import Scope, Source
+from branchline.tui.start import View
+from branchline.tui.summarizing import SummaryModel
+from branchline.tui.themes import DARK, LIGHT, THEMES
+from branchline.views.text import safe
+
+__all__ = ["BranchlineApp"]
+
+_SMALLEST = (40, 10)
+
+
+class BranchlineApp(App[int]):
+    """Screens over sessions."""
+
+    TITLE = "branchline"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q,ctrl+c", "quit", "quit", priority=True, show=False),
+        Binding("f2", "theme", "light or dark", priority=True, show=False),
+    ]
+    CSS = "ModalScreen { background: $background 70%; }"
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        view: View = "sessions",
+        scope: Scope = "here",
+        row: SessionRow | None = None,
+        words: str = "",
+        sort: Sort = "recent",
+        filter: Filter = "default",  # noqa: A002
+        theme: Literal["dark", "light"] = "dark",
+        can_chat: bool = False,
+        pins: Pins | None = None,
+        hooks: Hooks = NO_HOOKS,
+        summary_model: SummaryModel | None = None,
+        now: Callable[[], float] = time.time,
+        notice: str = "",
+    ) -> None:
+        super().__init__()
+        self.source = source
+        self.pins = Pins() if pins is None else pins
+        self.can_chat = can_chat
+        self.hooks = hooks
+        self.summary_model = summary_model
+        self.now = now
+        self.filter: Filter = filter
+        self._view = view
+        self._notice = notice
+        self.browser = SessionBrowser(source, scope, self.pins, words=words, sort=sort, now=now)
+        self._row = row
+        for made in THEMES:
+            self.register_theme(made)
+        self.theme = LIGHT if theme == "light" else DARK
+
+    def on_mount(self) -> None:
+        self.push_screen(self.browser)
+        if self._row is not None and self._view == "tree":
+            self.open_tree(self._row)
+        elif self._row is not None and self._view == "transcript":
+            self.open_transcript(self._row)
+        elif self._view == "forest":
+            self.open_forest(self._row, self.browser.state.scope)
+        if self._notice:
+            self.notify(safe(self._notice), markup=False, timeout=10)
+        if self.pins.problem is not None:
+            self.tell(self.pins.problem)
+
+    def tell(self, words: str) -> None:
+        """Say that something went wrong."""
+        self.notify(safe(words)[:500], severity="error", markup=False, timeout=8)
+
+    def action_theme(self) -> None:
+        self.theme = DARK if self.theme == LIGHT else LIGHT
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Say so when there is too little room, and go on when there is enough."""
+        small = event.size.width < _SMALLEST[0] or event.size.height < _SMALLEST[1]
+        if small and not isinstance(self.screen, TooSmall):
+            self.push_screen(TooSmall(*_SMALLEST))
+        elif not small and isinstance(self.screen, TooSmall):
+            self.pop_screen()
+
+    # -- opening sessions -----------------------------------------------------------------------------
+
+    def with_session(self, row: SessionRow, use: Callable[[Session], None]) -> None:
+        """Open a session in a worker, and use it when it is there; what cannot be opened is said."""
+        self._opening(partial(self.source.open, row), use)
+
+    def reopen(self, session: Session, use: Callable[[Session], None]) -> None:
+        """Open the file of a session once more, so that two screens never share one."""
+        path = session.file
+        if path is None:
+            self.tell("this session has no file")
+        else:
+            self._opening(partial(Session.open, path), use)
+
+    def _opening(self, open_it: Callable[[], Session], use: Callable[[Session], None]) -> None:
+        def work() -> None:
+            try:
+                session = open_it()
+            except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
+                self.call_from_thread(self.tell, f"cannot open it: {str(problem) or type(problem).__name__}")
+            else:
+                self.call_from_thread(use, session)
+
+        self.run_worker(work, thread=True, exclusive=True, group="opening")
+
+    def forked(self) -> None:
+        """A new session was made: the list should show it."""
+        self.browser.reload_later()
+
+    def open_tree(self, row: SessionRow) -> None:
+        """The tree of a session."""
+        self.with_session(row, self.show_tree)
+
+    def show_tree(self, session: Session, at: str | None = None) -> None:
+        from branchline.tui.screens.tree import TreeNavigator  # noqa: PLC0415
+
+        self.push_screen(TreeNavigator(session, at=at, filter=self.filter))
+
+    def open_transcript(self, row: SessionRow) -> None:
+        """The conversation of a session."""
+        self.with_session(row, self.show_transcript)
+
+    def show_transcript(self, session: Session, at: str | None = None) -> None:
+        from branchline.tui.screens.transcript import TranscriptScreen  # noqa: PLC0415
+
+        self.push_screen(TranscriptScreen(session, at=at))
+
+    def open_forest(self, row: SessionRow | None, scope: Scope) -> None:
+        """Which sessions were forked from which."""
+        from branchline.tui.screens.forest import ForestScreen  # noqa: PLC0415
+
+        def chosen(picked: SessionRow | None) -> None:
+            if picked is not None:
+                self.browser.go_to(picked)
+
+        self.push_screen(ForestScreen(self.source, scope, current=row), chosen)
+
+    def compare_sessions(self, one: SessionRow, other: SessionRow) -> None:
+        """Two sessions side by side."""
+        self.with_session(
+            one, lambda left: self.with_session(other, lambda right: self.show_comparison(left, right))
+        )
+
+    def show_comparison(
+        self, left: Session, right: Session, left_leaf: str | None = None, right_leaf: str | None = None
+    ) -> None:
+        from branchline.tui.screens.compare import CompareScreen  # noqa: PLC0415
+
+        self.push_screen(CompareScreen(left, right, left_leaf=left_leaf, right_leaf=right_leaf))
+
+    # -- going on elsewhere ---------------------------------------------------------------------------
+
+    def go_on(self, going: Going, *, cwd: str | None) -> None:
+        """Run the command that continues a session, and come back when it has ended."""
+        try:
+            with self.suspend():
+                code = run_command(going, cwd)
+        except SuspendNotSupported:
+            self.tell(f"this terminal cannot be lent to another program; the command is: {going.line}")
+            return
+        if code is None:
+            self.tell(f"{going.program} could not be started: {going.line}")
+        elif code:
+            self.tell(f"{going.program} ended with code {code}")
+        self.refresh(layout=True)
+
+
+def run_command(going: Going, cwd: str | None) -> int | None:
+    """Run a command in the terminal; its exit code, or None when it cannot be started."""
+    try:
+        return subprocess.run(going.command, cwd=cwd or os.getcwd(), check=False).returncode  # noqa: S603
+    except OSError:
+        return None

@@ -1,0 +1,277 @@
+"""What the session browser knows and shows, without a screen: rows read so far, choices, marks, costs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from branchline.library import SessionRow
+from branchline.stores import Hidden
+from branchline.tui.browsing import SORTS, Arranged, Choice, Item, Sort, arrange, face_of
+from branchline.tui.pins import Pins
+from branchline.tui.session_lines import Columns, columns_for, header_line, session_line
+from branchline.tui.source import Batch, Scope, Source, name_of
+from branchline.views.calls import short_path
+from branchline.views.query import Face, Query, Verdict, parse_query
+from branchline.views.spans import Line, Piece, Span, line_of
+from branchline.views.words import count
+
+__all__ = ["BrowserState", "Loaded", "Pill"]
+
+
+class Pill(NamedTuple):
+    """A choice in the bars above the list: how it is shown, and what a click on it chooses."""
+
+    span: Span
+    choice: Literal["scope", "sort", "named", "program"] | None = None
+    value: str = ""
+
+
+class Loaded:
+    """What was read of one scope so far."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, SessionRow] = {}
+        self.hidden: list[Hidden] = []
+        self.loaded = 0
+        self.total: int | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.total is not None and self.loaded >= self.total
+
+    def take(self, batch: Batch) -> None:
+        """Add what a batch brings."""
+        for row in batch.rows:
+            self.rows[name_of(row)] = row
+        self.hidden += batch.hidden
+        self.loaded, self.total = batch.loaded, batch.total
+
+    @property
+    def unreadable(self) -> list[SessionRow]:
+        return [row for row in self.rows.values() if row.problem is not None]
+
+
+class BrowserState:
+    """The rows of a list, arranged by what a person has chosen."""
+
+    def __init__(
+        self,
+        source: Source,
+        scope: Scope,
+        pins: Pins,
+        *,
+        words: str = "",
+        sort: Sort = "recent",
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.source = source
+        self.scope: Scope = scope
+        self.pins = pins
+        self.now = now
+        self.sort: Sort = sort
+        self.named_only = False
+        self.paths = False
+        self.agent: str | None = None
+        self.query = Query()
+        self.marked: dict[str, SessionRow] = {}
+        self.costs: dict[str, float | None] = {}
+        self.decided: dict[str, Verdict] = {}
+        self.arranged = Arranged([], [])
+        self.scopes: dict[Scope, Loaded] = {}
+        self.home = os.path.expanduser("~")
+        self._faces: dict[str, Face] = {}
+        self.search(words)
+
+    @property
+    def loaded(self) -> Loaded:
+        """What was read of the scope that is shown."""
+        return self.scopes.setdefault(self.scope, Loaded())
+
+    @property
+    def items(self) -> list[Item]:
+        return self.arranged.items
+
+    def face(self, row: SessionRow) -> Face:
+        """What a search knows of a row, made once."""
+        name = name_of(row)
+        face = self._faces.get(name)
+        if face is None:
+            face = self._faces[name] = face_of(row, self.source.agent(row))
+        return face
+
+    def agents(self) -> list[str]:
+        """The programs whose sessions are here."""
+        rows = self.loaded.rows.values()
+        return sorted({self.source.agent(row) for row in rows if row.problem is None})
+
+    # -- choosing -------------------------------------------------------------------------------------
+
+    def search(self, words: str) -> None:
+        """Look for other words."""
+        self.query = parse_query(words, now=datetime.fromtimestamp(self.now()).astimezone())
+        self.decided = {}
+
+    def next_sort(self) -> None:
+        self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
+        self.decided = {}  # relevance also finds letters in their order
+
+    def next_agent(self) -> None:
+        choices: list[str | None] = [None, *self.agents()]
+        place = choices.index(self.agent) if self.agent in choices else 0
+        self.agent = choices[(place + 1) % len(choices)]
+
+    def clear_choices(self) -> bool:
+        """Show everything again; whether anything was chosen."""
+        chosen = bool(self.marked or self.agent or self.named_only)
+        self.marked.clear()
+        self.agent, self.named_only = None, False
+        return chosen
+
+    def toggle_mark(self, row: SessionRow) -> None:
+        if self.marked.pop(name_of(row), None) is None:
+            self.marked[name_of(row)] = row
+
+    def arrange(self) -> None:
+        """Put the rows in order."""
+        self.arranged = arrange(
+            self.loaded.rows.values(),
+            Choice(
+                sort=self.sort,
+                named_only=self.named_only,
+                agents=frozenset() if self.agent is None else frozenset({self.agent}),
+                query=self.query,
+            ),
+            agent=self.source.agent,
+            faces=self.face,
+            pinned=lambda row: name_of(row) in self.pins or row.id in self.pins.ids,
+            decided=self.decided,
+        )
+
+    def place_of(self, name: str) -> int | None:
+        """Where a session stands among the rows that are shown."""
+        return next((place for place, item in enumerate(self.items) if name_of(item.row) == name), None)
+
+    # -- sessions that change -------------------------------------------------------------------------
+
+    def drop(self, rows: Iterable[SessionRow]) -> None:
+        """Forget sessions that are gone."""
+        for row in rows:
+            self.marked.pop(name_of(row), None)
+            for loaded in self.scopes.values():
+                loaded.rows.pop(name_of(row), None)
+
+    def replace(self, row: SessionRow, *, back: bool = False) -> None:
+        """Take a session as it is now; one that is not in the list only if it is ``back`` from the trash."""
+        name = name_of(row)
+        self._faces.pop(name, None)
+        self.costs.pop(name, None)
+        for scope, loaded in self.scopes.items():
+            if name in loaded.rows or (back and scope == self.scope):
+                loaded.rows[name] = row
+
+    def forget(self) -> None:
+        """Read this scope again from the beginning."""
+        self.scopes.pop(self.scope, None)
+        self._faces.clear()
+        self.costs.clear()
+
+    # -- lines ----------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def line(self, index: int, columns: int) -> Line:
+        """One row of the list."""
+        item = self.items[index]
+        name = name_of(item.row)
+        return session_line(
+            item,
+            self._columns(columns),
+            now=self.now(),
+            cost=self.costs.get(name),
+            marked=name in self.marked,
+            home=self.home,
+            path=self.paths,
+        )
+
+    def _columns(self, width: int) -> Columns:
+        return columns_for(width, directory=self.scope == "all", path=self.paths)
+
+    def columns_line(self, width: int) -> Line:
+        """The names of the columns."""
+        return header_line(self._columns(width), path=self.paths)
+
+    def top_pills(self) -> list[Pill]:
+        """Where one is: scope, sort, and what else was chosen."""
+        scopes: tuple[tuple[Scope, str], ...] = (
+            ("here", f" {short_path(self.source.cwd, self.home)} "),
+            ("all", " all "),
+        )
+        here, everywhere = (
+            Pill(Span(words, "cursor" if self.scope == scope else "dim"), "scope", scope)
+            for scope, words in scopes
+        )
+        return [
+            Pill(Span(" branchline ", "heading")),
+            here,
+            Pill(Span("│", "dim")),
+            everywhere,
+            Pill(Span(f"  sort: {self.sort}", "dim"), "sort"),
+            Pill(Span("  named" if self.named_only else "", "label"), "named"),
+        ]
+
+    def program_pills(self) -> list[Pill]:
+        """The programs whose sessions are here, where there are several."""
+        agents = self.agents()
+        if len(agents) < 2:
+            return []
+        return [
+            Pill(
+                Span(
+                    f"[{agent}] " if agent == self.agent else f" {agent}  ",
+                    "program" if self.agent in (None, agent) else "dim",
+                ),
+                "program",
+                agent,
+            )
+            for agent in agents
+        ]
+
+    def seen_line(self) -> Line:
+        """What was seen, what of it is shown, and what is still going on."""
+        loaded = self.loaded
+        unreadable = len(loaded.unreadable)
+        other = len(loaded.rows) - len(self.items)
+        seen = count(len(loaded.rows) + len(loaded.hidden), "session")
+        pieces: list[Piece] = [Span(f" {seen} seen · {len(self.items):,} shown", "dim")]
+        if other > 0:
+            pieces.append(Span(f" · {other:,} filtered out", "dim"))
+        if loaded.hidden:
+            pieces.append(Span(f" · {len(loaded.hidden):,} hidden", "dim"))
+        if unreadable:
+            pieces.append(Span(f" · {unreadable:,} unreadable", "warning"))
+        if loaded.hidden or unreadable:
+            pieces.append(Span(" (! says why)", "dim"))
+        if self.marked:
+            pieces.append(Span(f" · {len(self.marked)} marked", "label"))
+        if not loaded.done:
+            pieces.append(Span(f" · reading {loaded.loaded:,}/{loaded.total or 0:,}", "active"))
+        elif self.arranged.undecided:
+            pieces.append(Span(f" · searching inside, {len(self.arranged.undecided):,} to go", "active"))
+        return line_of(*pieces)
+
+    def empty_words(self) -> str:
+        """What an empty list says."""
+        if self.query.problem is not None:
+            return f"   {self.query.problem}"
+        if not self.loaded.done or self.arranged.undecided:
+            return "   reading …"
+        if self.query or self.named_only or self.agent:
+            return "   nothing is like that; Esc clears the search"
+        if self.scope == "here":
+            return "   no sessions of this directory yet; Tab shows those of all"
+        return "   no sessions yet"

@@ -1,0 +1,133 @@
+"""Which sessions a list shows, and in which order: filter, search, pins, threads. Pure, and quick.
+
+Rows come in while a person types, so that an arrangement is made anew from all rows each time; two thousand
+take a few milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from branchline.library import Forest, SessionRow, plant
+from branchline.tui.source import name_of
+from branchline.views.query import Face, Query, Verdict
+
+__all__ = ["SORTS", "Arranged", "Choice", "Item", "Sort", "arrange", "face_of", "threads"]
+
+Sort = Literal["recent", "threaded", "relevance"]
+SORTS: tuple[Sort, ...] = ("recent", "threaded", "relevance")
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person has chosen to see; ``agents`` empty means those of all programs."""
+
+    sort: Sort = "recent"
+    named_only: bool = False
+    agents: frozenset[str] = frozenset()
+    query: Query = Query()
+
+
+class Item(NamedTuple):
+    """A row in its place; ``branch`` is drawn before it where rows are threaded."""
+
+    row: SessionRow
+    agent: str
+    branch: str = ""
+    pinned: bool = False
+    note: str | None = None
+
+
+class Arranged(NamedTuple):
+    """The rows to show, and those that only their contents can decide about."""
+
+    items: list[Item]
+    undecided: list[SessionRow]
+
+
+def face_of(row: SessionRow, agent: str) -> Face:
+    """What a search knows of a row."""
+    name = row.title or row.first_prompt or ""
+    around = "\n".join((row.first_prompt or "", row.id, row.cwd or "", row.key))
+    return Face(
+        name=" ".join(name.lower().split()),
+        around=" ".join(around.lower().split()),
+        cwd=(row.cwd or "").lower(),
+        agent=agent.lower(),
+        model=f"{row.provider or ''}/{row.model or ''}".lower(),
+        active_ms=row.active_ms,
+    )
+
+
+def arrange(
+    rows: Iterable[SessionRow],
+    choice: Choice,
+    *,
+    agent: Callable[[SessionRow], str],
+    faces: Callable[[SessionRow], Face],
+    pinned: Callable[[SessionRow], bool] = lambda _row: False,
+    decided: Mapping[str, Verdict] | None = None,
+) -> Arranged:
+    """The items of a list; ``decided`` is what the contents of some sessions have said about this query."""
+    known: Mapping[str, Verdict] = {} if decided is None else decided
+    query, fuzzy = choice.query, choice.sort == "relevance"
+    chosen: list[tuple[float, SessionRow, str]] = []
+    undecided: list[SessionRow] = []
+    for row in rows:
+        program = agent(row)
+        if choice.agents and program not in choice.agents:
+            continue
+        if choice.named_only and not row.title:
+            continue
+        if not query:
+            chosen.append((0.0, row, program))
+            continue
+        verdict = query.judge(faces(row), fuzzy=fuzzy)
+        if verdict.open:
+            verdict = known.get(name_of(row), verdict)
+        if verdict.found:
+            chosen.append((verdict.score, row, program))
+        elif verdict.open and row.problem is None:
+            undecided.append(row)
+    return Arranged(_ordered(chosen, choice, agent, pinned), undecided)
+
+
+def _ordered(
+    chosen: list[tuple[float, SessionRow, str]],
+    choice: Choice,
+    agent: Callable[[SessionRow], str],
+    pinned: Callable[[SessionRow], bool],
+) -> list[Item]:
+    if choice.sort == "threaded" and not choice.query:
+        return threads(plant(row for _score, row, _agent in chosen), agent=agent, pinned=pinned)
+    by_score = choice.sort != "recent"
+    chosen.sort(
+        key=lambda item: (
+            not pinned(item[1]),
+            item[0] if by_score else 0.0,
+            -item[1].active_ms,
+            item[1].key,
+        )
+    )
+    return [Item(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
+
+
+def threads(
+    forest: Forest,
+    *,
+    agent: Callable[[SessionRow], str],
+    pinned: Callable[[SessionRow], bool] = lambda _row: False,
+) -> list[Item]:
+    """A forest as it is drawn; a pinned session keeps its place in it."""
+    items: list[Item] = []
+    going_on: list[bool] = []  # for each level above, whether a sibling still follows
+    for place in forest:
+        del going_on[place.depth :]
+        drawn = "".join("│  " if more else "   " for more in going_on[1:])
+        if place.depth:
+            drawn += "└─ " if place.last else "├─ "
+        going_on.append(not place.last)
+        items.append(Item(place.row, agent(place.row), drawn, pinned(place.row), place.note))
+    return items

@@ -1,0 +1,45 @@
+"""Contents of sessions kept for the next search, as many as fit a budget; the oldest go first."""
+
+from __future__ import annotations
+
+from branchline.library import SessionRow
+from branchline.tui.source import Source, name_of
+from branchline.views.query import Contents, Face, Query, Verdict
+
+__all__ = ["ContentsCache"]
+
+_BUDGET = 64 << 20
+"""Characters."""
+_NO = Verdict(found=False)
+
+
+class ContentsCache:
+    """Judges sessions by what is said inside them, reading each file once as long as memory allows."""
+
+    def __init__(self, source: Source, budget: int = _BUDGET) -> None:
+        self._source = source
+        self._budget = budget
+        self._kept: dict[tuple[str, int, int], Contents] = {}
+        self._used = 0
+
+    def judge(self, row: SessionRow, face: Face, query: Query, *, fuzzy: bool) -> Verdict:
+        """Whether a session is found. One that cannot be read is not; the list shows it without a query."""
+        key = (name_of(row), row.size, row.modified_ms)
+        contents = self._kept.get(key)
+        if contents is None:
+            try:
+                contents = self._source.contents(row, query)
+            except Exception:  # noqa: BLE001  files change and vanish while they are searched
+                return _NO
+            if contents is None:
+                return _NO
+            self._keep(key, contents)
+        return query.judge(face, contents, fuzzy=fuzzy)
+
+    def _keep(self, key: tuple[str, int, int], contents: Contents) -> None:
+        if contents.size > self._budget // 4:
+            return
+        self._kept[key] = contents
+        self._used += contents.size
+        while self._used > self._budget:
+            self._used -= self._kept.pop(next(iter(self._kept))).size

@@ -1,0 +1,175 @@
+"""A path cut into parts that are read together: an entry and the results that follow it.
+
+Cutting needs the shape of the tree alone; the words of a part are read when somebody looks at it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from branchline.entries import SIDE, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
+from branchline.session import Session
+from branchline.tree import ROOT
+from branchline.views.cards import Card, cards
+from branchline.views.rows import RowTexts
+
+__all__ = ["Branch", "Conversation", "images_of"]
+
+
+class Branch(NamedTuple):
+    """One way to go on from a fork point: its first entry, its newest end, and how it begins."""
+
+    first: int
+    end: int
+    words: str
+    entries: int
+    current: bool
+
+
+class Conversation:
+    """The parts of the path to a leaf, by number."""
+
+    def __init__(self, session: Session, leaf: str | None, *, home: str = "") -> None:
+        self.session = session
+        self.leaf = leaf
+        self.home = home
+        tree = session.index
+        types, roles = tree.types, tree.roles
+        chain = [] if leaf is None else tree.chain(tree.position(leaf))
+        self.path = [position for position in chain if types[position] not in SIDE]
+        self.parts: list[list[int]] = []
+        for position in self.path:
+            if roles[position] == "toolResult" and self.parts:
+                self.parts[-1].append(position)
+            else:
+                self.parts.append([position])
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def cards(self, part: int) -> list[Card]:
+        """The cards of a part."""
+        transcript = self.session.transcript
+        return cards(transcript.entries(self.parts[part]), labels=transcript.reading.labels, home=self.home)
+
+    def part_of(self, key: str | None) -> int | None:
+        """The part that holds an entry, or the nearest entry above it; None when it is on another path."""
+        if key is None or key not in self.session.index:
+            return None
+        tree = self.session.index
+        wanted = tree.position(key)
+        places = {position: number for number, part in enumerate(self.parts) for position in part}
+        while wanted != ROOT and wanted not in places:
+            wanted = tree.parents[wanted]
+        return places.get(wanted)
+
+    # -- going through it -----------------------------------------------------------------------------
+
+    def prompts(self, start: int, by: int) -> Iterator[int]:
+        """The parts with prompts from here on, in one direction."""
+        roles = self.session.index.roles
+        return (part for part in self._onward(start, by) if roles[self.parts[part][0]] == "user")
+
+    def labelled(self, start: int, by: int) -> Iterator[int]:
+        """The parts with labels."""
+        tree, labels = self.session.index, self.session.transcript.reading.labels
+        return (
+            part
+            for part in self._onward(start, by)
+            if any(tree.keys[position] in labels for position in self.parts[part])
+        )
+
+    def errors(self, start: int, by: int) -> Iterator[int]:
+        """The parts in which something failed or is damaged; their words are read on the way."""
+        return (part for part in self._onward(start, by) if any(card.error for card in self.cards(part)))
+
+    def found(self, words: str, start: int, by: int) -> Iterator[int]:
+        """The parts in which all words occur; their texts are read on the way."""
+        wanted = words.lower().split()
+        for part in self._onward(start, by):
+            text = "\n".join(
+                f"{card.title}\n{card.body}\n{card.label or ''}" for card in self.cards(part)
+            ).lower()
+            if wanted and all(word in text for word in wanted):
+                yield part
+
+    def _onward(self, start: int, by: int) -> range:
+        return range(start + by, len(self.parts) if by > 0 else -1, by)
+
+    # -- branches -------------------------------------------------------------------------------------
+
+    def other_branches(self, part: int) -> int:
+        """How many other ways there are from where this part hangs."""
+        tree = self.session.index
+        parent = self._above(self.parts[part][0])
+        return len(self.session.children(None if parent == ROOT else tree.keys[parent])) - 1
+
+    def _above(self, position: int) -> int:
+        """The conversation entry from which an entry hangs."""
+        tree = self.session.index
+        return tree.conversation(tree.parents[position]) if tree.parents[position] != ROOT else ROOT
+
+    def branches(self, part: int) -> list[Branch]:
+        """The ways to go on from the nearest fork point at or above a part; empty when there is none."""
+        while part >= 0 and self.other_branches(part) < 1:
+            part -= 1
+        if part < 0:
+            return []
+        session, tree = self.session, self.session.index
+        own = self.parts[part][0]
+        parent = self._above(own)
+        firsts = [
+            tree.position(key) for key in session.children(None if parent == ROOT else tree.keys[parent])
+        ]
+        under = [ROOT] * len(tree)  # for each entry, which of the branches it is on
+        for first in firsts:
+            under[first] = first
+        ends = {first: first for first in firsts}
+        sizes = dict.fromkeys(firsts, 1)
+        speaks = {first: first for first in firsts if self._speaks(first)}
+        # Parents may stand after their children where a file was mended; such entries are not counted.
+        for position, above in enumerate(tree.parents):
+            if above != ROOT and under[position] == ROOT and under[above] != ROOT:
+                branch = under[position] = under[above]
+                if tree.types[position] not in SIDE and position not in tree.placeholders:
+                    ends[branch] = position
+                    sizes[branch] += 1
+                    if branch not in speaks and self._speaks(position):
+                        speaks[branch] = position
+        texts = RowTexts(session.transcript, home=self.home)
+        return [
+            Branch(first, ends[first], texts(speaks.get(first, first)), sizes[first], first == own)
+            for first in firsts
+        ]
+
+    def _speaks(self, position: int) -> bool:
+        """Whether an entry tells what a branch is about: words of somebody, not a setting or a call."""
+        tree = self.session.index
+        if tree.types[position] in ("branch_summary", "compaction", "custom_message"):
+            return True
+        return tree.roles[position] in ("user", "assistant") and position not in tree.quiet
+
+
+def images_of(entries: list[Entry]) -> list[tuple[str, bytes]]:
+    """The pictures of some entries: type and bytes; those that are no base64 are left out."""
+    found = []
+    for entry in entries:
+        match entry:
+            case MessageEntry(message=UnknownMessage()):
+                continue
+            case MessageEntry():
+                content = getattr(entry.message, "content", ())
+            case CustomMessage():
+                content = entry.content
+            case _:
+                continue
+        for block in () if isinstance(content, str) else content:
+            if isinstance(block, Image):
+                try:
+                    found.append((block.mime_type, base64.b64decode(block.data, validate=True)))
+                except (binascii.Error, ValueError):
+                    continue
+    return found

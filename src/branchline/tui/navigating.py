@@ -1,0 +1,169 @@
+"""Where one stands in a tree that is looked at: filter, folds, search, and the entry under the cursor.
+
+The entry is remembered by its position, so that it is found again after any change of what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from branchline.session import Session
+from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
+from branchline.views.outline import entry_role, indentation, outline_line
+from branchline.views.rows import RowTexts
+from branchline.views.search import Search
+from branchline.views.spans import Line, Span, cut_line, line_of
+
+__all__ = ["Navigating"]
+
+_STEP = 3
+_HERE = "  ← you are here"
+_LONGEST = 1000
+"""Characters of a row that are looked at; no screen is wider."""
+
+
+class Navigating:
+    """The rows of a tree and a place among them. ``cursor`` is the row, -1 when there is none."""
+
+    def __init__(self, session: Session, *, at: str | None = None, home: str = "") -> None:
+        self.session = session
+        self.home = home
+        self.filter: Filter = "default"
+        self.words = ""
+        self.times = False
+        self.folded: set[int] = set()
+        self.position = session.index.positions.get(at or session.leaf or "", ROOT)
+        self._texts = RowTexts(session.transcript, home=home)
+        self._search = Search(session.transcript, session.transcript.reading.labels)
+        self.take(session)
+
+    def take(self, session: Session) -> None:
+        """Look at the session anew: it has grown, or is another reading of the same file."""
+        transcript = session.transcript
+        if session is not self.session:
+            self.session = session
+            self.folded.clear()
+            self._texts = RowTexts(transcript, home=self.home)
+            self._search = Search(transcript, transcript.reading.labels)
+        self.leaf = ROOT if session.leaf is None else session.index.position(session.leaf)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self.outline = Outline(
+            self.session.index,
+            self.leaf,
+            filter=self.filter,
+            labels=self.session.labels,
+            matches=self._search.find(self.words),
+            folded=self.folded,
+        )
+        self.cursor = self.outline.nearest(self.position)
+
+    # -- rows -----------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.outline)
+
+    def line(self, index: int, columns: int) -> Line:
+        """One row, moved left as far as it takes to read the one under the cursor."""
+        row = self.outline[index]
+        session = self.session
+        shift = 0
+        if 0 <= self.cursor < len(self.outline):
+            shift = max(0, self.outline[self.cursor].level * _STEP - columns // 2)
+        label = session.transcript.reading.labels.get(row.key)
+        now = datetime.now().astimezone() if self.times else None
+        line = line_of(
+            Span("› " if index == self.cursor else "  ", "active"),
+            Span(indentation(row, self.outline.gutters(index))[shift:], "dim"),
+            *outline_line(
+                row,
+                self._texts(row.position)[:_LONGEST],
+                role=entry_role(session.index, row.position),
+                label=label,
+                now=now,
+            ),
+        )
+        if row.position != self.leaf:
+            return line
+        return line_of(*cut_line(line, max(1, columns - len(_HERE))), Span(_HERE, "active"))
+
+    # -- choosing what is seen ------------------------------------------------------------------------
+
+    def set_filter(self, kind: Filter) -> None:
+        """Another filter; folds are dropped."""
+        self.filter = kind
+        self.folded.clear()
+        self._arrange()
+
+    def toggle_filter(self, kind: Filter) -> None:
+        """Put a filter in force, or the default one where it is already."""
+        self.set_filter("default" if self.filter == kind else kind)
+
+    def step_filter(self, by: int) -> None:
+        self.set_filter(FILTERS[(FILTERS.index(self.filter) + by) % len(FILTERS)])
+
+    def prepare_search(self, entries: int) -> bool:
+        """Read at most so many more entries for the search; whether all have been read."""
+        return self._search.collect(entries)
+
+    def search(self, words: str) -> None:
+        """Only entries with all these words; folds are dropped."""
+        self.words = words
+        self.folded.clear()
+        self._arrange()
+
+    # -- moving ---------------------------------------------------------------------------------------
+
+    def stand(self, index: int) -> None:
+        """The cursor is on this row now."""
+        if 0 <= index < len(self.outline):
+            self.cursor = index
+            self.position = self.outline.positions[index]
+
+    def fold(self) -> None:
+        """Fold what is open here, or go to the start of the stretch."""
+        if self.cursor >= 0:
+            self._follow(self.outline.back(self.cursor))
+
+    def unfold(self) -> None:
+        """Unfold, or go to where the stretch ends."""
+        if self.cursor >= 0:
+            self._follow(self.outline.forward(self.cursor))
+
+    def _follow(self, jump: Jump) -> None:
+        match jump.action:
+            case "fold":
+                self.folded.add(jump.position)
+                self._arrange()
+            case "unfold":
+                self.folded.discard(jump.position)
+                self._arrange()
+            case "go":
+                self.position = jump.position
+                self.cursor = self.outline.nearest(jump.position)
+
+    def to_turn(self, by: int) -> None:
+        """To the next or previous prompt among the rows."""
+        roles, positions = self.session.index.roles, self.outline.positions
+        self._to(by, lambda index: roles[positions[index]] == "user")
+
+    def to_end(self, by: int) -> None:
+        """To the next or previous row in which a branch ends."""
+        self._to(by, self._ends)
+
+    def _ends(self, index: int) -> bool:
+        """A branch ends where the next row hangs from somewhere else: it has a connector and is no deeper."""
+        if index + 1 >= len(self.outline):
+            return True
+        following = self.outline[index + 1]
+        return (following.connector or following.root) and following.level <= self.outline[index].level
+
+    def _to(self, by: int, wanted: Callable[[int], bool]) -> None:
+        index = self.cursor + by
+        while 0 <= index < len(self.outline):
+            if wanted(index):
+                self.stand(index)
+                return
+            index += by

@@ -1,0 +1,67 @@
+"""The last turns of a session, for the pane beside the list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from branchline.session import Session
+from branchline.views.cards import Card, cards
+from branchline.views.spans import Line, Role, Span, line_of
+from branchline.views.wrapping import text_lines
+
+__all__ = ["last_cards", "preview_lines"]
+
+_ENTRIES = 12
+_LONGEST = 1500
+_ROLES: dict[str, tuple[Role, str]] = {
+    "user": ("user", "you"),
+    "assistant": ("assistant", "assistant"),
+    "bash": ("bash", "$"),
+    "tool": ("tool", "tool"),
+    "compaction": ("summary", "compaction"),
+    "branch": ("summary", "branch summary"),
+    "custom": ("custom", "note"),
+    "damage": ("error", "damaged"),
+}
+
+
+def last_cards(session: Session, home: str = "") -> list[Card]:
+    """The cards of the last entries on the path."""
+    path = session.path()[-_ENTRIES:]
+    return cards(session.entries(path), labels=session.transcript.reading.labels, home=home)
+
+
+def preview_lines(facts: Sequence[Line], deck: Sequence[Card], columns: int, rows: int) -> list[Line]:
+    """Facts, then as much of the end of the conversation as there are rows; results of tools left out."""
+    said = _said(deck, columns)
+    room = max(3, rows - len(facts))
+    if len(said) > room:
+        said = [line_of(Span("…", "dim")), *said[1 - room :]]
+    return [*facts, *said]
+
+
+def _said(deck: Sequence[Card], columns: int) -> list[Line]:
+    lines: list[Line] = []
+    for card in deck:
+        known = _ROLES.get(card.kind)
+        if known is None:
+            continue
+        role, name = known
+        if card.kind in ("tool", "bash"):
+            failed = Span("  ✗", "error") if card.error else Span("")
+            lines.append(
+                line_of(
+                    Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"), Span(card.title, role), failed
+                )
+            )
+            continue
+        lines += [
+            (),
+            line_of(
+                Span(name, "user" if role == "user" else "heading"),
+                Span(f"  [{card.label}]" if card.label else "", "label"),
+            ),
+        ]
+        body = card.body if len(card.body) <= _LONGEST else card.body[:_LONGEST] + "…"
+        lines += text_lines(body.strip(), columns, "error" if card.error else "plain")
+    return lines

@@ -1,0 +1,194 @@
+"""What all screens share: keys from the table, hints and help, a search that is typed, notices."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.timer import Timer
+
+from branchline.tui.keys import SCREENS, keys_of, shown_key
+from branchline.tui.widgets.line_bar import LineBar, Part
+from branchline.tui.widgets.row_list import RowList
+from branchline.views.spans import Line, Span, line_of, line_width
+from branchline.views.text import one_line, safe
+
+if TYPE_CHECKING:
+    from branchline.tui.app import BranchlineApp
+
+__all__ = ["KeyedScreen", "ListScreen", "bindings"]
+
+_DEBOUNCE = 0.03
+"""Seconds after a key before a search begins: more keys may follow."""
+_LONGEST_NOTICE = 500
+
+
+def bindings(screen: str) -> list[BindingType]:
+    """The bindings of a screen, from its table."""
+    return [Binding(key.keys, key.action, key.words, show=False) for key in SCREENS[screen]]
+
+
+class KeyedScreen(Screen[Any]):
+    """A screen whose keys are in the table."""
+
+    table: ClassVar[str]
+
+    @property
+    def branchline(self) -> BranchlineApp:
+        return cast("BranchlineApp", self.app)
+
+    def tell(self, words: str, *, wrong: bool = False) -> None:
+        """Say something for a moment. Words of sessions may be in it."""
+        self.app.notify(
+            safe(words)[:_LONGEST_NOTICE],
+            severity="error" if wrong else "information",
+            markup=False,
+            timeout=8 if wrong else 4,
+        )
+
+    def hints(self) -> list[Part]:
+        """The keys that matter most, as many as fit; a click does what the key does."""
+        hints = [
+            Part(
+                line_of(Span(shown_key(key.keys).split(" ")[0], "active"), Span(f" {key.hint}", "dim")),
+                partial(self.call_later, self.run_action, key.action),
+            )
+            for key in keys_of(self.table)
+            if key.hint
+        ]
+        ends = 2  # how to see all keys, and how to leave, are always told
+        room = self.size.width - 2 - sum(line_width(hint.line) + 3 for hint in hints[-ends:])
+        told = []
+        for hint in hints[:-ends]:
+            room -= line_width(hint.line) + 3
+            if room >= 0:
+                told.append(hint)
+        parts = [Part(line_of(" "))]
+        for hint in (*told, *hints[-ends:]):
+            parts += [hint, Part(line_of("   "))]
+        return parts
+
+    def show_hints(self) -> None:
+        self.query_one("#hints", LineBar).say_parts(self.hints())
+
+    def on_resize(self) -> None:
+        if self.query("#hints"):
+            self.show_hints()
+
+    def action_help(self) -> None:
+        from branchline.tui.screens.help import HelpScreen  # noqa: PLC0415
+
+        self.app.push_screen(HelpScreen(self.table))
+
+    def action_leave(self) -> None:
+        self.app.exit()
+
+    def copy(self, text: str, what: str) -> None:
+        """Put text on the clipboard (the terminal does it, if it can) and show what was copied."""
+        self.app.copy_to_clipboard(text.encode("utf-8", "replace").decode())
+        self.tell(f"{what} copied: {one_line(text)[:120]}")
+
+
+class ListScreen(KeyedScreen):
+    """A list that can be searched by typing: after ``/``, or (``always_typing``) at any time."""
+
+    always_typing: ClassVar[bool] = False
+    letters_that_act: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ""
+        self.typing = False
+        self._waiting: Timer | None = None
+
+    # -- for the screens that are one -----------------------------------------------------------------
+
+    def search_changed(self) -> None:
+        """Show what the words in the search line find."""
+        raise NotImplementedError
+
+    def search_line(self) -> Line:
+        """The search line, when it says anything else than the words."""
+        return line_of(
+            Span(" / ", "active" if self.typing or self.words else "dim"),
+            Span(self.words, "title"),
+            Span("▏" if self.typing or self.always_typing else "", "active"),
+            Span("" if self.words else self.search_hint(), "dim"),
+        )
+
+    def search_hint(self) -> str:
+        return " type to search" if self.always_typing else " press / to search"
+
+    # -- typing ---------------------------------------------------------------------------------------
+
+    @property
+    def list(self) -> RowList:
+        return self.query_one(RowList)
+
+    def show_search(self) -> None:
+        self.query_one("#search", LineBar).say_lines([self.search_line()])
+
+    def set_words(self, words: str) -> None:
+        self.words = words
+        self.show_search()
+        if self._waiting is not None:
+            self._waiting.stop()
+        self._waiting = self.set_timer(_DEBOUNCE, self.search_changed)
+
+    def on_key(self, event: events.Key) -> None:
+        if not (self.typing or self.always_typing):
+            if event.key == "slash" and any(key.action == "search" for key in SCREENS[self.table]):
+                # Here and not by its binding: letters that follow at once must find the search begun.
+                self.action_search()
+                event.stop()
+                event.prevent_default()
+            return
+        character = event.character
+        if event.key == "backspace":
+            if self.words:
+                self.set_words(self.words[:-1])
+        elif event.key == "ctrl+w":
+            self.set_words(self.words.rstrip().rpartition(" ")[0])
+        elif event.key == "enter" and self.typing:
+            self.typing = False
+            self.show_search()
+        elif event.key == "escape" and self.typing:
+            self.typing = False
+            self.set_words("")
+        elif event.is_printable and character is not None:
+            if not self.typing and (
+                character in self.letters_that_act or (character == "?" and not self.words)
+            ):
+                return
+            if character != "/" or self.words or self.typing:
+                self.set_words(self.words + character)
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self.typing or self.always_typing:
+            self.set_words(self.words + one_line(event.text))
+            event.stop()
+
+    def action_search(self) -> None:
+        self.typing = True
+        self.show_search()
+
+    # -- moving ---------------------------------------------------------------------------------------
+
+    def action_step(self, by: int) -> None:
+        self.list.step(by)
+
+    def action_page(self, by: int) -> None:
+        self.list.page(by)
+
+    def action_first(self) -> None:
+        self.list.move_to(0)
+
+    def action_last(self) -> None:
+        self.list.move_to(1 << 62)

@@ -1,0 +1,363 @@
+"""The session browser: every session, found as one types, with what was said last beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.worker import get_current_worker
+
+from branchline.errors import BranchlineError
+from branchline.library import SessionRow
+from branchline.places import OURS
+from branchline.tui.browser_state import BrowserState, Pill
+from branchline.tui.browsing import Sort
+from branchline.tui.going_on import Going, going_on
+from branchline.tui.pins import Pins
+from branchline.tui.screens.base import bindings
+from branchline.tui.screens.dialogs import AskScreen, ConfirmScreen
+from branchline.tui.screens.reasons import Reason, ReasonsScreen
+from branchline.tui.screens.session_reading import SessionReading
+from branchline.tui.session_lines import reason_words
+from branchline.tui.source import Scope, Source, name_of
+from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.row_list import RowList
+from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.words import count
+
+__all__ = ["SessionBrowser"]
+
+_WIDE = 110
+_TALL = 20
+_TWO = 2
+
+
+class SessionBrowser(SessionReading):
+    """All sessions of this directory, or of every one."""
+
+    table = "sessions"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
+    DEFAULT_CSS = """
+    SessionBrowser #body { height: 1fr; layout: vertical; }
+    SessionBrowser #body.wide { layout: horizontal; }
+    SessionBrowser #preview { height: 8; border-top: solid $border; padding: 0 1; display: none; }
+    SessionBrowser.previewing #preview { display: block; }
+    SessionBrowser #body.wide #preview { width: 42%; height: 100%; border-top: none;
+                                         border-left: solid $border; }
+    SessionBrowser #top, SessionBrowser #programs, SessionBrowser #hints { background: $panel; }
+    SessionBrowser #programs { display: none; }
+    SessionBrowser.crowded #programs { display: block; }
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        scope: Scope,
+        pins: Pins,
+        *,
+        words: str = "",
+        sort: Sort = "recent",
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(source, BrowserState(source, scope, pins, words=words, sort=sort, now=now))
+        self.words = words
+        self._removed: list[list[tuple[SessionRow, str]]] = []
+        self._wants_preview: bool | None = None
+        self._stale = False
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield LineBar(id="programs")
+        yield LineBar(id="search")
+        yield LineBar(id="columns")
+        with Container(id="body"):
+            yield RowList(id="rows", empty="   reading …")
+            yield TextPanel(id="preview")
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    def on_mount(self) -> None:
+        self.list.focus()
+        self._fit()
+        self._load()
+        self.show_everything()
+
+    # -- the pane beside ------------------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        """Put the preview beside the list, below it, or nowhere, as there is room."""
+        wide = self.size.width >= _WIDE
+        self.query_one("#body").set_class(wide, "wide")
+        wanted = self._wants_preview
+        self.set_class(wide or self.size.height > _TALL if wanted is None else wanted, "previewing")
+        self.call_after_refresh(self._show_bars)
+
+    def on_resize(self) -> None:
+        self._fit()
+
+    def action_preview(self) -> None:
+        self._wants_preview = not self.has_class("previewing")
+        self._fit()
+        self._rested()
+
+    # -- choosing what to see -------------------------------------------------------------------------
+
+    def action_scope(self) -> None:
+        self.state.scope = "all" if self.state.scope == "here" else "here"
+        self._load()
+        self.show_everything()
+        self._look_inside()
+
+    def action_sort(self) -> None:
+        self.state.next_sort()
+        self.show_everything()
+        self._look_inside()
+
+    def action_named(self) -> None:
+        self.state.named_only = not self.state.named_only
+        self.show_everything()
+
+    def action_agents(self) -> None:
+        self.state.next_agent()
+        self.show_everything()
+
+    def choose_pill(self, pill: Pill) -> None:
+        match pill.choice:
+            case "scope" if pill.value != self.state.scope:
+                self.action_scope()
+            case "sort":
+                self.action_sort()
+            case "named":
+                self.action_named()
+            case "program":
+                self.state.agent = None if self.state.agent == pill.value else pill.value
+                self.show_everything()
+
+    def action_paths(self) -> None:
+        self.state.paths = not self.state.paths
+        self.show_everything()
+
+    def action_reload(self) -> None:
+        self.state.forget()
+        self._load()
+        self.show_everything()
+
+    def action_reasons(self) -> None:
+        loaded = self.state.loaded
+        reasons: list[Reason] = [
+            ("unreadable", row.path or row.key, reason_words(row)) for row in loaded.unreadable
+        ]
+        reasons += [("hidden", item.name, item.reason) for item in loaded.hidden]
+        self.app.push_screen(ReasonsScreen("What is not shown, and why", reasons))
+
+    def action_back(self) -> None:
+        if self.words or self.typing:
+            self.typing = False
+            self.set_words("")
+        elif self.state.clear_choices():
+            self.show_everything()
+        else:
+            self.app.exit()
+
+    # -- doing something with sessions ----------------------------------------------------------------
+
+    def _chosen(self) -> list[SessionRow]:
+        """The marked sessions, else the one under the cursor."""
+        if self.state.marked:
+            return list(self.state.marked.values())
+        return [] if self.row is None else [self.row]
+
+    def action_mark(self) -> None:
+        if self.row is not None:
+            self.state.toggle_mark(self.row)
+            self.list.step(1)
+            self.list.redraw()
+            self._show_bars()
+
+    def action_pin(self) -> None:
+        if rows := self._chosen():
+            try:
+                pinned = self.state.pins.toggle(map(name_of, rows))
+            except (BranchlineError, OSError) as problem:
+                self.tell(f"not pinned: {problem}", wrong=True)
+                return
+            self.tell(f"{count(len(rows), 'session')} {'pinned' if pinned else 'not pinned any more'}")
+            self.show_everything()
+
+    def action_rename(self) -> None:
+        row = self.row
+        if row is None or row.problem is not None:
+            return
+
+        def named(title: str | None) -> None:
+            if title is None:
+                return
+            try:
+                self.source.rename(row, title)
+            except (BranchlineError, OSError) as problem:
+                self.tell(f"not renamed: {problem}", wrong=True)
+                return
+            self._look_again([row])
+
+        self.app.push_screen(
+            AskScreen("Title of this session", row.title or "", hint="empty takes it away"), named
+        )
+
+    def action_remove(self) -> None:
+        rows = self._chosen()
+        others = sorted({row.agent for row in rows if row.agent not in (None, OURS)}, key=str)
+        if not others:
+            self._remove(rows)
+            return
+
+        def answered(yes: bool | None) -> None:  # noqa: FBT001
+            if yes:
+                self._remove(rows)
+
+        question = (
+            f"Not all of these are branchline's own: there are sessions of {', '.join(map(str, others))}. "
+            "Their files are moved into a hidden folder beside them, where their programs do not see them; "
+            "u brings them back."
+        )
+        self.app.push_screen(ConfirmScreen(question, "move to the trash"), answered)
+
+    def _remove(self, rows: list[SessionRow]) -> None:
+        removed: list[tuple[SessionRow, str]] = []
+        for row in rows:
+            try:
+                removed.append((row, self.source.remove(row)))
+            except (BranchlineError, OSError) as problem:
+                self.tell(f"not removed: {problem}", wrong=True)
+        if removed:
+            self._removed.append(removed)
+            self.state.drop(row for row, _token in removed)
+            self.tell(f"{count(len(removed), 'session')} moved to the trash; u brings back")
+            self.show_everything()
+
+    def action_undo(self) -> None:
+        if not self._removed:
+            self.tell("nothing was deleted here; `branchline restore` brings back older ones")
+            return
+        back: list[SessionRow] = []
+        kept: list[tuple[SessionRow, str]] = []
+        for row, token in self._removed.pop():
+            try:
+                self.source.restore(row, token)
+                back.append(row)
+            except (BranchlineError, OSError) as problem:
+                kept.append((row, token))
+                self.tell(f"not brought back: {problem}", wrong=True)
+        if kept:
+            self._removed.append(kept)
+        if back:
+            self.tell(f"{count(len(back), 'session')} brought back")
+            self._look_again(back, back=True)
+
+    def _look_again(self, rows: list[SessionRow], *, back: bool = False) -> None:
+        """Show sessions as they are now; they are read in a worker."""
+        self.run_worker(partial(self._read_again, rows, back=back), thread=True, group="again")
+
+    def _read_again(self, rows: list[SessionRow], *, back: bool) -> None:
+        found: list[SessionRow | None] = []
+        for row in rows:
+            try:
+                found.append(self.source.again(row))
+            except Exception:  # noqa: BLE001  whatever it is now, it is no session that can be shown
+                found.append(None)
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._seen_again, rows, found, back=back)
+
+    def _seen_again(self, rows: list[SessionRow], found: list[SessionRow | None], *, back: bool) -> None:
+        for row, now in zip(rows, found, strict=True):
+            if now is not None:
+                self.state.replace(now, back=back)
+            elif name_of(row) in self.state.loaded.rows:  # else it was removed here while it was read
+                self.state.drop([row])
+                self.tell(f"{row.title or row.id} is not there any more", wrong=True)
+        self.show_everything()
+
+    def reload_later(self) -> None:
+        """Read the list again when it is next shown: there are new sessions."""
+        self._stale = True
+
+    def on_screen_resume(self) -> None:
+        """Back from another screen: the session may have grown, or be gone."""
+        if self._stale:
+            self._stale = False
+            self.action_reload()
+        elif self.row is not None and self.row.problem is None:
+            self._look_again([self.row])
+
+    # -- going elsewhere ------------------------------------------------------------------------------
+
+    def on_row_list_chosen(self) -> None:
+        self.action_go_on()
+
+    def _going(self) -> Going | None:
+        row = self.row
+        if row is None or row.problem is not None:
+            return None
+        return going_on(row, self.source.agent(row), can_chat=self.branchline.can_chat)
+
+    def action_copy(self) -> None:
+        if (going := self._going()) is not None:
+            self.copy(going.line, "command")
+
+    def action_go_on(self) -> None:
+        going = self._going()
+        if going is None:
+            return
+        if going.problem is not None:
+            self.tell(f"{going.problem}: {going.line}", wrong=True)
+        elif going.moved:
+            here = self.source.cwd
+
+            def answered(yes: bool | None) -> None:  # noqa: FBT001
+                if yes:
+                    self.branchline.go_on(going, cwd=here)
+
+            question = (
+                f"The directory of this session is not there any more:\n{going.cwd}\n\n"
+                f"Continue in {here} instead?"
+            )
+            self.app.push_screen(ConfirmScreen(question, "continue there"), answered)
+        else:
+            self.branchline.go_on(going, cwd=going.cwd)
+
+    def action_tree(self) -> None:
+        if self.row is not None:
+            self.branchline.open_tree(self.row)
+
+    def action_transcript(self) -> None:
+        if self.row is not None:
+            self.branchline.open_transcript(self.row)
+
+    def action_forest(self) -> None:
+        self.branchline.open_forest(self.row, self.state.scope)
+
+    def action_compare(self) -> None:
+        chosen = self._chosen()
+        if self.row is not None and all(name_of(row) != name_of(self.row) for row in chosen):
+            chosen.append(self.row)
+        if len(chosen) != _TWO:
+            self.tell("mark two sessions with Space, or mark one and go to the other")
+            return
+        self.branchline.compare_sessions(*chosen)
+
+    def go_to(self, row: SessionRow) -> None:
+        """Put the cursor on a session, wherever it is; what hides it is cleared."""
+        state, name = self.state, name_of(row)
+        if name not in state.loaded.rows:
+            state.scope = "all"
+            self._load()
+            state.loaded.rows.setdefault(name, row)
+        self.words = ""
+        state.search("")
+        state.clear_choices()
+        self.show_everything()
+        self.list.move_to(state.place_of(name) or 0)

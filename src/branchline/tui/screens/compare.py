@@ -1,0 +1,178 @@
+"""Two branches, or two sessions, side by side from where they part."""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.worker import get_current_worker
+
+from branchline.session import Session
+from branchline.tree import ROOT
+from branchline.tui.screens.base import KeyedScreen, bindings
+from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.compare import CompareView, compare_view
+from branchline.views.compare_lines import side_by_side, sums, unified
+from branchline.views.rows import RowTexts
+from branchline.views.spans import Line, Span, line_of
+from branchline.views.text import cut, one_line
+from branchline.views.words import count
+from branchline.views.wrapping import wrap_line
+
+__all__ = ["CompareScreen"]
+
+_NAME = 30
+_TWO_COLUMNS = 72
+"""Columns from which two sides can be read beside each other."""
+
+
+class CompareScreen(KeyedScreen):
+    """What two paths share, then turn by turn how they differ, and what each of them took."""
+
+    table = "compare"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
+    DEFAULT_CSS = """
+    CompareScreen TextPanel { height: 1fr; padding: 0 1; }
+    CompareScreen #top, CompareScreen #hints { background: $panel; }
+    """
+
+    def __init__(
+        self,
+        left: Session,
+        right: Session,
+        *,
+        left_leaf: str | None = None,
+        right_leaf: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.sides = [(left, left_leaf or left.leaf), (right, right_leaf or right.leaf)]
+        self.view: CompareView | None = None
+        self._home = os.path.expanduser("~")
+        self._turns: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield TextPanel()
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    def on_mount(self) -> None:
+        self.panel.focus()
+        self.show_hints()
+        self._compare()
+
+    def on_unmount(self) -> None:
+        for session, _leaf in self.sides:
+            session.close()
+
+    @property
+    def panel(self) -> TextPanel:
+        return self.query_one(TextPanel)
+
+    def _compare(self) -> None:
+        self.query_one("#seen", LineBar).say(Span(" comparing …", "dim"))
+        self.run_worker(self._work, thread=True, exclusive=True, group="compare")
+
+    def _work(self) -> None:
+        (left, left_leaf), (right, right_leaf) = self.sides
+        try:
+            view = compare_view(
+                left.transcript, _position(left, left_leaf), right.transcript, _position(right, right_leaf)
+            )
+        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
+            words = f"these cannot be compared: {str(problem) or type(problem).__name__}"
+            self.app.call_from_thread(self.tell, words, wrong=True)
+            return
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._show, view)
+
+    def _show(self, view: CompareView) -> None:
+        self.view = view
+        left, right = self._names()
+        self.query_one("#top", LineBar).say(
+            Span(" compare ", "heading"),
+            Span(f" {left}", "removed"),
+            Span("  and  ", "dim"),
+            Span(right, "added"),
+        )
+        shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
+        how = ", by their words" if view.shared and view.by == "text" else ""
+        self.query_one("#seen", LineBar).say(
+            Span(
+                f" {shared}{how} · then {count(len(view.left.turns), 'turn')}"
+                f" and {count(len(view.right.turns), 'turn')}",
+                "dim",
+            )
+        )
+        self.panel.show(self.lines)
+
+    def _names(self) -> tuple[str, str]:
+        (left, left_leaf), (right, right_leaf) = self.sides
+        if left is not right:
+            return left.title or left.id, right.title or right.id
+        return _end_name(left, left_leaf), _end_name(right, right_leaf)
+
+    def lines(self, columns: int) -> list[Line]:
+        """The comparison for a width."""
+        view = self.view
+        if view is None:
+            return []
+        if not view.pairs:
+            return [line_of(Span("There is nothing to compare: both are the same path.", "dim"))]
+        lines = [*sums(view, self._names(), home=self._home), ()]
+        body = (
+            side_by_side(view, columns, home=self._home)
+            if columns >= _TWO_COLUMNS
+            else (
+                part for line in unified(view, home=self._home) for part in wrap_line(line, columns, indent=4)
+            )
+        )
+        lines += body
+        self._turns = [
+            place
+            for place, line in enumerate(lines)
+            if line and line[0].role == "heading" and line[0].text.startswith("Turn ")
+        ]
+        return lines
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_scroll(self, by: int) -> None:
+        self.panel.scroll_relative(y=by, animate=False)
+
+    def action_pages(self, by: int) -> None:
+        self.action_scroll(by * max(1, self.panel.size.height - 2))
+
+    def action_top(self) -> None:
+        self.panel.scroll_to(y=0, animate=False)
+
+    def action_end(self) -> None:
+        self.panel.scroll_end(animate=False)
+
+    def action_turn(self, by: int) -> None:
+        top = int(self.panel.scroll_offset.y)
+        places = [place for place in self._turns if (place > top if by > 0 else place < top)]
+        if places:
+            self.panel.scroll_to(y=places[0] if by > 0 else places[-1], animate=False)
+
+    def action_swap(self) -> None:
+        self.sides.reverse()
+        self._compare()
+
+    def action_back(self) -> None:
+        self.app.pop_screen()
+
+
+def _position(session: Session, leaf: str | None) -> int:
+    return ROOT if leaf is None else session.index.position(leaf)
+
+
+def _end_name(session: Session, leaf: str | None) -> str:
+    """What tells one end of a branch from another: its label, else its words."""
+    if leaf is None:
+        return "the beginning"
+    label = session.label(leaf)
+    return label or cut(one_line(RowTexts(session.transcript)(session.index.position(leaf))), _NAME)

@@ -1,0 +1,144 @@
+"""The forest: sessions below the sessions they were forked from, across files and programs."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.worker import get_current_worker
+
+from branchline.library import Forest, SessionRow
+from branchline.tui.browsing import Choice, Item, arrange, face_of, threads
+from branchline.tui.screens.base import ListScreen, bindings
+from branchline.tui.session_lines import columns_for, session_line
+from branchline.tui.source import Scope, Source, name_of
+from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.row_list import RowList
+from branchline.views.query import parse_query
+from branchline.views.spans import Line, Span, line_of
+from branchline.views.words import count
+
+__all__ = ["ForestScreen"]
+
+
+class ForestScreen(ListScreen):
+    """Gives back the session that was chosen, or None; ``current`` is marked."""
+
+    table = "forest"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("forest")
+    DEFAULT_CSS = "ForestScreen #top, ForestScreen #hints { background: $panel; }"
+
+    def __init__(self, source: Source, scope: Scope, *, current: SessionRow | None = None) -> None:
+        super().__init__()
+        self.source = source
+        self.scope: Scope = scope
+        self.current = None if current is None else name_of(current)
+        self.items: list[Item] = []
+        self._forest: Forest | None = None
+        self._home = os.path.expanduser("~")
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield LineBar(id="search")
+        yield RowList(empty="   reading …")
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    def on_mount(self) -> None:
+        self.list.focus()
+        self.show_hints()
+        self._load()
+
+    def _load(self) -> None:
+        self._forest = None
+        self.run_worker(partial(self._read, self.scope), thread=True, exclusive=True, group="forest")
+
+    def _read(self, scope: Scope) -> None:
+        worker = get_current_worker()
+        try:
+            forest = self.source.forest(scope)
+        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
+            self.app.call_from_thread(self.tell, f"the sessions cannot be listed: {problem}", wrong=True)
+            return
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._take, forest)
+
+    def _take(self, forest: Forest) -> None:
+        self._forest = forest
+        self.search_changed()
+        if self.current is not None:
+            place = next((at for at, item in enumerate(self.items) if name_of(item.row) == self.current), 0)
+            self.list.move_to(place)
+
+    def search_changed(self) -> None:
+        """All sessions in their places; with a search, those that are found, one below the other."""
+        query = parse_query(self.words, now=datetime.now().astimezone())
+        forest, agent = self._forest or Forest(), self.source.agent
+        if query:
+            rows = (place.row for place in forest)
+            choice = Choice(sort="relevance", query=query)
+            self.items = arrange(rows, choice, agent=agent, faces=lambda row: face_of(row, agent(row))).items
+        else:
+            self.items = threads(forest, agent=agent)
+        self.list.empty = "   reading …" if self._forest is None else "   nothing is like that"
+        self.list.show(self)
+        roots = sum(not item.branch for item in self.items)
+        self.query_one("#top", LineBar).say(
+            Span(" forest ", "heading"),
+            Span(" this directory" if self.scope == "here" else " all directories", "dim"),
+        )
+        self.query_one("#seen", LineBar).say(
+            Span(f" {count(len(self.items), 'session')}, {count(roots, 'root')}", "dim"),
+            Span(f"   {query.problem}" if query.problem else "", "warning"),
+        )
+        self.show_search()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def line(self, index: int, columns: int) -> Line:
+        item = self.items[index]
+        current = name_of(item.row) == self.current
+        line = session_line(
+            item,
+            columns_for(columns, directory=self.scope == "all", cost=False),
+            now=self.branchline.now(),
+            current=current,
+            home=self._home,
+        )
+        return line_of(*line, Span(f"  ({item.note})" if item.note else "", "warning"))
+
+    @property
+    def row(self) -> SessionRow | None:
+        cursor = self.list.cursor
+        return self.items[cursor].row if 0 <= cursor < len(self.items) else None
+
+    def on_row_list_chosen(self) -> None:
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        if self.row is not None:
+            self.dismiss(self.row)
+
+    def action_tree(self) -> None:
+        if self.row is not None:
+            self.branchline.open_tree(self.row)
+
+    def action_transcript(self) -> None:
+        if self.row is not None:
+            self.branchline.open_transcript(self.row)
+
+    def action_scope(self) -> None:
+        self.scope = "all" if self.scope == "here" else "here"
+        self._load()
+
+    def action_back(self) -> None:
+        if self.words or self.typing:
+            self.typing = False
+            self.set_words("")
+        else:
+            self.dismiss(None)

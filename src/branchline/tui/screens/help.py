@@ -1,0 +1,81 @@
+"""All keys of a screen."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from branchline.tui.keys import keys_of, shown_key
+from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.spans import Line, Span, line_of
+from branchline.views.wrapping import wrap_line
+
+__all__ = ["HelpScreen", "TextScreen"]
+
+_KEYS = 20
+
+
+class TextScreen(ModalScreen[None]):
+    """Something to read over what one was doing; any of the usual keys ends it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape,q,enter,f1,question_mark", "dismiss", "close"),
+        ("up,k", "scroll(-1)", "up"),
+        ("down,j", "scroll(1)", "down"),
+        ("pageup,b", "pages(-1)", "a page up"),
+        ("pagedown,space", "pages(1)", "a page down"),
+    ]
+    DEFAULT_CSS = """
+    TextScreen { align: center middle; }
+    TextScreen > Vertical { width: 90%; max-width: 100; height: 90%; border: round $border;
+                            background: $panel; padding: 0 1; }
+    TextScreen TextPanel { height: 1fr; background: $panel; }
+    TextScreen LineBar { background: $panel; }
+    """
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield LineBar(Span(self._title, "heading"))
+            yield TextPanel()
+            yield LineBar(
+                Span("Esc", "active"), Span(" closes   ", "dim"), Span("↑↓", "active"), Span(" scroll", "dim")
+            )
+
+    def on_mount(self) -> None:
+        self.query_one(TextPanel).show(self.lines)
+        self.query_one(TextPanel).focus()
+
+    def lines(self, columns: int) -> list[Line]:
+        """What there is to read."""
+        raise NotImplementedError
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one(TextPanel).scroll_relative(y=by, animate=False)
+
+    def action_pages(self, by: int) -> None:
+        panel = self.query_one(TextPanel)
+        panel.scroll_relative(y=by * max(1, panel.size.height - 1), animate=False)
+
+
+class HelpScreen(TextScreen):
+    """The key map of the screen below."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(f"Keys: {table}")
+        self._table = table
+
+    def lines(self, columns: int) -> list[Line]:
+        lines: list[Line] = []
+        for key in keys_of(self._table):
+            name = f"{shown_key(key.keys):<{_KEYS}}"
+            lines += wrap_line(line_of(Span(name, "active"), " ", Span(key.words)), columns, indent=_KEYS + 1)
+        return lines

@@ -1,0 +1,40 @@
+"""What a terminal says in which nothing else fits."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from branchline.tui.widgets.line_bar import LineBar
+from branchline.views.spans import line_of
+
+__all__ = ["TooSmall"]
+
+
+class TooSmall(Screen[None]):
+    """Says how much room is needed; goes away by itself when there is enough."""
+
+    DEFAULT_CSS = "TooSmall LineBar { height: 3; }"
+
+    def __init__(self, width: int, height: int) -> None:
+        super().__init__()
+        self._needed = (width, height)
+
+    def compose(self) -> ComposeResult:
+        yield LineBar()
+
+    def on_mount(self) -> None:
+        self._say()
+
+    def on_resize(self) -> None:
+        self._say()
+
+    def _say(self) -> None:
+        width, height = self._needed
+        self.query_one(LineBar).say_lines(
+            [
+                line_of("too small"),
+                line_of(f"needs {width}×{height}"),
+                line_of(f"has {self.size.width}×{self.size.height}"),
+            ]
+        )

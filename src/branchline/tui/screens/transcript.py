@@ -1,0 +1,270 @@
+"""The transcript: a conversation to be read, thoughts and results folded, that follows a live session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from branchline.session import Session
+from branchline.tui.conversation import Conversation, images_of
+from branchline.tui.living import Living
+from branchline.tui.pictures import open_picture, save_picture
+from branchline.tui.screens.base import ListScreen, bindings
+from branchline.tui.screens.dialogs import Option, PickScreen
+from branchline.tui.widgets.conversation_view import ConversationView
+from branchline.tui.widgets.line_bar import LineBar
+from branchline.views.spans import Span
+from branchline.views.text import one_line
+from branchline.views.words import count
+
+__all__ = ["TranscriptScreen"]
+
+_LOOK = 0.5
+
+
+class TranscriptScreen(ListScreen):
+    """The path to an entry. Reading another branch changes nothing in the session."""
+
+    table = "transcript"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("transcript")
+    DEFAULT_CSS = "TranscriptScreen #top, TranscriptScreen #hints { background: $panel; }"
+
+    def __init__(self, session: Session, *, at: str | None = None) -> None:
+        super().__init__()
+        self._home = os.path.expanduser("~")
+        self.living = Living(session)
+        self._at = at
+        leaf = session.leaf if at is None else at
+        self.conversation = Conversation(session, leaf, home=self._home)
+        self._follows_leaf = at is None or at == session.leaf
+
+    @property
+    def session(self) -> Session:
+        return self.conversation.session
+
+    @property
+    def view(self) -> ConversationView:
+        return self.query_one(ConversationView)
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield LineBar(id="search")
+        yield ConversationView()
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    def on_mount(self) -> None:
+        self.view.focus()
+        self.call_after_refresh(self._begin)
+        self.set_interval(_LOOK, self._look)
+        self.watch(self.app, "theme", self._theme_changed, init=False)
+
+    def _begin(self) -> None:
+        self.view.show(self.conversation)
+        self.view.go_to_end()
+        self._show_bars()
+
+    def on_unmount(self) -> None:
+        self.session.close()
+
+    def _theme_changed(self) -> None:
+        self.view.theme_changed()
+
+    def _show_bars(self) -> None:
+        session, conversation = self.session, self.conversation
+        self.query_one("#top", LineBar).say(
+            Span(" transcript ", "heading"),
+            Span(f" {session.title or session.id}", "title"),
+            Span("" if self._follows_leaf else "   another branch than the current one", "warning"),
+        )
+        part = self.view.selected[0] + 1 if len(conversation) else 0
+        live = self._follows_leaf and self.view.at_end
+        self.query_one("#seen", LineBar).say(
+            Span(f"  part {part:,} of {len(conversation):,}", "dim"),
+            Span(f"   {count(len(conversation.path), 'entry', 'entries')}", "dim"),
+            Span("   ● following" if live else "", "good"),
+        )
+        self.show_search()
+        self.show_hints()
+
+    def on_conversation_view_selected(self) -> None:
+        self._show_bars()
+
+    def on_resize(self) -> None:
+        self.show_hints()
+
+    # -- a session that lives -------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        before = self.session.leaf
+        news = self.living.look()
+        if news.words is not None:
+            self.tell(news.words, wrong=True)
+        if news.session is None and not news.entries:
+            return
+        session = self.living.session
+        leaf = self.conversation.leaf
+        if self._follows_leaf:
+            leaf = _newest_below(session, session.transcript.leaf, before)
+        elif leaf not in session.index:
+            leaf = session.leaf
+        at_end, part = self.view.at_end, self.view.top_part
+        self._show(Conversation(session, leaf, home=self._home), at_end=at_end, part=part)
+
+    def _show(self, conversation: Conversation, *, at_end: bool, part: int) -> None:
+        self.conversation = conversation
+        self.view.show(conversation)
+        if at_end:
+            self.view.go_to_end()
+        else:
+            self.view.go_to(min(part, len(conversation) - 1))
+        self._show_bars()
+
+    # -- moving ---------------------------------------------------------------------------------------
+
+    def action_scroll(self, by: int) -> None:
+        self.view.scroll_relative(y=by, animate=False, immediate=True)
+        self._show_bars()
+
+    def action_pages(self, by: int) -> None:
+        self.action_scroll(by * max(1, self.view.size.height - 2))
+
+    def action_top(self) -> None:
+        self.view.go_to(0)
+
+    def action_end(self) -> None:
+        self.view.go_to_end()
+        self._show_bars()
+
+    def _to(self, parts: Iterator[int], what: str) -> None:
+        part = next(parts, None)
+        if part is None:
+            self.tell(f"no more {what} in this direction")
+        else:
+            self.view.go_to(part)
+
+    def action_prompt(self, by: int) -> None:
+        self._to(self.conversation.prompts(self.view.selected[0], by), "prompts")
+
+    def action_error(self, by: int) -> None:
+        self._to(self.conversation.errors(self.view.selected[0], by), "errors")
+
+    def action_labelled(self, by: int) -> None:
+        self._to(self.conversation.labelled(self.view.selected[0], by), "labels")
+
+    def action_select(self, by: int) -> None:
+        self.view.step(by)
+
+    def action_open_part(self) -> None:
+        self.view.toggle(*self.view.selected)
+
+    def action_fold_all(self) -> None:
+        self.view.toggle_all()
+
+    # -- finding --------------------------------------------------------------------------------------
+
+    def search_changed(self) -> None:
+        if self.words.strip():
+            part = next(self.conversation.found(self.words, self.view.selected[0] - 1, 1), None)
+            if part is None:
+                part = next(self.conversation.found(self.words, -1, 1), None)
+            if part is not None:
+                self.view.go_to(part)
+            elif not self.typing:
+                self.tell("not found in this conversation")
+
+    def action_find(self, by: int) -> None:
+        if self.words.strip():
+            self._to(self.conversation.found(self.words, self.view.selected[0], by), "places")
+        else:
+            self.action_search()
+
+    def search_hint(self) -> str:
+        return " press / to find words; . and , go on"
+
+    # -- elsewhere ------------------------------------------------------------------------------------
+
+    def action_switch(self) -> None:
+        branches = self.conversation.branches(self.view.selected[0])
+        if not branches:
+            self.tell("nothing branches off at or above this place")
+            return
+        index = self.session.index
+        options = [
+            Option(
+                index.keys[branch.end],
+                ("• " if branch.current else "  ") + one_line(branch.words)[:60],
+                count(branch.entries, "entry", "entries"),
+            )
+            for branch in branches
+        ]
+
+        def picked(key: str | None) -> None:
+            if key is not None:
+                self._follows_leaf = key == self.session.leaf
+                first = next(branch.first for branch in branches if index.keys[branch.end] == key)
+                conversation = Conversation(self.session, key, home=self._home)
+                self._show(conversation, at_end=False, part=conversation.part_of(index.keys[first]) or 0)
+
+        self.app.push_screen(PickScreen("Which branch?", options), picked)
+
+    def _position(self) -> int | None:
+        part = self.view.selected[0]
+        return self.conversation.parts[part][0] if part < len(self.conversation) else None
+
+    def action_tree(self) -> None:
+        position = self._position()
+        key = None if position is None else self.session.index.keys[position]
+        self.branchline.reopen(self.session, lambda session: self.branchline.show_tree(session, key))
+
+    def action_compare(self) -> None:
+        leaf = self.session.leaf
+        branches = [item for item in self.conversation.branches(self.view.selected[0]) if not item.current]
+        if leaf is None or not branches or self.conversation.leaf is None:
+            self.tell("there is no other branch to compare with")
+            return
+        other = self.session.index.keys[branches[-1].end]
+        own = self.conversation.leaf
+        self.branchline.reopen(
+            self.session, lambda session: self.branchline.show_comparison(session, session, own, other)
+        )
+
+    def action_picture(self) -> None:
+        part = self.view.selected[0]
+        if part >= len(self.conversation):
+            return
+        pictures = images_of(self.session.transcript.entries(self.conversation.parts[part]))
+        if not pictures:
+            self.tell("there is no picture in this part")
+            return
+        for mime_type, data in pictures:
+            try:
+                path = save_picture(mime_type, data)
+            except OSError as problem:
+                self.tell(f"the picture cannot be saved: {problem}", wrong=True)
+                return
+            self.tell(f"opened: {path}" if open_picture(path) else f"saved: {path}")
+
+    def action_copy(self) -> None:
+        part, number = self.view.selected
+        if part < len(self.conversation):
+            deck = self.conversation.cards(part)
+            card = deck[min(number, len(deck) - 1)] if deck else None
+            if card is not None and (card.body or card.title):
+                self.copy(card.body or card.title, "text")
+
+    def action_back(self) -> None:
+        if self.words or self.typing:
+            self.typing = False
+            self.set_words("")
+        else:
+            self.app.pop_screen()
+
+
+def _newest_below(session: Session, leaf: str | None, before: str | None) -> str | None:
+    """Where a reader who follows goes: to where the file stands now."""
+    return leaf if leaf is not None and leaf in session.index else before

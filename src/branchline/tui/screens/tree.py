@@ -1,0 +1,203 @@
+"""The tree navigator: every branch of a session, one line per entry, and the whole entry beside it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+
+from branchline.places import program_of
+from branchline.session import Session
+from branchline.tree import Filter
+from branchline.tui.detailing import detail_lines
+from branchline.tui.screens.base import bindings
+from branchline.tui.screens.entry_acting import EntryActing
+from branchline.tui.screens.reasons import Reason, ReasonsScreen
+from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.row_list import RowList
+from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.outline import counter
+from branchline.views.spans import Line, Span, line_of
+from branchline.views.words import count
+
+__all__ = ["TreeNavigator"]
+
+_LOOK = 1.0
+"""Seconds between looks at a file that others may write to."""
+_STEP = 2048
+"""Entries that are read for a search before keys are listened to again."""
+_WIDE = 110
+_TALL = 20
+
+
+class TreeNavigator(EntryActing):
+    """The branches of one session. Nothing is written before something is chosen."""
+
+    table = "tree"
+    always_typing = True
+    letters_that_act: ClassVar[frozenset[str]] = frozenset("LT")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("tree")
+    DEFAULT_CSS = """
+    TreeNavigator #body { height: 1fr; layout: vertical; }
+    TreeNavigator #body.wide { layout: horizontal; }
+    TreeNavigator #detail { height: 9; border-top: solid $border; padding: 0 1; display: none; }
+    TreeNavigator.detailed #detail { display: block; }
+    TreeNavigator #body.wide #detail { width: 42%; height: 100%; border-top: none;
+                                       border-left: solid $border; }
+    TreeNavigator #top, TreeNavigator #hints { background: $panel; }
+    """
+
+    def __init__(self, session: Session, *, at: str | None = None, filter: Filter = "default") -> None:  # noqa: A002
+        super().__init__(session, at=at)
+        if filter != "default":
+            self.tree_state.set_filter(filter)
+        path, format_ = session.file, session.format
+        self._program = format_ if path is None else program_of(path, format_)
+        self._wants_detail: bool | None = None
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield LineBar(id="search")
+        with Container(id="body"):
+            yield RowList(id="rows", centred=True, wrapping=True, empty="  No entries found")
+            yield TextPanel(id="detail")
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    def on_mount(self) -> None:
+        self._fit()
+        self.list.focus()
+        self.show_rows()
+        self.set_interval(_LOOK, self._look)
+
+    def on_unmount(self) -> None:
+        self.session.close()
+
+    # -- what is shown --------------------------------------------------------------------------------
+
+    def show_rows(self) -> None:
+        """Show the rows as they are arranged now."""
+        self.list.show(self.tree_state, self.tree_state.cursor)
+        self._show_bars()
+
+    def _show_bars(self) -> None:
+        session, state = self.session, self.tree_state
+        self.query_one("#top", LineBar).say(
+            Span(" tree ", "heading"),
+            Span(f" {session.title or session.id}", "title"),
+            Span(f"   {self._program}", "program"),
+            Span(f"   read only: {session.read_only}" if session.read_only else "", "warning"),
+        )
+        findings = len(session.findings)
+        self.query_one("#seen", LineBar).say(
+            Span(counter(state.outline, state.cursor), "dim"),
+            Span(f"   {count(len(session), 'entry', 'entries')}", "dim"),
+            Span(f"   ⚠ {count(findings, 'finding')} (F3 says which)" if findings else "", "warning"),
+        )
+        self.show_search()
+        self.show_hints()
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        self.tree_state.stand(event.index)
+        self._show_bars()
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        state = self.tree_state
+        if not self.has_class("detailed"):
+            return
+        if state.cursor < 0:
+            self.query_one("#detail", TextPanel).show(lambda _columns: [])
+            return
+        session, position = self.session, state.position
+        self.query_one("#detail", TextPanel).show(
+            lambda columns: detail_lines(session, position, columns, home=self.home)
+        )
+
+    def _fit(self) -> None:
+        wide = self.size.width >= _WIDE
+        self.query_one("#body").set_class(wide, "wide")
+        wanted = self._wants_detail
+        self.set_class(wide or self.size.height > _TALL if wanted is None else wanted, "detailed")
+
+    def on_resize(self) -> None:
+        self._fit()
+        self.show_hints()
+        self.call_after_refresh(self._show_detail)
+
+    def action_detail(self) -> None:
+        self._wants_detail = not self.has_class("detailed")
+        self._fit()
+        self._show_detail()
+
+    # -- a session that lives -------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        if self.acting:
+            return
+        news = self.living.look()
+        if news.words is not None:
+            self.tell(news.words, wrong=True)
+        if news.entries or news.session is not None:
+            self.tree_state.take(self.living.session)
+            self.show_rows()
+
+    # -- choosing what is seen ------------------------------------------------------------------------
+
+    def search_changed(self) -> None:
+        if self.words.strip() and not self.tree_state.prepare_search(_STEP):
+            self.set_timer(0.001, self.search_changed)
+            return
+        self.tree_state.search(self.words)
+        self.show_rows()
+
+    def action_filter(self, by: int) -> None:
+        self.tree_state.step_filter(by)
+        self.show_rows()
+
+    def action_only(self, kind: Filter) -> None:
+        self.tree_state.toggle_filter(kind)
+        self.show_rows()
+
+    def action_times(self) -> None:
+        self.tree_state.times = not self.tree_state.times
+        self.list.redraw()
+
+    def action_fold(self) -> None:
+        self.tree_state.fold()
+        self.show_rows()
+
+    def action_unfold(self) -> None:
+        self.tree_state.unfold()
+        self.show_rows()
+
+    def action_turn(self, by: int) -> None:
+        self.tree_state.to_turn(by)
+        self.list.move_to(self.tree_state.cursor)
+
+    def action_branch(self, by: int) -> None:
+        self.tree_state.to_end(by)
+        self.list.move_to(self.tree_state.cursor)
+
+    def action_back(self) -> None:
+        if self.words:
+            self.set_words("")
+        else:
+            self.app.pop_screen()
+
+    def action_damage(self) -> None:
+        reasons: list[Reason] = [
+            (finding.kind, f"line {finding.line}" if finding.line else "the file", finding.message)
+            for finding in self.session.findings
+        ]
+        self.app.push_screen(ReasonsScreen("What is strange about this file", reasons))
+
+    def search_line(self) -> Line:
+        return line_of(
+            *super().search_line(),
+            Span(f"   filter: {self.tree_state.filter}", "label")
+            if self.tree_state.filter != "default"
+            else "",
+        )

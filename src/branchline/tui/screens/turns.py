@@ -1,0 +1,93 @@
+"""The turn picker: what the person said, to jump there or to fork before it. Leaving it does nothing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from branchline.session import Session
+from branchline.tui.screens.base import ListScreen, bindings
+from branchline.tui.turning import Turns, turns_of
+from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.row_list import RowList
+from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.spans import Span
+from branchline.views.words import count
+from branchline.views.wrapping import text_lines
+
+__all__ = ["TurnPicker"]
+
+
+class TurnPicker(ListScreen):
+    """Gives back ``("jump", id)``, ``("fork", id)`` or None."""
+
+    table = "turns"
+    always_typing = True
+    BINDINGS: ClassVar[list[BindingType]] = bindings("turns")
+    DEFAULT_CSS = """
+    TurnPicker #detail { height: 6; border-top: solid $border; padding: 0 1; }
+    TurnPicker #top, TurnPicker #hints { background: $panel; }
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._turns = turns_of(session)
+        self.shown = Turns(self._turns)
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield LineBar(id="search")
+        yield RowList(empty="  no turn has these words")
+        yield TextPanel(id="detail")
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    def on_mount(self) -> None:
+        self.query_one("#top", LineBar).say(
+            Span(" turns ", "heading"), Span(" go to one, or fork before it", "dim")
+        )
+        self.list.focus()
+        self.show_hints()
+        self._show(len(self._turns) - 1)
+
+    def _show(self, cursor: int) -> None:
+        self.list.show(self.shown, cursor)
+        self.query_one("#seen", LineBar).say(
+            Span(f"  {len(self.shown):,} of {count(len(self._turns), 'turn')}", "dim")
+        )
+        self.show_search()
+
+    def search_changed(self) -> None:
+        self.shown = Turns(self._turns, self.words)
+        self._show(len(self.shown) - 1)
+
+    def _key(self) -> str | None:
+        cursor = self.list.cursor
+        return self.shown.turns[cursor].key if 0 <= cursor < len(self.shown) else None
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        text = self.shown.turns[event.index].text if 0 <= event.index < len(self.shown) else ""
+        self.query_one("#detail", TextPanel).show(lambda columns: text_lines(text[:8000], columns))
+
+    def on_row_list_chosen(self) -> None:
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        if (key := self._key()) is not None:
+            self.dismiss(("jump", key))
+
+    def action_fork(self) -> None:
+        if (key := self._key()) is not None:
+            self.dismiss(("fork", key))
+
+    def action_copy(self) -> None:
+        if self._key() is not None:
+            self.copy(self.shown.turns[self.list.cursor].text, "prompt")
+
+    def action_back(self) -> None:
+        if self.words:
+            self.set_words("")
+        else:
+            self.dismiss(None)

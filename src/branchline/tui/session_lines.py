@@ -1,0 +1,168 @@
+"""A row of the session list as a line of spans, its columns fitted to the width."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from branchline.library import SessionRow
+from branchline.tui.browsing import Item
+from branchline.views.calls import short_path
+from branchline.views.spans import Line, Piece, Role, Span, cut_line, line_of, line_width, pad_line
+from branchline.views.words import age, count, money
+
+__all__ = ["Columns", "columns_for", "facts_lines", "header_line", "reason_words", "session_line"]
+
+
+_ENOUGH_ROWS = 14
+_SHORTEST_NAME = 24
+
+
+class Columns(NamedTuple):
+    """How wide each column is; 0 is a column that is not shown."""
+
+    name: int
+    agent: int
+    messages: int
+    cost: int
+    age: int
+    place: int
+
+
+def columns_for(width: int, *, directory: bool = False, path: bool = False, cost: bool = True) -> Columns:
+    """Columns for a list of this width; those that matter least are left out so that names can be read."""
+    columns = Columns(0, agent=11, messages=5, cost=8 if cost else 0, age=4, place=0)
+    if path:
+        columns = columns._replace(place=max(16, width // 3))
+    elif directory:
+        columns = columns._replace(place=max(12, min(28, width // 5)))
+    for without in ({"cost": 0}, {"agent": 0}, {"place": 0}):
+        if _room(columns, width) >= _SHORTEST_NAME:
+            break
+        columns = columns._replace(**without)
+    return columns._replace(name=max(8, _room(columns, width)))
+
+
+def _room(columns: Columns, width: int) -> int:
+    """What the name gets: all but the others, two marks with a blank on each side, and one at the end."""
+    return width - 5 - sum(part + 2 for part in columns[1:] if part)
+
+
+def header_line(columns: Columns, *, path: bool = False) -> Line:
+    """The names of the columns."""
+    return _line(
+        "    ",
+        (Span("session", "dim"),),
+        columns,
+        "program",
+        "msgs",
+        "cost",
+        "age",
+        "file" if path else "directory",
+        "dim",
+    )
+
+
+def session_line(
+    item: Item,
+    columns: Columns,
+    *,
+    now: float,
+    cost: float | None = None,
+    marked: bool = False,
+    current: bool = False,
+    home: str = "",
+    path: bool = False,
+) -> Line:
+    """One session. ``marked`` rows are chosen for what is done next; ``current`` is the one we came from."""
+    row = item.row
+    marks = ("✓" if marked else "●" if current else " ") + ("★" if item.pinned else " ")
+    where = short_path((row.path if path else row.cwd) or "", home)
+    if not path and len(where) > columns.place > 0:
+        where = "…" + where[1 - columns.place :]
+    return _line(
+        Span(f" {marks} ", "label" if marked or item.pinned else "active"),
+        _name(item),
+        columns,
+        item.agent,
+        "" if row.messages is None else f"{row.messages:,}",
+        "" if not cost else money(cost),
+        age(row.active_ms, now),
+        where,
+    )
+
+
+def _line(
+    marks: Piece,
+    name: Sequence[Piece],
+    columns: Columns,
+    agent: str,
+    messages: str,
+    cost: str,
+    age_text: str,
+    place: str,
+    role: Role | None = None,
+) -> Line:
+    pieces: list[Piece] = [marks, *pad_line(name, columns.name)]
+    cells: tuple[tuple[int, str, Role, bool], ...] = (
+        (columns.place, place, "path", False),
+        (columns.agent, agent, "program", False),
+        (columns.messages, messages, "number", True),
+        (columns.cost, cost, "cost", True),
+        (columns.age, age_text, "time", True),
+    )
+    for room, text, own, right in cells:
+        if not room:
+            continue
+        cell = cut_line((Span(text, role or own),), room)
+        blanks = " " * (room - line_width(cell))
+        pieces += ["  ", blanks, *cell] if right else ["  ", *cell, blanks]
+    return line_of(*pieces)
+
+
+def _name(item: Item) -> list[Piece]:
+    row = item.row
+    pieces: list[Piece] = [Span(item.branch, "dim")]
+    if row.parent_session and not item.branch:
+        pieces.append(Span("↳ ", "active"))
+    if row.problem is not None:
+        name = os.path.basename(row.path or row.key)
+        return [*pieces, Span(name, "path"), Span(f"  {reason_words(row)}", "error")]
+    if row.title:
+        pieces.append(Span(row.title, "title"))
+    elif row.first_prompt:
+        pieces.append(Span(row.first_prompt))
+    else:
+        pieces.append(Span("(no messages)" if row.messages is not None else row.key, "dim"))
+    if row.findings:
+        pieces.append(Span(f"  ⚠ {count(row.findings, 'finding')}", "warning"))
+    return pieces
+
+
+def reason_words(row: SessionRow) -> str:
+    """Why a file could not be read, without its name, which stands beside it."""
+    return (row.problem or "").removeprefix(row.path or "").strip(" :")
+
+
+def _ago(row: SessionRow, now: float) -> str:
+    words = age(row.active_ms, now)
+    return "just now" if words == "now" else f"{words} ago"
+
+
+def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> list[Line]:
+    """The small print of a session for the preview: who, where, when, from what; in one line if need be."""
+    parent = os.path.basename(row.parent_session or "") or row.parent_session or ""
+    facts = [
+        line_of(
+            Span(row.id, "id"),
+            Span(f" · {_ago(row, now)}", "time"),
+            Span(f" · {row.model}" if row.model else "", "model"),
+        ),
+        line_of(Span(short_path(row.cwd or "", home), "path")),
+        line_of(Span("↳ fork of " if parent else "", "active"), Span(parent, "id")),
+    ]
+    facts = [fact for fact in facts if fact]
+    if rows < _ENOUGH_ROWS:
+        facts = [tuple(span for fact in facts for span in (*fact, Span("  ")))]
+    return [line_of(Span(row.title or row.first_prompt or "(no messages)", "title")), *facts]

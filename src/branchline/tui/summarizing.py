@@ -1,0 +1,60 @@
+"""Leaving a branch with a summary that a model writes: nothing moves before the summary is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from branchline.compaction import Summary, SummaryRequest
+from branchline.flows import Abort, Hooks, Navigation, arun, navigate
+from branchline.session import Session
+
+__all__ = ["NO_MODEL", "SummaryModel", "leave_summed_up"]
+
+NO_MODEL = (
+    "no model is set that could write it, and nothing has moved: "
+    "`branchline config set model provider/model` sets one; or write the summary yourself"
+)
+
+
+class SummaryModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The model that writes summaries, as the settings name it. It is loaded when one is wanted."""
+
+    name: str
+    base_url: str | None = None
+
+
+async def leave_summed_up(
+    session: Session,
+    target: str,
+    model: SummaryModel,
+    *,
+    focus: str = "",
+    hooks: Hooks,
+    abort: Abort,
+    told: Callable[[str], Awaitable[None]],
+) -> Navigation:
+    """Go to an entry; the model sums up what is left, and ``told`` gets its words as they come."""
+    from branchline.conductor import Policy  # noqa: PLC0415  models are heavy, and few ask for them
+    from branchline.conductor.turn import write_summary  # noqa: PLC0415
+    from branchline.models import model_by_setting  # noqa: PLC0415
+
+    writer = await asyncio.to_thread(model_by_setting, model.name, base_url=model.base_url)
+
+    async def write(request: SummaryRequest) -> Summary:
+        return await write_summary(writer, request, Policy(), told)
+
+    flow = navigate(
+        session,
+        target,
+        summarize=True,
+        custom_instructions=focus.strip() or None,
+        window=writer.context_window,
+        abort=abort,
+    )
+    try:
+        return await arun(flow, hooks=hooks, summarizer=write)
+    finally:
+        await writer.aclose()

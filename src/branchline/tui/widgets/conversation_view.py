@@ -1,0 +1,258 @@
+"""A conversation of any length, laid out as it is read: heights of parts not seen yet are guesses."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from branchline.tui.card_strips import Look, Row, card_rows, foldable
+from branchline.tui.conversation import Conversation
+from branchline.tui.heights import Heights
+from branchline.tui.widgets.line_view import LineView
+from branchline.views.spans import Span
+from branchline.views.words import count
+
+__all__ = ["ConversationView"]
+
+_GUESS = 3
+_KEPT = 400
+"""Parts whose strips are kept."""
+_MEASURED_AT_ONCE = 30
+
+
+class ConversationView(LineView):
+    """Shows a conversation. ``selected`` is a part and one of its cards."""
+
+    DEFAULT_CSS = "ConversationView { height: 1fr; }"
+
+    class Selected(Message):
+        """Another card is selected."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.conversation: Conversation | None = None
+        self.selected = (0, 0)
+        self.opened: set[tuple[str, int]] = set()
+        self.all_open = False
+        self._heights = Heights([])
+        self._measured: set[int] = set()
+        self._rows: dict[int, list[Row]] = {}
+        self._settling = False
+
+    # -- showing --------------------------------------------------------------------------------------
+
+    def show(self, conversation: Conversation) -> None:
+        """Show another conversation, or a longer one."""
+        self.conversation = conversation
+        self._forget()
+
+    def _forget(self) -> None:
+        self._heights = Heights([_GUESS] * (0 if self.conversation is None else len(self.conversation)))
+        self._measured.clear()
+        self._rows.clear()
+        if len(self._heights) <= _MEASURED_AT_ONCE:
+            for part in range(len(self._heights)):
+                self._measure(part)
+        self._resize()
+        self.refresh()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the last line is in view."""
+        return self.scroll_offset.y >= self._heights.total - self.size.height - 1
+
+    @property
+    def top_part(self) -> int:
+        """The first part in view."""
+        return self._heights.at(int(self.scroll_offset.y))[0] if len(self._heights) else 0
+
+    def go_to(self, part: int, card: int = 0) -> None:
+        """Select a part and bring it to the top."""
+        if not 0 <= part < len(self._heights):
+            return
+        self._mark(part, card)
+        self._fill(part)
+        self._scroll(self._heights.start(part))
+        self.refresh()
+        self.post_message(self.Selected())
+
+    def go_to_end(self) -> None:
+        """Bring the end into view."""
+        part, lines = len(self._heights) - 1, 0
+        while part >= 0 and lines < self.size.height:
+            lines += self._measure(part)
+            part -= 1
+        self._resize()
+        self._scroll(self._heights.total)
+        if len(self._heights):
+            self._mark(len(self._heights) - 1, 0)
+        self.refresh()
+
+    def _scroll(self, line: float) -> None:
+        # Forced: the scroll bar of what has just been laid out may not be there yet.
+        self.scroll_to(y=max(0, line), animate=False, immediate=True, force=True)
+
+    def _mark(self, part: int, card: int) -> None:
+        """Select a card; both parts that change are drawn anew."""
+        self._rows.pop(self.selected[0], None)
+        self._rows.pop(part, None)
+        self.selected = (part, card)
+
+    def toggle(self, part: int, card: int) -> None:
+        """Open a card, or fold it."""
+        name = self._card_name(part, card)
+        self.opened ^= {name}
+        self._changed(part)
+
+    def toggle_all(self) -> None:
+        """Open all that is folded, or fold it again."""
+        self.all_open = not self.all_open
+        self.opened.clear()
+        part = self.top_part
+        self._forget()
+        self.go_to(part)
+
+    def step(self, by: int) -> None:
+        """Select the next card that can be opened, in one direction."""
+        conversation = self.conversation
+        if conversation is None or not len(conversation):
+            return
+        part, card = self.selected
+        for _ in range(len(conversation) + 1):  # around the end, and back to where we are
+            deck = conversation.cards(part)
+            numbers = range(card + 1, len(deck)) if by > 0 else range(min(card, len(deck)) - 1, -1, -1)
+            for number in numbers:
+                if foldable(deck[number]):
+                    self._select(part, number)
+                    return
+            part = (part + by) % len(conversation)
+            card = -1 if by > 0 else len(conversation.cards(part))
+
+    def _select(self, part: int, card: int) -> None:
+        self._mark(part, card)
+        self._measure(part)
+        self._resize()
+        line = self._heights.start(part) + next(
+            (place for place, row in enumerate(self._rows[part]) if row.card == card and row.head), 0
+        )
+        top = int(self.scroll_offset.y)
+        if not top <= line < top + self.size.height:
+            self._scroll(line - self.size.height // 3)
+        self.refresh()
+        self.post_message(self.Selected())
+
+    def _card_name(self, part: int, card: int) -> tuple[str, int]:
+        assert self.conversation is not None
+        return self.conversation.session.index.keys[self.conversation.parts[part][0]], card
+
+    # -- laying out -----------------------------------------------------------------------------------
+
+    def _look(self) -> Look:
+        return Look(self.columns, self.rich_style, self.styles_of_roles, self.app.current_theme.dark)
+
+    def _lines(self, part: int) -> list[Row]:
+        rows = self._rows.get(part)
+        if rows is None:
+            if len(self._rows) >= _KEPT:
+                self._rows.clear()
+            rows = self._rows[part] = self._laid(part)
+        return rows
+
+    def _laid(self, part: int) -> list[Row]:
+        assert self.conversation is not None
+        look = self._look()
+        rows: list[Row] = []
+        others = self.conversation.other_branches(part)
+        if others > 0:
+            words = f"  ├ {count(others, 'other branch', 'other branches')} from here (s switches)"
+            rows.append(Row(self.draw((Span(words, "active"),), look.ground), 0))
+        deck = self.conversation.cards(part)
+        spoken = False
+        for number, card in enumerate(deck):
+            opened = self.all_open ^ (self._card_name(part, number) in self.opened)
+            rows += card_rows(
+                card, number, look, opened=opened, selected=self.selected == (part, number), first=not spoken
+            )
+            spoken = spoken or card.kind == "assistant"
+        return rows
+
+    def _measure(self, part: int) -> int:
+        height = len(self._lines(part))
+        self._measured.add(part)
+        self._heights[part] = height
+        return height
+
+    def _fill(self, part: int) -> None:
+        """Measure the parts that a screen beginning with this one shows."""
+        lines = 0
+        while part < len(self._heights) and lines < self.size.height:
+            lines += self._measure(part)
+            part += 1
+        self._resize()
+
+    def _resize(self) -> None:
+        self.virtual_size = Size(self.columns, self._heights.total)
+
+    def _changed(self, part: int) -> None:
+        self._rows.pop(part, None)
+        self._measure(part)
+        self._resize()
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if self._settling or not len(self._heights) or self.size.height <= 0:
+            return
+        self._settling = True
+        try:
+            part, _line = self._heights.at(int(new_value))
+            if part not in self._measured:
+                guessed = self._heights[part]
+                difference = self._measure(part) - guessed
+                self._fill(part)
+                if new_value < old_value and difference:
+                    # Seen from below: the end of the part stays where it is on the screen.
+                    self._scroll(new_value + difference)
+            else:
+                self._fill(part)
+        finally:
+            self._settling = False
+
+    def render_line(self, y: int) -> Strip:
+        line = int(self.scroll_offset.y) + y
+        if not len(self._heights) or line >= self._heights.total:
+            words = "  nothing was said here yet" if y == 0 and not len(self._heights) else ""
+            return self.draw((Span(words, "dim"),))
+        part, offset = self._heights.at(line)
+        rows = self._lines(part)
+        return rows[offset].strip if offset < len(rows) else self.draw(())
+
+    # -- events ---------------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        part, end = self.top_part, self.at_end
+        self._forget()
+        if end:
+            self.go_to_end()
+        else:
+            self._fill(part)
+            self._scroll(self._heights.start(part) if len(self._heights) else 0)
+
+    def theme_changed(self) -> None:
+        """Draw everything in other colours."""
+        self._rows.clear()
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        line = int(self.scroll_offset.y) + event.y
+        if not len(self._heights) or line >= self._heights.total:
+            return
+        part, offset = self._heights.at(line)
+        rows = self._lines(part)
+        if offset < len(rows):
+            row = rows[offset]
+            self._select(part, row.card)
+            if row.head:
+                self.toggle(part, row.card)

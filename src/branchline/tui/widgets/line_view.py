@@ -1,0 +1,45 @@
+"""What all widgets that scroll over lines share: width, ground, looks, and no keys of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.style import Style
+from textual.geometry import Region
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from branchline.tui.painting import strip_of
+from branchline.tui.themes import looks
+from branchline.views.spans import Line, Role
+
+__all__ = ["LineView"]
+
+
+class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+    """Draws lines. Keys are the screen's: a widget that scrolls by itself would leave the cursor behind."""
+
+    DEFAULT_CSS = """
+    LineView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden;
+               scrollbar-color: $scrollbar; scrollbar-background: $background; }
+    """
+
+    ground = Style()
+    """The style of the widget itself, looked up once each time it is drawn."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self.ground = self.rich_style
+        return super().render_lines(crop)
+
+    @property
+    def columns(self) -> int:
+        """How wide a line is: all but the scroll bar."""
+        return self.scrollable_content_region.width
+
+    @property
+    def styles_of_roles(self) -> Mapping[Role, Style]:
+        return looks(self.app.theme)
+
+    def draw(self, line: Line, ground: Style | None = None) -> Strip:
+        """A line of spans as a strip of the width of this widget."""
+        return strip_of(line, self.columns, self.styles_of_roles, self.ground if ground is None else ground)

@@ -1,0 +1,156 @@
+"""A list of any length with a cursor: only the rows that are seen are ever asked for."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+
+from branchline.tui.widgets.line_view import LineView
+from branchline.views.outline import window
+from branchline.views.spans import Line, Span
+
+__all__ = ["RowList", "Rows"]
+
+
+class Rows(Protocol):
+    """What a list shows."""
+
+    def __len__(self) -> int: ...
+
+    def line(self, index: int, columns: int) -> Line:
+        """One row, for a width. Asked for each time it is drawn."""
+        ...
+
+
+class RowList(LineView):
+    """Rows under a cursor. Moving it tells ``Moved``, choosing a row tells ``Chosen``.
+
+    ``centred`` keeps the cursor in the middle, as trees are read; ``wrapping`` goes around at the ends.
+    """
+
+    DEFAULT_CSS = "RowList { height: 1fr; }"
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, sender: RowList, index: int) -> None:
+            super().__init__()
+            self.list = sender
+            self.index = index
+
+    class Chosen(Message):
+        """A row was chosen, with Enter or by a second click."""
+
+        def __init__(self, sender: RowList, index: int) -> None:
+            super().__init__()
+            self.list = sender
+            self.index = index
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002
+        centred: bool = False,
+        wrapping: bool = False,
+        empty: str = "",
+    ) -> None:
+        super().__init__(id=id)
+        self.rows: Rows | None = None
+        self.cursor = -1
+        self.empty = empty
+        self._centred = centred
+        self._wrapping = wrapping
+
+    def show(self, rows: Rows, cursor: int | None = None) -> None:
+        """Show other rows; the cursor goes to a given one, or stays as near as it can."""
+        self.rows = rows
+        self.virtual_size = Size(self.size.width, len(rows))
+        wanted = self.cursor if cursor is None else cursor
+        self.cursor = min(max(wanted, 0), len(rows) - 1)
+        self._bring_into_view()
+        self.refresh()
+        self.post_message(self.Moved(self, self.cursor))
+
+    def redraw(self) -> None:
+        """Draw again what is seen: the rows say something else now."""
+        self.refresh()
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row; beyond the ends, on the last one there."""
+        size = 0 if self.rows is None else len(self.rows)
+        index = min(max(index, 0), size - 1)
+        if index != self.cursor:
+            before, self.cursor = self.cursor, index
+            self._bring_into_view()
+            self._refresh_row(before)
+            self._refresh_row(index)
+            self.post_message(self.Moved(self, index))
+
+    def step(self, by: int) -> None:
+        """Move the cursor by so many rows."""
+        size = 0 if self.rows is None else len(self.rows)
+        if self._wrapping and abs(by) == 1 and size:
+            self.move_to((self.cursor + by) % size)
+        else:
+            self.move_to(self.cursor + by)
+
+    def page(self, by: int) -> None:
+        self.step(by * max(1, self.size.height - 1))
+
+    def choose(self) -> None:
+        """Choose the row under the cursor."""
+        if self.cursor >= 0:
+            self.post_message(self.Chosen(self, self.cursor))
+
+    def render_line(self, y: int) -> Strip:
+        index = int(self.scroll_offset.y) + y
+        if self.rows is None or index >= len(self.rows):
+            words = self.empty if y == 0 and (self.rows is None or not len(self.rows)) else ""
+            return self.draw((Span(words, "dim"),))
+        ground = self.ground
+        if index == self.cursor:
+            ground += Style(bgcolor=self.app.theme_variables["cursor-ground"])
+        return self.draw(self.rows.line(index, self.columns), ground)
+
+    def _refresh_row(self, index: int) -> None:
+        y = index - int(self.scroll_offset.y)
+        if 0 <= y < self.size.height:
+            self.refresh(Region(0, y, self.size.width, 1))
+
+    def _bring_into_view(self) -> None:
+        height, size = self.size.height, 0 if self.rows is None else len(self.rows)
+        if height <= 0 or self.cursor < 0:
+            return
+        top = int(self.scroll_offset.y)
+        if self._centred:
+            top = window(size, self.cursor, height).start
+        elif self.cursor < top:
+            top = self.cursor
+        elif self.cursor >= top + height:
+            top = self.cursor - height + 1
+        top = max(0, min(top, size - height))
+        if top != int(self.scroll_offset.y):
+            self.scroll_to(y=top, animate=False, immediate=True)
+            self.refresh()
+
+    # -- events ---------------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        if self.rows is not None:
+            self.virtual_size = Size(self.size.width, len(self.rows))
+            self._bring_into_view()
+            self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        index = int(self.scroll_offset.y) + event.y
+        if self.rows is None or index >= len(self.rows):
+            return
+        again = index == self.cursor and event.chain > 1
+        self.move_to(index)
+        if again:
+            self.choose()

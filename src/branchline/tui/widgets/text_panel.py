@@ -1,0 +1,52 @@
+"""A text to be read and scrolled: lines broken to the width, drawn as they come into view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.geometry import Size
+from textual.strip import Strip
+
+from branchline.tui.widgets.line_view import LineView
+from branchline.views.spans import Line, line_text
+
+__all__ = ["TextPanel"]
+
+MakeLines = Callable[[int], Sequence[Line]]
+
+
+class TextPanel(LineView):
+    """Shows what a function gives for its width; asked again when the width changes."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._make: MakeLines | None = None
+        self._lines: Sequence[Line] = ()
+        self._laid_for = -1
+
+    def show(self, make: MakeLines, *, at_end: bool = False) -> None:
+        """Show another text, from its beginning or at its end."""
+        self._make = make
+        self._laid_for = -1
+        self._lay()
+        self.scroll_to(y=len(self._lines) if at_end else 0, animate=False, immediate=True)
+
+    @property
+    def words(self) -> str:
+        """What can be read here, without looks."""
+        return "\n".join(map(line_text, self._lines))
+
+    def _lay(self) -> None:
+        columns = self.columns
+        if self._make is not None and columns > 0 and columns != self._laid_for:
+            self._laid_for = columns
+            self._lines = self._make(columns)
+            self.virtual_size = Size(columns, len(self._lines))
+            self.refresh()
+
+    def on_resize(self) -> None:
+        self._lay()
+
+    def render_line(self, y: int) -> Strip:
+        index = int(self.scroll_offset.y) + y
+        return self.draw(self._lines[index] if 0 <= index < len(self._lines) else ())

@@ -1,0 +1,307 @@
+"""Which session a chat is in: the newest, a picked one, a fresh one, a fork; and what is known about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from branchline import Session
+from branchline.chat.opening import Beginning, first_session, named_entry
+from branchline.cli.chat_services import World
+from branchline.settings import Settings
+from chat.kit import Script, Talk, drive
+from support import CORPUS
+
+
+def made(cwd: Path, *words: str, title: str = "") -> str:
+    """A session with an answer to each of these words; its file."""
+    with Session.create(cwd) as session:
+        for each in words:
+            session.append_message(each)
+            session.append_message(
+                {"role": "assistant", "content": [{"type": "text", "text": f"re: {each}"}]}
+            )
+        if title:
+            session.set_title(title)
+        assert session.file is not None
+        return session.file
+
+
+def begun(cwd: Path, beginning: Beginning, *answers: str | None) -> tuple[Session, Script]:
+    front = Script(*answers)
+    session = drive(lambda: first_session(beginning, front, World(str(cwd), Settings())))
+    return session, front
+
+
+@pytest.mark.parity("IND-13")
+def test_continue_takes_the_newest_resume_lets_one_pick_and_picking_nothing_starts_afresh(project):
+    old = made(project, "old words")
+    new = made(project, "new words")
+    os.utime(old, (1, 1))
+
+    newest, _ = begun(project, Beginning(newest=True))
+    picked, asked = begun(project, Beginning(resume=""), "old words")
+    fresh, left = begun(project, Beginning(resume=""), None)
+
+    assert newest.file == new
+    assert picked.file == old
+    assert asked.asked == ["Go on in which session?"]
+    assert fresh.file not in (old, new)
+    assert len(fresh) == 0
+    assert left.remarks == ["nothing was picked; a fresh session begins"]
+
+
+def test_continue_and_resume_without_any_session_start_afresh(project):
+    newest, _ = begun(project, Beginning(newest=True))
+    picked, front = begun(project, Beginning(resume=""))
+
+    assert len(newest) == len(picked) == 0
+    assert "no sessions" in front.remarks[0]
+
+
+def test_a_session_is_resumed_by_id_title_and_file(project):
+    file = made(project, "words", title="Sky")
+    with Session.open(file) as session:
+        names = [session.id, session.id[:30], "sky", file]
+
+    assert [begun(project, Beginning(resume=name))[0].file for name in names] == [file] * 4
+
+
+def test_a_chat_that_was_killed_before_its_first_reply_is_offered_again(project):
+    session = Session.create(project)
+    session.append_message("precious")
+    session.close()
+
+    found, _front = begun(project, Beginning(resume=""), "precious")
+
+    assert found.id == session.id
+    assert len(found) == 1
+
+
+def test_a_fork_begins_with_the_path_to_an_entry(project):
+    file = made(project, "one", "two", title="Sky")
+
+    whole, _ = begun(project, Beginning(fork="Sky"))
+    part, _ = begun(project, Beginning(fork=f"{file}@~2"))
+
+    assert len(whole.context().messages) == 4
+    assert len(part.context().messages) == 2
+    assert whole.parent_session == part.parent_session == file
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("talk", ("talk", None)),
+        ("talk@3f2a", ("talk", "3f2a")),
+        ("@last", ("@last", None)),
+        ("@last@~2", ("@last", "~2")),
+        ("@last:pi@@leaf~2", ("@last:pi", "@leaf~2")),
+    ],
+)
+def test_a_session_and_an_entry_are_told_apart(name, parts):
+    assert named_entry(name) == parts
+
+
+def test_a_file_whose_name_has_an_at_sign_is_a_file(project):
+    Path("a@b.jsonl").write_text("")
+
+    assert named_entry("a@b.jsonl") == ("a@b.jsonl", None)
+
+
+def test_a_chat_that_is_not_kept_writes_no_file(project, tmp_path):
+    file = made(project, "one")
+    before = Path(file).read_bytes()
+    session, _ = begun(project, Beginning(resume=file, kept=False))
+    talk = Talk(project, session=session)
+
+    async def work() -> None:
+        async with talk.conductor:
+            await talk.say("offline: say two")
+
+    drive(work)
+
+    assert Path(file).read_bytes() == before
+    assert [path for path in tmp_path.rglob("*.jsonl") if path != Path(file)] == []
+    assert len(session.context().messages) == 4
+
+
+def test_what_can_only_be_read_goes_on_in_a_fork(project):
+    source = next((CORPUS / "claude-code").rglob("*.jsonl"))
+    file = project / source.name
+    shutil.copy(source, file)
+    before = file.read_bytes()
+
+    session, front = begun(project, Beginning(resume=str(file)))
+
+    assert session.file != str(file)
+    assert session.read_only is None
+    assert len(session.context().messages) > 0
+    assert "can only be read" in front.remarks[0]
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(("answer", "how"), [("fork", "forked"), ("stay", "same"), (None, "fresh")])
+def test_a_directory_that_is_gone_is_said_and_asked(project, tmp_path, answer, how):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    file = made(gone, "words")
+    gone.rmdir()
+
+    session, front = begun(project, Beginning(resume=file), answer)
+
+    assert front.asked == [f"The directory of this session is gone: {gone}"]
+    assert (session.parent_session == file) is (how == "forked")
+    assert (session.file == file) is (how == "same")
+    assert (len(session) == 0) is (how == "fresh")
+
+
+def test_a_session_of_another_directory_is_told_so(project, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    file = made(other, "words")
+
+    _session, front = begun(project, Beginning(resume=file))
+
+    assert front.remarks == [f"this session belongs to {other}; shell commands run there"]
+
+
+def test_resume_in_a_chat_goes_to_a_picked_session_and_back_by_name(project):
+    async def work() -> None:
+        other = made(project, "elsewhere")
+        talk = Talk(project, "elsewhere", None)
+        async with talk.conductor:
+            await talk.say("offline: say home")
+            home = talk.session.file
+
+            await talk.say("/resume")
+            assert talk.session.file == other
+            await talk.say(f"/resume {home}")
+            assert talk.session.file == home
+            front = await talk.say(f"/resume {home}")
+            assert front.remarks[-1] == "you are in this session already"
+            await talk.say("/resume")
+            assert talk.session.file == home
+            assert front.remarks[-1] == "nothing was picked; you stay in this session"
+            for nothing in ("no such thing", "@last:nonsense", "./nowhere.jsonl"):
+                await talk.say(f"/resume {nothing}")
+                assert talk.session.file == home
+                assert front.remarks[-1] != "nothing was picked; you stay in this session"
+
+    drive(work)
+
+
+@pytest.mark.parity("IND-10", part="a new session from a chat")
+def test_new_starts_a_fresh_session_beside_this_one(project):
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            await talk.say("offline: say one")
+            old = talk.session.file
+
+            await talk.say("/new", "offline: say two")
+
+            assert talk.session.file != old
+            assert talk.session.parent_session is None
+            assert talk.words() == ["offline: say two", "two"]
+            with Session.open(old) as read:
+                assert len(read.context().messages) == 2
+
+    drive(work)
+
+
+def test_the_facts_of_a_session_are_shown(project):
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            await talk.say("one", "/undo", "two")
+            talk.front.lines.clear()
+
+            front = await talk.say("/session")
+
+            shown = "\n".join(front.lines)
+            assert talk.session.id in shown
+            assert talk.session.file in shown
+            assert "2 branches" in shown
+            assert "offline:echo" in shown
+            assert "1 on this path" in shown
+
+    drive(work)
+
+
+def test_sessions_are_listed_and_this_one_is_marked(project):
+    async def work() -> None:
+        made(project, "elsewhere", title="Other")
+        talk = Talk(project)
+        async with talk.conductor:
+            front = await talk.say("offline: say here", "/name Mine", "/sessions")
+
+            assert [
+                line[0] for line in front.lines if line.endswith(("Mine", "Other")) and len(line) > 10
+            ] != []
+            assert any(line.startswith("› ") and line.endswith("Mine") for line in front.lines)
+            assert any(line.startswith("  ") and line.endswith("Other") for line in front.lines)
+
+    drive(work)
+
+
+def test_a_title_is_given_and_shown(project):
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            front = await talk.say("/name", "/name Sky", "/name")
+
+            assert front.lines == ["(no title)", "Sky", "Sky"]
+            assert talk.session.title == "Sky"
+
+    drive(work)
+
+
+def test_model_and_thinking_level_are_shown_changed_and_recorded(project):
+    async def work() -> None:
+        talk = Talk(project, "high", None)
+        async with talk.conductor:
+            front = await talk.say(
+                "hello",
+                "/model",
+                "/model offline:other",
+                "/model offline/third",
+                "/thinking",
+                "/thinking",
+                "/thinking low",
+            )
+
+            assert front.lines == ["offline:echo", "offline:other", "offline:third", "high", "high", "low"]
+            with Session.open(talk.session.file) as read:
+                assert read.context().model.id == "third"
+                assert read.context().thinking_level == "low"
+
+            await talk.say("/thinking very", "/model nonsense")
+            assert "is no thinking level" in front.remarks[-2]
+            assert "is not the name of a model" in front.remarks[-1]
+
+    drive(work)
+
+
+def test_an_export_is_a_new_private_file_without_secrets(project):
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            secret = "ghp_" + "x7Kq2LmN9pRt4VwYzB3cD6fGh8JkS1uAeXoQ"
+            front = await talk.say(
+                f"my token is {secret}", "/export talk.md", "/export talk.md", "/export", "/export x.jsonl"
+            )
+
+            text = Path("talk.md").read_text()
+            assert "my token is" in text
+            assert secret not in text
+            assert secret not in Path("x.jsonl").read_text()
+            assert "left out" in front.remarks[0]
+            assert "exists already" in front.remarks[1]
+            assert len(list(project.glob("*.md"))) == 2
+            assert os.stat("talk.md").st_mode & 0o777 == 0o600
+
+    drive(work)

@@ -1,0 +1,308 @@
+"""``branchline chat`` in a real terminal: keys, pickers, Markdown as it is written, and nothing that acts on it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from branchline import Session, SessionLibrary
+from branchline.entries import BranchSummary, message_text
+
+PATIENCE = 40.0
+pytest.importorskip("prompt_toolkit")
+
+
+class Terminal:
+    """A terminal of its own, which tmux keeps."""
+
+    def __init__(self, name: str, command: str, cwd: Path) -> None:
+        self._tmux = ["tmux", "-L", name, "-f", "/dev/null", "-u"]
+        start = [
+            "new-session",
+            "-d",
+            "-x",
+            "90",
+            "-y",
+            "30",
+            "-c",
+            str(cwd),
+            f"{command}; echo code $?; sleep 60",
+        ]
+        subprocess.run([*self._tmux, *start], check=True, capture_output=True)
+
+    def screen(self) -> str:
+        call = [*self._tmux, "capture-pane", "-p"]
+        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+
+    def history(self) -> str:
+        """Everything that was printed, what has left the screen included."""
+        call = [*self._tmux, "capture-pane", "-p", "-S", "-500"]
+        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+
+    def press(self, *keys: str) -> None:
+        subprocess.run([*self._tmux, "send-keys", *keys], check=True)
+
+    def write(self, words: str) -> None:
+        subprocess.run([*self._tmux, "send-keys", "-l", words], check=True)
+
+    def say(self, words: str) -> None:
+        self.write(words)
+        self.press("Enter")
+
+    def wait(self, pattern: str) -> str:
+        """Until the screen has this."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            seen = self.screen()
+            if re.search(pattern, seen, re.MULTILINE):
+                return seen
+            assert time.monotonic() < end, f"waited for {pattern!r}:\n{seen}"
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
+
+
+@pytest.fixture
+def terminal(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    for name in ("TMUX", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    made = Terminal(
+        f"chat-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} -m branchline chat", world
+    )
+    yield made
+    made.close()
+
+
+def words(world: Path) -> list[str]:
+    row = SessionLibrary.for_cwd(world).latest()
+    assert row is not None
+    with Session.open(row.path) as session:
+        return [message_text(item.message) for item in session.context().messages]
+
+
+@pytest.mark.parity("OMP-12")
+def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, world):
+    """Commands for tree and branch, Escape twice for the tree, Escape to stop, Ctrl-C to clear and to leave."""
+    terminal.wait(r"offline:echo · context 0")
+    terminal.say("offline: say **first** answer")
+    terminal.wait(r"^first answer")  # Markdown, not its marks
+
+    terminal.write("offline: slow 0.2")
+    terminal.press("M-Enter")  # a second line of the same prompt
+    terminal.say("offline: say one two three four five six seven eight nine ten")
+    terminal.wait(r"^one two")
+    terminal.press("Escape")
+    terminal.wait("aborted; what came until then is kept")
+    assert words(world)[-1].startswith("one two")
+
+    terminal.press("Escape", "Escape")  # the tree, by default
+    terminal.wait("Go where\\?")
+    terminal.write("first")
+    terminal.wait(r"^❯ .*user: offline: say \*\*first")
+    terminal.press("Enter")
+    terminal.wait("Summarize the branch that is left")
+    terminal.press("Down", "Enter")
+    terminal.wait("what you left was summed up")
+    terminal.wait(r"^❯ offline: say \*\*first\*\* answer")  # given back for editing
+    terminal.say(" again")
+    terminal.wait(r"^first answer again")
+    row = SessionLibrary.for_cwd(world).latest()
+    with Session.open(row.path) as session:
+        assert any(isinstance(entry, BranchSummary) for entry in session.entries(session.path()))
+
+    terminal.say("offline: slow 0.3")
+    terminal.wait(r"^You said")
+    terminal.say("offline: say steered")  # while it works
+    terminal.write("kept words")
+    terminal.wait(r"^❯ offline: say steered\s+steered\s+❯ kept words")
+    terminal.press("C-c")
+
+    terminal.write("/br")
+    terminal.wait(r"/branch  +Say something otherwise")  # completion with its help
+    terminal.say("anch")
+    terminal.wait("Say which prompt otherwise, in a new session\\?")
+    terminal.write("first")
+    terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
+    terminal.press("Enter")
+    terminal.wait("you are in the new session")
+    terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
+    assert len(SessionLibrary.for_cwd(world).list()) >= 1
+
+    terminal.press("C-c")  # clears
+    terminal.wait("Ctrl-C again leaves")
+    terminal.press("C-c")
+    terminal.wait(r"^code 0")
+
+
+@pytest.mark.parity("OMP-12", part="the setting")
+def test_escape_twice_opens_the_turns_if_the_setting_says_so(terminal, world, monkeypatch):
+    terminal.close()
+    monkeypatch.setenv("BRANCHLINE_DOUBLE_ESCAPE", "turns")
+    other = Terminal(
+        f"turns-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} -m branchline chat", world
+    )
+    try:
+        other.wait(r"offline:echo · context 0")
+        other.say("offline: say one")
+        other.wait("^one")
+        other.press("Escape", "Escape")
+        other.wait("Go back to before which prompt\\?")
+        other.press("Escape")
+        other.wait("nothing was picked; you are where you were")
+        other.say("/quit")
+        other.wait(r"^code 0")
+    finally:
+        other.close()
+
+
+def test_nothing_that_a_model_says_acts_on_the_terminal(world, monkeypatch):
+    """Only our own colours and movements reach it: no clipboard, no title, no link, no bell."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    evil = (
+        "# Title\x1b]0;owned\x07\n\n\x1b]52;c;aGVsbG8=\x07 \x9b2J [link](http://evil.example/\x1b) \u202eabc "
+        "\x1b]8;;http://evil.example\x1b\\here\n\n```\n\x1b[10Acode\x07\n```\n"
+    )
+    with Session.create(world) as session:
+        session.append_message("hello")
+        session.append_message({"role": "assistant", "content": [{"type": "text", "text": evil}]})
+        session.append_message("offline: say " + evil.replace("\n", " "))
+        session.append_message({"role": "assistant", "content": [{"type": "text", "text": "ok"}]})
+        session.set_title("bad \x1b]0;title\x07")
+    here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 90, 0, 0))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "branchline", "chat", "--continue", "--model", "offline:echo"],
+        stdin=there,
+        stdout=there,
+        stderr=there,
+        start_new_session=True,
+    )
+    os.close(there)
+    printed, answered = b"", 0
+
+    def quiet(mark: bytes) -> None:
+        """Read until this was printed and nothing more comes."""
+        nonlocal printed, answered
+        begun, end = len(printed), time.monotonic() + PATIENCE
+        while True:
+            assert time.monotonic() < end, (mark, printed[-2000:])
+            if select.select([here], [], [], 1.0)[0]:
+                printed += os.read(here, 65536)
+            elif mark in printed[begun:]:
+                return
+            while answered < printed.count(b"\x1b[6n"):
+                os.write(here, b"\x1b[1;1R")  # where the cursor is, as a terminal says it
+                answered += 1
+
+    try:
+        quiet(b"offline:echo")
+        os.write(here, b"/retry\r")
+        quiet(b"Title")
+        os.write(here, b"/tree\r")
+        quiet(b"Go where?")
+        os.write(here, b"\x03")
+        quiet(b"nothing was picked")
+        os.write(here, b"/undo\r")
+        quiet(b"you stand at")
+        os.write(here, b"\x03")
+        quiet(b"\x1b")  # only what differs is written
+        os.write(here, b"/quit\r")
+        child.wait(PATIENCE)
+    finally:
+        child.kill()
+        child.wait()
+        os.close(here)
+
+    text = printed.decode("utf-8", "replace")
+    ours = re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]", "", text)  # colours, movements and modes of the screen itself
+    assert "\x1b]" not in text
+    assert "\x07" not in text
+    assert "\x9b" not in text
+    assert "\u202e" not in text
+    assert "\x1b" not in ours.replace("\x1b[?", "").replace("\x1b=", "").replace("\x1b>", "")
+    assert "␛]52" in ours
+
+
+def test_resume_shows_the_command_and_then_runs_it(world, monkeypatch):
+    """In a terminal the program takes over, in the directory of the session, and its code is ours."""
+    home = world.parent / "person"
+    folder = home / ".pi" / "agent" / "sessions" / "--work--"
+    folder.mkdir(parents=True)
+    file = folder / "2026-01-05T09-00-00-000Z_abc12345.jsonl"
+    file.write_text(
+        f'{{"type":"session","version":3,"id":"abc12345","timestamp":"2026-01-05T09:00:00.000Z","cwd":"{world}"}}\n'
+    )
+    tool = world.parent / "tools" / "pi"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\necho "pi ran with $@ in $(pwd)"\nexit 7\n')
+    tool.chmod(0o700)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    here, there = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "branchline", "resume", "abc12345"], stdin=there, stdout=there, stderr=there
+    )
+    os.close(there)
+    printed = b""
+    while True:
+        try:
+            piece = os.read(here, 65536)
+        except OSError:
+            break
+        printed += piece
+    os.close(here)
+
+    assert child.wait(PATIENCE) == 7
+    shown, ran = printed.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
+    assert shown == f"cd {world} && pi --session {file}"
+    assert ran == f"pi ran with --session {file} in {world}"
+
+
+ANSWER = """
+import time
+from branchline.cli.answer_view import AnswerView
+
+view = AnswerView(colored=True, light=False)
+code = chr(10).join(f"line_{number}" for number in range(60))
+text = f"# Title\\n\\nSome *words*.\\n\\n```\\n{code}\\n```\\n\\n1. one\\n\\n2. two\\n\\nThe end, [here](http://x.example/).\\n"
+for start in range(0, len(text), 9):
+    view.write(text[start : start + 9])
+    time.sleep(0.005)
+view.settle()
+print("afterwards")
+"""
+
+
+def test_an_answer_that_is_longer_than_the_screen_is_there_once(world, tmp_path):
+    """While it is written its end is seen; when it is finished everything stands there, in order and once."""
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    script = tmp_path / "answer.py"
+    script.write_text(ANSWER)
+    terminal = Terminal(f"long-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} {script}", world)
+    try:
+        terminal.wait("^afterwards")
+        lines = [line.strip() for line in terminal.history().split("\n")]
+    finally:
+        terminal.close()
+
+    assert [line for line in lines if line.startswith("line_")] == [f"line_{number}" for number in range(60)]
+    assert [line for line in lines if line in ("Title", "Some words.")] == ["Title", "Some words."]
+    assert "The end, here (http://x.example/)." in lines

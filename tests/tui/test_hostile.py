@@ -1,0 +1,126 @@
+"""Text of a session is data on every screen: it moves nothing, sets nothing, colours nothing and hides nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from branchline import Session
+from branchline.tui.app import BranchlineApp
+from tui.kit import CWD, HOSTILE, answer, app_on, call, clock, drive, press, result, screen, user
+
+ACTING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+NAMED = "&#27;[31m &#x1b;]52;c;eA==&#7; &#x202e;turned [link](http://evil.example) <b>tag</b>"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A session that tries everything everywhere: prompts, answers, tools, labels, title, long lines, floods."""
+    directory = tmp_path / "sessions"
+    with Session.create(CWD, directory=directory, clock=clock(1)) as session:
+        session.append_message(user(HOSTILE))
+        session.append_message(answer(f"{NAMED}\n\n- {NAMED}"))
+        session.append_message(user("and again"))
+        session.append_message(
+            answer(
+                f"{HOSTILE}\n\n{NAMED}\n\n# {HOSTILE}\n\n```{HOSTILE}\n{HOSTILE}\n```\n\n[a]({HOSTILE})",
+                {"type": "thinking", "thinking": HOSTILE},
+                call("c", HOSTILE, command=HOSTILE),
+            )
+        )
+        session.append_message(result("c", HOSTILE, HOSTILE + "x" * 1_000_000, failed=True))
+        session.append_message(user("\u200b" * 20_000 + "e" + "\u0301" * 5_000))
+        leaf = session.append_message(answer("y" * 1_000_000))
+        session.append_label(leaf, HOSTILE)
+        session.branch(session.path()[0])
+        session.append_message(answer(HOSTILE))
+        session.branch(leaf)
+        session.set_title(HOSTILE)
+    return directory
+
+
+def test_no_screen_shows_anything_that_acts_or_hides(hostile: Path) -> None:
+    seen: list[str] = []
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        def look() -> None:
+            for strip in app.screen._compositor.render_strips():
+                for text, style, control in strip:
+                    assert control is None
+                    assert style is None or style.link is None
+                    assert "@click" not in (style.meta if style is not None else {})
+                    seen.append(text)
+
+        look()
+        await press(pilot, "slash", *"=red", "enter")
+        look()
+        await press(pilot, "escape", "t")
+        look()
+        await press(pilot, "home", "down")
+        look()
+        await press(pilot, "ctrl+g")
+        look()
+        await press(pilot, "escape", "ctrl+a", "escape", "o", "z")
+        look()
+        for key in ("p", "p", "p", "home", "down"):
+            await press(pilot, key)
+            look()
+        assert "turned" in screen(app)
+        await press(pilot, "s")
+        look()
+        await press(pilot, "escape", "c")
+        look()
+        await press(pilot, "escape", "escape", "f")
+        look()
+        await press(pilot, "escape", "y")
+        look()
+
+    drive(app_on(hostile), told)
+
+    text = "".join(seen)
+    assert ACTING.search(text) is None
+    assert "␛[31mred" in text
+    assert "[bold]m[/]" in text  # markup is words
+    assert "‹U+202E›" in text
+
+
+def test_a_megabyte_in_one_message_is_cut_short_and_can_be_read_whole(hostile: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t")
+        assert "more characters" in str(app.screen.query_one("#detail").words)  # type: ignore[attr-defined]
+        await press(pilot, "enter", *["down"] * 6, "enter")
+        assert "The whole entry" in screen(app)
+
+    drive(app_on(hostile), told, (100, 40))
+
+
+def test_values_nested_beyond_all_measure_cost_their_own_line_and_nothing_else(tmp_path: Path) -> None:
+    directory = tmp_path / "sessions"
+    with Session.create(CWD, directory=directory, clock=clock(1)) as session:
+        session.append_message(user("before"))
+        session.append_message(answer("fine"))
+        path = session.file
+        leaf = session.leaf
+    assert path is not None
+    nested = "[" * 20_000 + "]" * 20_000
+    call_ = f'{{"type":"toolCall","id":"c","name":"deep","arguments":{{"x":{nested}}}}}'
+    message = f'{{"role":"assistant","content":[{call_}],"stopReason":"toolUse"}}'
+    line = f'{{"type":"message","id":"feed","parentId":"{leaf}","timestamp":"2026-01-02T00:00:00.000Z","message":{message}}}'
+    result_ = (
+        '{"role":"toolResult","toolCallId":"c","toolName":"deep","content":[{"type":"text","text":"ok"}]}'
+    )
+    other = f'{{"type":"message","id":"beef","parentId":"feed","timestamp":"2026-01-02T00:00:00.000Z","message":{result_}}}'
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(f"{line}\n{other}\n")
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t", "ctrl+a")
+        assert "user: before" in screen(app)
+        await press(pilot, "end", "up", "enter", *["down"] * 6, "enter", "escape", "escape", "o", "z")
+        assert app.is_running
+        assert "before" in screen(app)
+
+    drive(app_on(directory), told)

@@ -1,0 +1,55 @@
+"""One table of keys: what it names is there, nothing is bound twice, and the guide shows all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from branchline.tui.keys import SCREENS, keys_of, shown_key
+from branchline.tui.screens.browser import SessionBrowser
+from branchline.tui.screens.compare import CompareScreen
+from branchline.tui.screens.forest import ForestScreen
+from branchline.tui.screens.transcript import TranscriptScreen
+from branchline.tui.screens.tree import TreeNavigator
+from branchline.tui.screens.turns import TurnPicker
+from support import ROOT
+
+CLASSES = {
+    "sessions": SessionBrowser,
+    "tree": TreeNavigator,
+    "transcript": TranscriptScreen,
+    "turns": TurnPicker,
+    "forest": ForestScreen,
+    "compare": CompareScreen,
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_every_key_has_an_action_of_its_screen_and_no_key_two(name: str) -> None:
+    keys = [key for entry in SCREENS[name] for key in entry.keys.split(",")]
+
+    assert len(keys) == len(set(keys))
+    for entry in SCREENS[name]:
+        action = entry.action.split("(")[0]
+        assert hasattr(CLASSES[name], f"action_{action}"), action
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_the_guide_has_every_key_of_every_screen(name: str) -> None:
+    guide = (ROOT / "docs" / "guides" / "terminal.md").read_text(encoding="utf-8")
+
+    for entry in keys_of(name):
+        assert f"| {shown_key(entry.keys)} | {entry.words} |" in guide
+
+
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        ("L,shift+l", "Shift+L"),
+        ("ctrl+left,alt+left", "Ctrl+← Alt+←"),
+        ("question_mark,f1", "? F1"),
+        ("shift+ctrl+o,ctrl+shift+o", "Ctrl+Shift+O"),
+        ("d,ctrl+d,delete", "d Ctrl+D Del"),
+    ],
+)
+def test_keys_are_shown_as_people_write_them(keys: str, shown: str) -> None:
+    assert shown_key(keys) == shown

@@ -1,0 +1,112 @@
+"""The app sees the sessions of every program through one source."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from branchline import Session, demo
+from branchline.errors import NotSupported, ReadOnly
+from branchline.library import SessionRow
+from branchline.tui.source import FileSource, name_of
+from branchline.views.query import parse_query
+
+NOW = datetime(2026, 3, 7, tzinfo=UTC)
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileSource:
+    made = demo.prepare(str(tmp_path / "demo"))
+    monkeypatch.setenv("BRANCHLINE_HOME", made.home)
+    monkeypatch.setenv("HOME", made.home)
+    monkeypatch.chdir(made.project)
+    return FileSource.everywhere()
+
+
+def rows(source: FileSource) -> dict[str, SessionRow]:
+    batches = list(source.rows("here"))
+    assert batches[-1].loaded == batches[-1].total
+    return {row.title or row.id: row for batch in batches for row in batch.rows}
+
+
+def test_sessions_of_several_programs_come_in_one_list_each_with_its_program(source: FileSource) -> None:
+    found = rows(source)
+
+    assert len(found) == 8
+    assert {source.agent(row) for row in found.values()} >= {"branchline", "zot", "piglet", "claude-code"}
+    assert len(source.forest("all")) == 8
+
+
+def test_a_directory_that_a_program_keeps_is_listed_under_its_name_and_others_under_their_format(
+    source: FileSource, tmp_path: Path
+) -> None:
+    path = rows(source)["Parse the tide tables"].path
+    assert path is not None
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(path, elsewhere)
+
+    ours = FileSource.of_directory(os.path.dirname(path))
+    others = FileSource.of_directory(str(elsewhere))
+
+    assert {title: ours.agent(row) for title, row in rows(ours).items()} == {
+        title: source.agent(row) for title, row in rows(source).items()
+    }
+    assert [others.agent(row) for row in rows(others).values()] == ["pi"]
+
+
+def test_one_session_is_opened_described_searched_read_again_renamed_removed_and_restored(
+    source: FileSource,
+) -> None:
+    row = rows(source)["Parse the tide tables"]
+
+    with source.open(row) as session:
+        assert session.title == "Parse the tide tables"
+    assert source.describe(row).own_cost > 0
+    found = source.contents(row, parse_query("tide", now=NOW))
+    assert found is not None
+    assert "tide" in found.texts["user"]
+    assert source.contents(row, parse_query("xylophone", now=NOW)) is None
+    source.rename(row, "Tables")
+    again = source.again(row)
+    assert again is not None
+    assert again.title == "Tables"
+    assert name_of(again) == name_of(row)
+    token = source.remove(row)
+    assert source.again(row) is None
+    source.restore(row, token)
+    assert source.again(row) is not None
+
+
+def test_what_may_only_be_read_is_not_renamed_and_says_so(source: FileSource) -> None:
+    (row,) = [row for row in rows(source).values() if source.agent(row) == "claude-code"]
+    assert row.path is not None
+    before = Path(row.path).read_bytes()
+
+    with pytest.raises(ReadOnly):
+        source.rename(row, "x")
+
+    assert Path(row.path).read_bytes() == before
+    with Session.open(row.path) as session:
+        assert session.read_only is not None
+
+
+def test_files_with_another_ending_go_to_the_trash_too_and_what_is_packed_says_why_not(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "talk.ndjson"
+    path.write_bytes(b"{}\n")
+    source = FileSource.of_directory(str(tmp_path))
+    row = SessionRow(key="talk", id="talk", path=str(path))
+
+    token = source.remove(row)
+
+    assert not path.exists()
+    source.restore(row, token)
+    assert path.exists()
+    with pytest.raises(NotSupported, match=r"talk\.zip"):
+        source.remove(SessionRow(key="talk", id="talk", path=str(tmp_path / "talk.zip")))

@@ -1,0 +1,177 @@
+"""The transcript, driven by keys: folds, jumps, finding, another branch, and a session that goes on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from branchline import Session
+from branchline.tui.app import BranchlineApp
+from branchline.tui.pictures import save_picture
+from branchline.tui.screens.transcript import TranscriptScreen
+from branchline.tui.widgets.line_bar import LineBar
+from tui.kit import answer, app_on, drive, press, screen, settle, story, talk, user
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return story(tmp_path / "sessions")
+
+
+def reading(app: BranchlineApp) -> TranscriptScreen:
+    assert isinstance(app.screen, TranscriptScreen)
+    return app.screen
+
+
+def said(app: BranchlineApp) -> str:
+    return " ".join(note.message for note in app._notifications)
+
+
+def test_words_are_markdown_thoughts_and_results_are_folded_and_open_with_enter(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "n", "o", "home")
+        text = screen(app)
+        assert "The token expires at midnight" in text  # no stars around the word
+        assert "▸ thinking First look" in text
+        assert "▸ ⚙ bash: pytest" in text
+        assert "assert 401 == 200" not in text
+        await press(pilot, "tab", "tab", "enter")
+        assert "▾ ⚙ bash: pytest" in screen(app)
+        assert "assert 401 == 200" in screen(app)
+        await press(pilot, "enter")
+        assert "assert 401 == 200" not in screen(app)
+        await press(pilot, "z")
+        assert "assert 401 == 200" in screen(app)
+
+    drive(app_on(path.parent), told, (90, 40))
+
+
+def test_jumps_go_to_prompts_errors_labels_and_words(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "n", "o", "home", "n")
+        view = reading(app).view
+        assert "This is what I see" in str(reading(app).conversation.cards(view.selected[0]))
+        await press(pilot, "p", "e")
+        assert any(card.error for card in reading(app).conversation.cards(view.selected[0]))
+        await press(pilot, "l")
+        assert "no more labels" in said(app)
+        await press(pilot, "slash", "=screenshot 401", "enter")
+        assert "The screenshot shows" in str(reading(app).conversation.cards(view.selected[0]))
+        await press(pilot, "comma")
+        assert "no more places" in said(app)
+
+    drive(app_on(path.parent), told)
+
+
+def test_another_branch_is_read_without_changing_the_session(path: Path) -> None:
+    before = path.read_bytes()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "n", "o", "s")
+        assert "Which branch?" in screen(app)
+        await press(pilot, "enter")
+        text = screen(app)
+        assert "Freeze the clock then" in text
+        assert "another branch than the current one" in text
+        assert "[frozen clock]" in text
+
+    drive(app_on(path.parent), told)
+
+    assert path.read_bytes() == before
+
+
+def test_a_live_session_is_followed_at_its_end_and_left_alone_further_up(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "n", "o")
+        assert "● following" in screen(app)
+        with Session.open(path) as other:
+            other.append_message(user("one more thing"))
+            other.append_message(answer("Here it is."))
+        reading(app)._look()
+        await settle(pilot)
+        assert "Here it is." in screen(app)
+        await press(pilot, "home")
+        with Session.open(path) as other:
+            other.append_message(user("unseen"))
+        reading(app)._look()
+        await settle(pilot)
+        assert "unseen" not in screen(app)
+        assert "Can you find out why?" in screen(app)
+        os.unlink(path)
+        reading(app)._look()
+        await settle(pilot)
+        assert "is gone" in said(app)
+
+    drive(app_on(path.parent), told)
+
+
+def test_a_picture_is_a_placeholder_with_its_size_and_is_saved_privately_when_opened(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "n", "o", "p")
+        assert "picture: image/png, 8 bytes" in screen(app)
+        await press(pilot, "o")
+        assert "saved:" in said(app)
+
+    drive(app_on(path.parent), told)
+
+    (made,) = tmp_path.glob("branchline-*/picture.png")
+    assert made.read_bytes() == b"\x89PNG\r\n\x1a\n"
+    assert made.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_calls_itself_a_picture_gets_no_ending_that_could_be_run(tmp_path: Path) -> None:
+    assert save_picture("application/x-sh", b"rm").endswith("picture.bin")
+
+
+def test_a_long_conversation_opens_at_its_end_and_is_laid_out_as_it_is_read(tmp_path: Path) -> None:
+    directory = tmp_path / "sessions"
+    talk(directory, 1, *(f"question {number}\nin two lines" for number in range(400)), title="long").close()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "o")
+        view = reading(app).view
+        assert "question 399" in screen(app)
+        assert len(view._measured) < 40
+        await press(pilot, *["pageup"] * 3)
+        seen = screen(app)
+        assert "question 39" in seen
+        await press(pilot, "home")
+        assert "question 0" in screen(app)
+        assert "part 1 of 800" in app.screen.query_one("#seen", LineBar).words
+        await press(pilot, "end")
+        assert "question 399" in screen(app)
+
+    drive(app_on(directory), told)
+
+
+def test_scrolling_line_by_line_passes_every_line_once(tmp_path: Path) -> None:
+    """Heights that are only guessed must not make lines jump, up or down."""
+    directory = tmp_path / "sessions"
+    talk(
+        directory, 1, *(f"q{number:03}" + "\nmore" * (number % 7) for number in range(60)), title="x"
+    ).close()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "o")
+        view = reading(app).view
+        seen = []
+        for _ in range(5000):
+            seen.append(view.render_line(0).text.strip(" ▌"))
+            if view.scroll_offset.y <= 0:
+                break
+            reading(app).action_scroll(-1)
+        prompts = [line for line in reversed(seen) if line.startswith("q")]
+        assert prompts == sorted(set(prompts))
+        assert prompts[0] == "q000"
+        assert len(prompts) > 50
+
+    drive(app_on(directory), told)

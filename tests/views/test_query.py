@@ -1,0 +1,160 @@
+"""The search language of session lists: what a person types, what is found, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from branchline.views.fuzzy import fuzzy_score
+from branchline.views.query import FIELDS, Contents, Face, Query, parse_query
+
+NOW = datetime(2026, 1, 21, 12, tzinfo=UTC)
+DAY = 86_400_000
+
+
+def face(name: str = "fix the login test", **more: object) -> Face:
+    fields = {
+        "around": "019b /home/u/shop",
+        "cwd": "/home/u/shop",
+        "agent": "pi",
+        "model": "anthropic/claude",
+    }
+    return Face(name=name, **{**fields, "active_ms": round(NOW.timestamp() * 1000) - DAY, **more})  # type: ignore[arg-type]
+
+
+INSIDE = Contents(
+    texts={"user": "why is the token red", "assistant": "it expires at midnight", "toolresult": "401 != 200"},
+    tools=frozenset({"bash", "read"}),
+    labels=("works",),
+    models=frozenset({"openai/gpt"}),
+)
+
+
+def found(text: str, contents: Contents | None = INSIDE, **options: bool) -> bool | None:
+    """Whether the query finds the session; None while only its contents could say."""
+    verdict = parse_query(text, now=NOW).judge(face(), contents, **options)
+    return None if verdict.open else verdict.found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", True),
+        ("login", True),
+        ("LOGIN test", True),
+        ("login nowhere", False),
+        ('"login test"', True),
+        ('"test login"', False),
+        ("midnight", True),
+        ("shop", True),
+        ("re:log.n", True),
+        ("re:401 != 2..", True),
+        ("re:^nothing$", False),
+        ("agent:pi", True),
+        ("agent:zot", False),
+        ("cwd:shop", True),
+        ("cwd:/etc", False),
+        ("model:claude", True),
+        ("model:gpt", True),
+        ("model:llama", False),
+        ("tool:bash", True),
+        ("tool:grep", False),
+        ("label:works", True),
+        ("label:broken", False),
+        ("role:user token", True),
+        ("role:user midnight", False),
+        ("role:assistant midnight", True),
+        ("role:result 401", True),
+        ("after:7d", True),
+        ("after:today", False),
+        ("before:today", True),
+        ("before:2026-01-01", False),
+        ("after:2026-01-01 before:2026-02-01", True),
+        ("std::string", False),
+    ],
+)
+def test_every_term_must_match_in_its_place(text: str, expected: bool) -> None:
+    assert found(text) is expected
+
+
+@pytest.mark.parametrize(
+    "text", ["midnight", "tool:bash", "label:works", "role:user x", "model:gpt", "re:midnight"]
+)
+def test_what_only_the_messages_can_tell_stays_open_until_they_are_read(text: str) -> None:
+    assert found(text, None) is None
+
+
+@pytest.mark.parametrize("text", ["login", "agent:zot midnight", "cwd:/etc tool:bash", "after:today x"])
+def test_what_the_row_decides_needs_no_messages(text: str) -> None:
+    assert found(text, None) is not None
+
+
+def test_letters_in_their_order_are_found_only_where_asked_for() -> None:
+    assert found("fxlgn") is False
+    assert found("fxlgn", fuzzy=True) is True
+
+
+def test_a_match_in_the_name_comes_before_one_elsewhere_before_one_of_letters() -> None:
+    scores = [
+        parse_query(text, now=NOW).judge(face(), INSIDE, fuzzy=True).score
+        for text in ("login", "midnight", "fxlgn")
+    ]
+
+    assert scores == sorted(scores)
+    assert len(set(scores)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("re:", "re: what?"),
+        ("re:(", "not a regular expression"),
+        ("after:soon", "is no time"),
+        ("agent:", "agent: what?"),
+        ("x re:y", "re: takes the whole query"),
+    ],
+)
+def test_a_query_that_cannot_be_understood_says_why_and_finds_nothing(text: str, says: str) -> None:
+    query = parse_query(text, now=NOW)
+
+    assert query.problem is not None
+    assert says in query.problem
+    assert not query.judge(face(), INSIDE).found
+
+
+def test_half_a_phrase_is_words_until_the_other_quote_is_typed() -> None:
+    assert parse_query('"test login', now=NOW).words == ("test", "login")
+    assert parse_query('"test login"', now=NOW).words == ("test login",)
+
+
+@given(st.lists(st.sampled_from([*'": re(ab[*\\7dw', *FIELDS, "\x1b", "é"]), max_size=20))
+def test_whatever_is_typed_gives_a_query_and_a_verdict(pieces: list[str]) -> None:
+    query = parse_query("".join(pieces), now=NOW)
+
+    assert isinstance(query, Query)
+    query.judge(face(), None)
+    query.judge(face(), INSIDE, fuzzy=True)
+
+
+@given(st.text(alphabet="abc -/1", min_size=1, max_size=8), st.text(alphabet="abc -/12", max_size=30))
+def test_letters_have_a_score_exactly_where_they_occur_in_order(letters: str, text: str) -> None:
+    rest = iter(text)
+    in_order = all(letter in rest for letter in letters)
+
+    if in_order:
+        assert fuzzy_score(letters, text) is not None
+    elif not any(letter.isdigit() for letter in letters):
+        assert fuzzy_score(letters, text) is None
+
+
+def test_whole_words_beside_each_other_score_better_than_scattered_letters() -> None:
+    whole = fuzzy_score("auth", "auth refactor")
+    scattered = fuzzy_score("auth", "a bunch of things")
+
+    assert whole is not None
+    assert scattered is not None
+    assert whole < scattered
+    assert fuzzy_score("abc12", "12abc") is not None
