@@ -120,7 +120,7 @@ def test_without_install_the_folders_of_other_programs_stay_untouched(run, world
 
 
 def test_the_forest_shows_a_conversion_below_its_source(run, world, talk):
-    kept = next((world / "kept").iterdir())
+    kept = next((world / "kept").glob("*.jsonl"))
 
     run("convert", kept, "--to", "pi", "-o", world / "kept")
 

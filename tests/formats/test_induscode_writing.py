@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -451,3 +452,18 @@ def test_a_fork_into_a_native_session_says_the_same_to_a_model(session, tmp_path
         ]
         assert fork.path() == session.path()
         fork.append_label(ROOT_ID, "now it can be named")
+
+
+def test_a_fork_and_a_copy_name_their_parent_in_a_line_that_induscode_passes_over(tmp_path):
+    source = tmp_path / "s_mwhiju6j_fy49o976.ndjson"
+    source.write_bytes(sample("s_mwhiju6j").read_bytes())
+
+    with Session.open(source) as session:
+        forked = session.fork()
+
+    lines = Path(forked.file).read_bytes().splitlines()
+    assert json.loads(lines[0]) == {"schema": "branchline/origin@1", "parent": str(source)}
+    assert all(json.loads(line)["schema"] == "indus/transcript@1" for line in lines[1:])
+    again = Session.open(forked.file)
+    assert again.parent_session == str(source)
+    assert (again.path(), again.findings) == (session.path(), [])

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from branchline.context import ContextMessage, ContextRules, milliseconds
 from branchline.entries import BashExecution, Damaged, Entry, Header, UnknownMessage, jsontext, splice
 from branchline.formats.base import Format, LinkNames, Reading
-from branchline.formats.induscode.reader import FAMILY, InduscodeReader, InduscodeReading
+from branchline.formats.induscode.reader import FAMILY, ORIGIN, InduscodeReader, InduscodeReading
 from branchline.formats.induscode.records import to_entry
 from branchline.formats.induscode.writing import Lines
 from branchline.formats.lines import head_lines
@@ -66,16 +66,22 @@ class InduscodeFormat(Format):
                 continue
             if isinstance(fields, dict) and fields:
                 schema = fields.get("schema")
-                return isinstance(schema, str) and schema.startswith(FAMILY)
+                return isinstance(schema, str) and (schema == ORIGIN or schema.startswith(FAMILY))
         return False
 
     def reader(self, path: str = "") -> InduscodeReader:
         return InduscodeReader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The name of the file says all that a header would."""
-        del head, whole
-        return InduscodeReading(path).header
+        """The name of the file says all that a header would, but where a fork of ours comes from."""
+        del whole
+        reading: Reading = InduscodeReading(path)
+        line = head.partition(b"\n")[0]
+        if ORIGIN.encode() in line:
+            reader = self.reader(path)
+            reader.feed(line + b"\n", len(line) + 1)
+            reading = reader.reading
+        return reading.header
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         tree = reading.tree
@@ -96,18 +102,22 @@ class InduscodeFormat(Format):
         return Lines(reading, self.refuse).encode(entries)
 
     def encode_header(self, header: Header) -> bytes:
-        """A session begins with its first entry."""
-        del header
-        return b""
+        """Nothing: a session begins with its first entry; or a line of our own that names its parent.
+
+        induscode passes over lines of another schema, and loses them when it branches.
+        """
+        if header.parent_session is None:
+            return b""
+        return jsontext.dumps({"schema": ORIGIN, "parent": header.parent_session}) + b"\n"
 
     def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
-        """The entries of the path and no head; a file cannot name its parent."""
-        del header
-        return b"".join(_path_lines(transcript, leaf))
+        """The entries of the path and no head."""
+        return b"".join([self.encode_header(header), *_path_lines(transcript, leaf)])
 
     def copy(self, transcript: Transcript, header: Header) -> bytes:
-        del header
-        data = transcript.bytes_between(0, None)
+        reading = transcript.reading
+        start = reading.header_end + 1 if reading.header_line else 0
+        data = self.encode_header(header) + transcript.bytes_between(start, None)
         return data if data.endswith(b"\n") or not data else data + b"\n"
 
     # -- places ---------------------------------------------------------------------------------------
@@ -117,11 +127,6 @@ class InduscodeFormat(Format):
         digest = hashlib.sha256(fresh.encode("utf-8", "surrogatepass")).digest()
         chance = int.from_bytes(digest[:8], "big") % 36**8
         return f"s_{_base36(milliseconds(timestamp) or 0)}_{_base36(chance):0>8}"
-
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """Nothing: a file of this program has no header."""
-        del session_id, file
-        return None
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         return [os.path.join(_profile(environment, home), "sessions")]

@@ -31,9 +31,10 @@ from branchline.formats.lines import LinesReader, bulk
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import ROOT, BackwardLinker, Kind
 
-__all__ = ["FAMILY", "InduscodeReader", "InduscodeReading"]
+__all__ = ["FAMILY", "ORIGIN", "InduscodeReader", "InduscodeReading"]
 
 FAMILY = "indus/transcript@"
+ORIGIN = "branchline/origin@1"
 _FRAGMENT = re.compile(
     rb'\s*\{"schema":"indus/transcript@1","kind":"entry","id":"([^"\\]+)","prev":(?:"([^"\\]*)"|null)'
 )
@@ -53,6 +54,13 @@ class InduscodeReading(Reading):
         self.deepest = Deepest(self.tree)
         self.has_head = False
         """Whether induscode goes by a head line, be it a good one or not."""
+
+    def take_origin(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        """The line before the first entry in which a fork or a conversion of ours names its parent."""
+        parent = fields.get("parent")
+        if self.header is not None and isinstance(parent, str):
+            self.header = msgspec.structs.replace(self.header, parent_session=parent)
+        self.header_line, self.header_end = line, offset + len(line)
 
     @property
     def is_whole(self) -> bool:
@@ -144,7 +152,9 @@ class InduscodeReader(LinesReader):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         schema, kind = fields.get("schema"), fields.get("kind")
-        if schema != SCHEMA and not self._is_newer(schema):
+        if schema == ORIGIN and not self._reading.header_line and not len(self.reading.tree):
+            self._reading.take_origin(fields, line, offset)
+        elif schema != SCHEMA and not self._is_newer(schema):
             if isinstance(schema, str):
                 self._other_schema = schema
             self.note_not_an_entry(f"a line of another schema ({schema}), left as it is", line, offset)
