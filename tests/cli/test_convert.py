@@ -107,7 +107,7 @@ def test_install_puts_it_where_the_program_looks_and_tells_how_to_go_on(run, wor
     assert f"cd {world} && pi --session {made_by(pi)}" in pi.stdout
     assert made_by(zot).is_relative_to(home / ".local" / "state" / "zot" / "sessions")
     assert f"zot --session {made_by(zot)}" in zot.stdout
-    assert f"piglet offers it in its own list of sessions, for {world}" in piglet.stdout
+    assert f"cd {world} && piglet  # choose the session in piglet" in piglet.stdout
 
 
 def test_without_install_the_folders_of_other_programs_stay_untouched(run, world, talk, monkeypatch):

@@ -474,3 +474,16 @@ def test_records_without_a_uuid_hang_behind_the_one_before_them():
 
     assert keys(found, found.tree.chain(2)) == ["u", "line-2", "u2"]
     assert not found.findings
+
+
+def test_a_kind_of_record_that_nobody_knows_may_stand_first():
+    strange = b'{"type":"brand-new-kind","sessionId":"s","value":1}\n'
+
+    assert not CLAUDE_CODE.sniff(strange, NAME)
+    assert detect(strange + record("u", None), NAME) is CLAUDE_CODE
+
+
+def test_records_behind_the_header_of_another_program_tell_nothing():
+    header = b'{"type":"session","version":3,"id":"s","timestamp":"2026-09-01T10:00:01.000Z","cwd":"/"}\n'
+
+    assert not CLAUDE_CODE.sniff(header + record("u", None), NAME)

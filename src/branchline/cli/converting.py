@@ -27,14 +27,6 @@ __all__ = ["Order", "carry", "convert_command", "program_named"]
 
 TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
 _SHOWN = 3  # ids of entries that are named in a line of the account
-_RESUME = {
-    "branchline": "branchline show {path}",
-    "pi": "pi --session {path}",
-    "oh-my-pi": "omp --resume {path}",
-    "zot": "zot --session {path}",
-    "induscode": "induscode --continue",
-}
-"""How the program goes on with a file; the others offer it in their own list of sessions."""
 
 
 class Order(NamedTuple):
@@ -182,10 +174,12 @@ def _place(order: Order, target: Format, header: Header) -> str:
 
 def _resume(order: Order, path: str, header: Header) -> str:
     """What a person types to go on there."""
-    known = _RESUME.get(order.target)
-    if known is None:
-        return f"{order.target} offers it in its own list of sessions, for {header.cwd}"
-    return f"cd {shlex.quote(header.cwd)} && {known.format(path=shlex.quote(path))}"
+    from branchline.formats.continuing import CONTINUING
+
+    known = CONTINUING.get(order.target)
+    words = ("branchline", "show", path) if known is None else known.command(path=path, id=header.id)
+    note = f"  # {known.note}" if known is not None and known.note else ""
+    return f"cd {shlex.quote(header.cwd)} && {shlex.join(words)}{note}"
 
 
 # -- the account ------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def label_command(
             out.result("label", {**position_fields(live), "entry": target, "label": live.label(target)})
         else:
             done = f"took the label from {target}" if clear else f"labelled {described(live, target)}: {text}"
-            out.line(f"{done}; the leaf is still {live.leaf}")
+            out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
 
 
 @command(
@@ -93,7 +93,7 @@ def name_command(
             out.result("name", {**position_fields(live), "title": live.title})
         else:
             done = f"{live.id} has no title now" if clear else f"{live.id} is now called {live.title}"
-            out.line(f"{done}; the leaf is still {live.leaf}")
+            out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
 
 
 def _require_one(text: str | None, *, clear: bool, what: str) -> None:

@@ -21,6 +21,8 @@ from branchline.formats.lines import head_lines
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
 _SPEAKING = frozenset({"user", "assistant"})
+_RECORD = frozenset({"uuid", "parentUuid", "sessionId"})
+_OF_OTHERS = frozenset({"session", "title", "meta", "session_meta"})
 _TREE = frozenset({"system", "attachment", "progress"})
 _BESIDE = {
     "summary": "leafUuid",
@@ -52,18 +54,26 @@ class ClaudeCodeFormat(Format):
     subagent_layout = ("*/*/subagents/**/agent-*.jsonl",)
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A record of the tree, or one of those beside it, before anything else that is an object."""
+        """A record of the tree, or one of those beside it, before anything else that is an object.
+
+        Every release brings new kinds: one that is not known decides nothing, if records of the tree follow.
+        """
+        strange = False
         for line in head_lines(head):
             if not line.strip():
                 continue
             try:
                 fields = jsontext.loads(line)
             except ValueError:
-                if _CUT.match(line):
+                if not strange and _CUT.match(line):
                     return True
                 continue
             if isinstance(fields, dict):
-                return _is_ours(fields)
+                if _is_ours(fields) and (not strange or fields.keys() >= _RECORD):
+                    return True
+                if not isinstance(kind := fields.get("type"), str) or kind in _OF_OTHERS:
+                    return False
+                strange = True
         return not head and _PLACE.search(path) is not None
 
     def reader(self, path: str = "") -> ClaudeCodeReader:

@@ -270,9 +270,7 @@ class Links(Linker):
                 found = self._record(named)
                 if found in (ROOT, node):
                     kind: Kind = "self-parent" if found == node else "guessed-link"
-                    what = (
-                        "is its own parent" if found == node else f"names {named}, which is not in the file,"
-                    )
+                    what = "names itself" if found == node else f"names {named}, which is not in the file,"
                     parents[node] = self._break(node, before, kind, what)
                 else:
                     parents[node] = found
