@@ -69,6 +69,10 @@ class Linker:
     def holder(self, entry_id: str) -> int | None:
         """The latest entry so far that carries this id."""
         self._claim()
+        return self._holder(entry_id)
+
+    def _holder(self, entry_id: str) -> int | None:
+        """The latest one of those that have their keys."""
         found = self._latest.get(entry_id)
         return self.tree.positions.get(entry_id) if found is None else found
 
@@ -168,12 +172,12 @@ class Linker:
         tree.relink_all(found)
 
     def _parent_before(self, position: int, entry_id: str, parent_id: str) -> int:
-        """The latest holder so far of the id that an entry names; ROOT, for now, when there is none."""
-        found = self._latest.get(parent_id)
-        if found is None:
-            found = self.tree.positions.get(parent_id)
-        if found is not None:
-            return found
+        """The latest holder so far of the id that an entry names, or what it hangs from without one."""
+        found = self._holder(parent_id)
+        return self._without_parent(position, entry_id, parent_id) if found is None else found
+
+    def _without_parent(self, position: int, entry_id: str, parent_id: str) -> int:
+        """What an entry hangs from, for now, whose parent is not there yet, or is the entry itself."""
         if parent_id == entry_id:
             self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
         else:
@@ -188,13 +192,10 @@ class Linker:
 
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
         """What an entry hangs from whose parent is not above it: nowhere yet, the entry itself, or later."""
-        if found == NOWHERE:
-            self._waiting.setdefault(parent_id, []).append(position)
-        elif found == position:
-            self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
-        else:
-            self._forward.append((position, found))
-            self._settled = False
+        if found in (NOWHERE, position):
+            return self._without_parent(position, entry_id, parent_id)
+        self._forward.append((position, found))
+        self._settled = False
         return ROOT
 
     def settle(self) -> None:
