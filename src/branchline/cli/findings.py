@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from branchline.log import FileLog
     from branchline.tree import Finding
 
+_HEAD = 1 << 16
+
 __all__ = ["FileReport", "examine", "read_anything", "transcript_of"]
 
 
@@ -34,11 +36,13 @@ def examine(path: str, sealing: Sealing = "compare") -> FileReport:
     from branchline.cli.sealing import look_at_seal, seal_again
     from branchline.clock import SystemClock
     from branchline.formats.check import deep_findings
+    from branchline.formats.detect import WITHDRAWN, is_withdrawn
     from branchline.log import FileLog
     from branchline.tree import severity
 
     try:
         with FileLog(path) as log:
+            head = log.read(0, _HEAD)
             transcript = transcript_of(log, path)
             findings = deep_findings(transcript)
             seal = look_at_seal(log, transcript.reading)
@@ -55,7 +59,8 @@ def examine(path: str, sealing: Sealing = "compare") -> FileReport:
     reading = transcript.reading
     header = reading.header
     if header is None and not len(reading.tree):
-        return FileReport(path, "damaged", findings, f"not a session: {reading.read_only}", seal=seal)
+        why = WITHDRAWN if is_withdrawn(head) else f"not a session: {reading.read_only}"
+        return FileReport(path, "damaged", findings, why, seal=seal)
     worst = {severity(finding.kind) for finding in findings}
     if seal.state == "unusable":
         worst.add("warning")  # nothing is known to be wrong with the file, but nobody can tell any more
@@ -86,7 +91,7 @@ def transcript_of(log: FileLog, path: str) -> Transcript:
     from branchline.errors import NotASession
     from branchline.formats import PI, Transcript, detect, unpacked
 
-    head = log.read(0, 1 << 16)
+    head = log.read(0, _HEAD)
     try:
         format_ = detect(head, path)
     except NotASession:

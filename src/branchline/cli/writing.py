@@ -103,7 +103,7 @@ def _require_free(session_id: str, cwd: str | None, directory: str | None) -> No
     help="Who says TEXT. Other roles: --message-json.",
 )
 @click.option("--model", metavar="PROVIDER/MODEL", help="The model that answered (default: as before).")
-@click.option("--message-json", metavar="JSON", help="A whole message as a JSON object, instead of TEXT.")
+@click.option("--message-json", metavar="JSON", help="A whole message as a JSON object, or a list of them.")
 @click.option("--json-message", metavar="FILE", help="The same, from a file (- is standard input).")
 @click.option("--force", is_flag=True, help="Append even though the path to the leaf is damaged.")
 @directory_option
@@ -123,11 +123,14 @@ def append_command(
         raise click.UsageError("say one thing: TEXT, or - for standard input, or --message-json")
     if model is not None and (role != "assistant" or text is None):
         raise click.UsageError("--model goes with --role assistant and a TEXT")
-    message = _given_message(message_json, json_message)
+    messages = _given_messages(message_json, json_message)
     words = "" if text is None else _words(text)
     with to_change(session, directory) as live:
         _require_sound(live, force=force)
-        entry = live.append_message(message or _spoken(live, role, words, model))
+        if messages is None:
+            entry = live.append_message(_spoken(live, role, words, model))
+        else:
+            entry = live.append_messages(messages)[-1]
         if out.json:
             out.result("append", {**position_fields(live), "entry": entry})
         else:
@@ -145,8 +148,8 @@ def _words(text: str) -> str:
     return text
 
 
-def _given_message(inline: str | None, file: str | None) -> dict[str, Any] | None:
-    """The message that was given as JSON. A bad argument is a wrong call, a bad file a bad file."""
+def _given_messages(inline: str | None, file: str | None) -> list[dict[str, Any]] | None:
+    """The messages that were given as JSON. A bad argument is a wrong call, a bad file a bad file."""
     if inline is not None:
         return _parsed(inline, "--message-json", click.UsageError)
     if file is None:
@@ -157,14 +160,17 @@ def _given_message(inline: str | None, file: str | None) -> dict[str, Any] | Non
         return _parsed(stream.read(), file, click.ClickException)
 
 
-def _parsed(text: str | bytes, name: str, error: type[click.ClickException]) -> dict[str, Any]:
+def _parsed(text: str | bytes, name: str, error: type[click.ClickException]) -> list[dict[str, Any]]:
     try:
         message = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as problem:
         raise error(f"{name} is not JSON: {problem}") from None
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str) or not message["role"]:
+    messages = message if isinstance(message, list) and message else [message]
+    if not all(
+        isinstance(one, dict) and isinstance(one.get("role"), str) and one["role"] for one in messages
+    ):
         raise error(f'{name} is not a message: it needs a role, as in {{"role":"user","content":"hello"}}')
-    return message
+    return messages
 
 
 def _refuse(constant: str) -> None:

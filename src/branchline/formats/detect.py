@@ -18,7 +18,7 @@ from branchline.formats.base import Format
 from branchline.formats.installed import installed, knows
 from branchline.formats.pi import PI
 
-__all__ = ["OTHERS", "Program", "built_in", "detect", "format_named", "formats"]
+__all__ = ["OTHERS", "WITHDRAWN", "Program", "built_in", "detect", "format_named", "formats", "is_withdrawn"]
 
 
 class Program(NamedTuple):
@@ -66,6 +66,7 @@ OTHERS = (
     Program("claude-code", "claude_code", "CLAUDE_CODE", (".claude",), ("CLAUDE_CONFIG_DIR",)),
 )
 
+WITHDRAWN = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
 
 _LOOKED_AT = 8192
@@ -129,13 +130,16 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
             return format_
     if not head:
         raise NotASession(f"{path} is empty: there is no session in it")
-    if _GIVEN_UP.match(head):
-        raise NotASession(
-            f"{path} is a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
-        )
+    if is_withdrawn(head):
+        raise NotASession(f"{path} is {WITHDRAWN}")
     tried = ", ".join(format_.name for format_ in formats())
     broken = "".join(f"; the format {one.name!r} is broken: {one.reason}" for one in installed().broken)
     raise NotASession(f"{path} is not a session of any known program (tried: {tried}{broken})")
+
+
+def is_withdrawn(head: bytes) -> bool:
+    """Whether a file that begins like this is a store of which pi itself has let go."""
+    return _GIVEN_UP.match(head) is not None
 
 
 def _is_surely_native(head: bytes, path: str) -> bool:
