@@ -128,7 +128,7 @@ class BranchlineApp(App[int]):
             else:
                 self.call_from_thread(use, session)
 
-        self.run_worker(work, thread=True, exclusive=True, group="opening")
+        self.run_worker(work, thread=True, exclusive=True, group="opening", description="opening")
 
     def forked(self) -> None:
         """A new session was made: the list should show it."""

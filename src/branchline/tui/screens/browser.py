@@ -262,7 +262,7 @@ class SessionBrowser(SessionReading):
 
     def _look_again(self, rows: list[SessionRow], *, back: bool = False) -> None:
         """Show sessions as they are now; they are read in a worker."""
-        self.run_worker(partial(self._read_again, rows, back=back), thread=True, group="again")
+        self.in_thread(partial(self._read_again, rows, back=back), "again")
 
     def _read_again(self, rows: list[SessionRow], *, back: bool) -> None:
         found: list[SessionRow | None] = []
