@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from branchline.entries import Compaction, CustomContent, MessageEntry
-from branchline.formats import Transcript
+from branchline.formats import PI, Transcript
 from branchline.formats.check import deep_findings
+from branchline.log import MemoryLog
 from branchline.tree import ROOT
 from support import CORPUS, load, sample, transcript
 
@@ -85,7 +86,7 @@ def test_the_time_of_the_last_message_is_what_pi_lists_as_modified(path):
     listed = load(path.parent / "expected-pi-1.5.0" / "_list.json")
     row = next(row for row in listed if row["path"] == path.name)
 
-    found = transcript(path).reading
+    found = Transcript(PI, MemoryLog(path.read_bytes()).read, reader=PI.listing_reader()).reading
 
     assert found.header is not None
     modified = found.last_message_time or milliseconds(found.header.timestamp)

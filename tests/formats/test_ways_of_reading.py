@@ -183,7 +183,12 @@ def every_way(data: bytes) -> None:
     context = read_by(data, PI.context_reader())
 
     assert facts(context) == facts(plain)
-    assert {**facts(shape), "quiet": None} == {**facts(plain), "quiet": None}
+    own = {"quiet": None, "last message": None}  # what one of the two leaves out
+    assert {**facts(shape), **own} == {**facts(plain), **own}
+    with pytest.MonkeyPatch.context() as patch:
+        one_line_at_a_time(patch)
+        careful = read_by(data, PI.listing_reader())
+    assert {**facts(shape), "quiet": None} == {**facts(careful), "quiet": None}
     for found in (plain, shape, context):
         everything = list(range(len(records)))
         assert found.entries(everything) == records
@@ -224,7 +229,7 @@ def test_only_a_message_entry_has_a_role():
         b'{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":"","timestamp":5}}',
     ]
 
-    found = transcript(b"\n".join([*lines, b""]))
+    found = read_by(b"\n".join([*lines, b""]), PI.listing_reader())
 
     assert found.tree.roles == [None, None, "user"]
     assert found.reading.last_message_time == 5

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from branchline.formats.continuing import CONTINUING
+from branchline.formats.continuing import CONTINUING, Going, going_on
 from branchline.formats.detect import formats
-from branchline.library import SessionRow
 from branchline.tui.app import run_command
-from branchline.tui.going_on import Going, going_on
 
-ROW = SessionRow(key="k", id="the-id", path="/s/a file.jsonl", cwd="/home/u/my shop")
+PATH = "/s/a file.jsonl"
 
 
-def installed(*names: str) -> Callable[[str], str | None]:
-    return lambda name: f"/bin/{name}" if name in names else None
+def decided(agent: str, *installed: str, there: bool = True, here: bool = False) -> Going:
+    return going_on(
+        agent,
+        path=PATH,
+        id="the-id",
+        cwd="/home/u/my shop",
+        installed=lambda name: f"/bin/{name}" if name in installed else None,
+        is_directory=lambda _: there,
+        here=here,
+    )
 
 
 def test_every_program_whose_sessions_are_read_has_a_command() -> None:
@@ -39,30 +44,28 @@ def test_every_program_whose_sessions_are_read_has_a_command() -> None:
 def test_a_session_goes_on_in_the_program_that_owns_it_in_its_directory(agent: str, line: str) -> None:
     program = line.split(maxsplit=1)[0]
 
-    going = going_on(ROW, agent, can_chat=True, installed=installed(program), is_directory=lambda _: True)
+    going = decided(agent, program)
 
     assert going.line == f"cd '/home/u/my shop' && {line}"
-    assert going.problem is None
+    assert going.missing is None
     assert not going.moved
 
 
-def test_our_own_session_goes_on_in_chat_or_else_in_pi() -> None:
-    chat = going_on(ROW, "branchline", can_chat=True, installed=installed("pi"), is_directory=lambda _: True)
-    pi = going_on(ROW, "branchline", can_chat=False, installed=installed("pi"), is_directory=lambda _: True)
-    none = going_on(ROW, "branchline", can_chat=False, installed=installed(), is_directory=lambda _: True)
-
-    assert chat.command == ("branchline", "chat", "--resume", ROW.path)
-    assert pi.command == ("pi", "--session", ROW.path)
-    assert pi.problem is None
-    assert none.problem is not None
+def test_our_own_session_goes_on_in_chat() -> None:
+    assert decided("branchline", "pi").command == ("branchline", "chat", "--resume", PATH)
 
 
-def test_a_program_that_is_missing_and_a_directory_that_is_gone_are_said() -> None:
-    going = going_on(ROW, "codex", can_chat=True, installed=installed(), is_directory=lambda _: False)
+def test_where_the_program_is_missing_a_fork_goes_on_in_chat_and_that_is_said() -> None:
+    going = decided("codex", there=False)
 
-    assert going.problem is not None
-    assert "codex is not installed" in going.problem
+    assert going.command == ("branchline", "chat", "--fork", PATH)
+    assert "codex is not installed" in (going.note or "")
     assert going.moved
+
+
+def test_here_means_a_fork_in_chat_whatever_is_installed() -> None:
+    assert decided("pi", "pi", here=True).command == ("branchline", "chat", "--fork", PATH)
+    assert decided("branchline", here=True).command == ("branchline", "chat", "--fork", PATH)
 
 
 def test_a_command_is_run_in_its_directory_and_one_that_cannot_start_is_none(tmp_path: Path) -> None:

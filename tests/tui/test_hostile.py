@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -91,10 +92,44 @@ def test_a_megabyte_in_one_message_is_cut_short_and_can_be_read_whole(hostile: P
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "t")
         assert "more characters" in str(app.screen.query_one("#detail").words)  # type: ignore[attr-defined]
-        await press(pilot, "enter", *["down"] * 6, "enter")
+        await press(pilot, "enter", *["down"] * 7, "enter")
         assert "The whole entry" in screen(app)
 
     drive(app_on(hostile), told, (100, 40))
+
+
+def test_floods_in_titles_labels_directories_and_models_cost_a_moment_and_act_on_nothing(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "sessions"
+    floods = (
+        "\u200b" * 1_000_000,
+        "\x1b]52;c;eA==\x07" * 60_000,
+        "e" + "\u0301" * 1_000_000,
+        "x" * 1_000_000,
+    )
+    for number, flood in enumerate(floods, 1):
+        with Session.create(CWD + flood[:2000], directory=directory, clock=clock(number)) as session:
+            session.append_message(user(flood))
+            leaf = session.append_message(answer(flood, model=flood[:5000], provider=flood[:5000]))
+            session.append_message(answer("", call("c", flood[:5000], command=flood)))
+            session.append_message(result("c", flood[:5000], flood, failed=True))
+            session.append_label(leaf, flood)
+            session.set_title(flood)
+    begun = time.process_time()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        for keys in (
+            ("l", "slash", "=xy", "escape"),
+            ("down", "t", "=xy", "escape"),
+            ("T", "escape", "o", "z"),
+        ):
+            await press(pilot, *keys)
+            assert ACTING.search(screen(app).replace("\n", "")) is None
+
+    drive(app_on(directory), told, (120, 30))
+
+    assert time.process_time() - begun < 25  # it took minutes when every megabyte was looked at for each line
 
 
 def test_values_nested_beyond_all_measure_cost_their_own_line_and_nothing_else(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,3 +82,16 @@ def test_a_million_marks_cost_no_time_and_no_room():
     fitting = cut_line([Span("z" + "\u0301" * 1_000_000)], 10)
 
     assert line_text(fitting) == "…"
+
+
+@pytest.mark.parametrize("flood", ["x", "\u200b", "\u0301", "漢", "\x1b", "\u202e"])
+def test_a_megabyte_is_cut_without_being_looked_at(flood):
+    long = Span(flood * 1_000_000, "title")
+    begun = time.process_time()
+
+    for _ in range(200):
+        line = cut_line((long, Span("end")), 80)
+
+    assert time.process_time() - begun < 4
+    assert line[-1].text.endswith("…")
+    assert line_width(line) <= 80

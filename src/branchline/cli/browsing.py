@@ -155,7 +155,6 @@ def open_browser(
         pins=settings.pins,
         model=settings.model,
         base_url=settings.base_url,
-        can_chat=importlib.util.find_spec("branchline.chat") is not None,
     )
     sys.exit(code)
 

@@ -12,7 +12,7 @@ from branchline.cli.targets import entry_named, file_named
 from branchline.context import ModelRef
 from branchline.errors import NotSupported, SessionNotFound
 from branchline.library import Discovery, SessionLibrary, SessionRow
-from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_reference
+from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_reference, model_by_setting
 from branchline.session import Session
 from branchline.settings import Settings
 
@@ -61,11 +61,7 @@ class World:
         return self.model(self._settings.model or DEFAULT_MODEL)
 
     def model(self, name: str, /) -> Model:
-        if self._base_url is not None and not name.startswith("offline:"):
-            return model_by_name(name, base_url=self._base_url)
-        if ":" not in name:  # as lists of sessions write it
-            name = name.replace("/", ":", 1)
-        return model_by_name(name)
+        return model_by_setting(name, base_url=self._base_url)
 
     def model_of_path(self, reference: ModelRef) -> Model:
         """The model that a path names."""

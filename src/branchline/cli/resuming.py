@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.targets import discovery, open_named
-from branchline.places import OURS, resolve_cwd
+from branchline.places import resolve_cwd
 
 if TYPE_CHECKING:
-    from branchline.formats.continuing import Continuing
+    from branchline.formats.continuing import Going
     from branchline.session import Session
 
 __all__ = ["resume_command"]
@@ -52,35 +52,40 @@ def resume_command(
 
     The command is shown before it is run. A session whose program is not installed goes on here, in a fork.
     """
+    from branchline.formats.continuing import going_on
+
     with open_named(session) as found:
         agent = _agent(found)
-        ours = agent == OURS
-        known = None if here or ours else _installed(agent)
-        file = found.file or found.id
-        words: tuple[str, ...] = ("branchline", "chat", "--resume" if ours and not here else "--fork", file)
-        if known is not None:
-            words = known.command(path=found.file, id=found.id)
-        directory = found.cwd if cwd is None else resolve_cwd(cwd)
+        going = going_on(
+            agent,
+            path=found.file,
+            id=found.id,
+            cwd=found.cwd if cwd is None else resolve_cwd(cwd),
+            installed=shutil.which,
+            is_directory=os.path.isdir,
+            here=here,
+        )
     if out.json:
-        fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(words)}
-        out.result("resume", {**fields, "cwd": directory, "cwd_exists": os.path.isdir(directory)})
+        fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
+        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": not going.moved})
         return
     if show:
-        out.line(_line(words, directory))
+        out.line(going.line)
         return
-    if directory and not os.path.isdir(directory):
-        directory = _another(directory)
-    if known is not None:
-        _run_program(out, known, words, directory)
+    if going.moved:
+        going = msgspec.structs.replace(going, cwd=_another(going.cwd), moved=False)
+    if going.program != "branchline":
+        _run_program(out, going)
         return
-    if not ours and not here:
-        remark(f"{agent} is not installed here: it goes on in branchline chat, in a fork of the session")
-    remark(_line(words, directory))
+    if going.note:
+        remark(going.note)
+    remark(going.line)
     from branchline.chat.opening import Beginning
     from branchline.cli.chat_running import Wishes, run_chat
 
-    beginning = Beginning(resume=file) if ours and not here else Beginning(fork=file)
-    if code := run_chat(out, Wishes(beginning=beginning, model=model, cwd=directory or None)):
+    _branchline, _chat, way, file = going.command
+    beginning = Beginning(resume=file) if way == "--resume" else Beginning(fork=file)
+    if code := run_chat(out, Wishes(beginning=beginning, model=model, cwd=going.cwd)):
         click.get_current_context().exit(code)
 
 
@@ -93,20 +98,7 @@ def _agent(session: Session) -> str:
     return session.transcript.format.name
 
 
-def _installed(agent: str) -> Continuing | None:
-    """How the program is asked to go on, if it is installed."""
-    from branchline.formats.continuing import CONTINUING
-
-    known = CONTINUING.get(agent)
-    return known if known is not None and shutil.which(known.words[0]) is not None else None
-
-
-def _line(words: tuple[str, ...], directory: str) -> str:
-    """The command as a person would type it, the directory included."""
-    return (f"cd {shlex.quote(directory)} && " if directory else "") + shlex.join(words)
-
-
-def _another(directory: str) -> str:
+def _another(directory: str | None) -> str:
     """Another directory to go on in, because that of the session is gone: this one, if the person agrees."""
     now = os.getcwd()
     if not sys.stdin.isatty():
@@ -119,14 +111,14 @@ def _another(directory: str) -> str:
     return now
 
 
-def _run_program(out: Output, known: Continuing, words: tuple[str, ...], directory: str) -> None:
+def _run_program(out: Output, going: Going) -> None:
     """Show the command and run it; where there is no terminal for it, only show it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        out.line(_line(words, directory))
-        remark(f"{words[0]} needs a terminal; this is the command that goes on with the session in one")
+        out.line(going.line)
+        remark(f"{going.program} needs a terminal; this is the command that goes on with the session in one")
         return
-    remark(_line(words, directory))
-    if known.note:
-        remark(known.note)
-    done = subprocess.run(words, cwd=directory or None, check=False)  # noqa: S603  it was shown
+    remark(going.line)
+    if going.note:
+        remark(going.note)
+    done = subprocess.run(going.command, cwd=going.cwd, check=False)  # noqa: S603  it was shown
     click.get_current_context().exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)

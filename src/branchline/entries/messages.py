@@ -6,6 +6,7 @@ Unknown roles become :class:`UnknownMessage` with every field kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -98,15 +99,6 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     end_turn: bool | None = None
     timestamp: Number | None = None
 
-    def is_quiet(self) -> bool:
-        """Whether it has no words for a person (only thoughts or tool calls) and ended well."""
-        if isinstance(self.content, str):
-            return not self.content.strip() and self.stop_reason in _ENDED_WELL
-        for block in self.content:  # a loop, because this runs once for every answer of a session
-            if type(block) is Text and block.text.strip():
-                return False
-        return self.stop_reason in _ENDED_WELL
-
 
 class ToolResult(_Message, frozen=True, kw_only=True, tag="toolResult"):
     tool_call_id: str
@@ -173,6 +165,20 @@ class UnknownMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     role: str
     fields: dict[str, Any]
+
+
+def quiet_answers(messages: Sequence[Message | None], first: int) -> list[int]:
+    """Which of these are answers without words for a person that ended well, counted from ``first``."""
+    found = []
+    for place, message in enumerate(messages, first):  # without calls, because sessions have many answers
+        if type(message) is AssistantMessage and message.stop_reason in _ENDED_WELL:
+            content = message.content
+            for block in (Text(text=content),) if type(content) is str else content:
+                if type(block) is Text and (text := block.text) and not text.isspace():
+                    break
+            else:
+                found.append(place)
+    return found
 
 
 ROLE_OF: dict[type, str] = {

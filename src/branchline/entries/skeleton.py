@@ -26,6 +26,7 @@ __all__ = [
     "from_fields",
     "is_quiet",
     "links",
+    "quiet_answers",
     "salvage",
 ]
 
@@ -165,6 +166,22 @@ def decode_shapes(data: bytes | memoryview) -> Sequence[Skeleton]:
         return _decode_usual_shapes(data)
     except msgspec.ValidationError:
         return _decode_lines(data)
+
+
+def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:
+    """Which of these are quiet answers, counted from ``first``; those that are no messages are None."""
+    found = []
+    for place, message in enumerate(messages, first):  # without calls: most of what opening a file does
+        if type(message) is _Answer:
+            if message.stopReason in _ENDED_WELL:
+                for block in message.content:
+                    if type(block) is _Words and (text := block.text) and not text.isspace():
+                        break
+                else:
+                    found.append(place)
+        elif message is not None and message.role == "assistant" and message.is_quiet():
+            found.append(place)
+    return found
 
 
 def _has_words(content: bytes) -> bool:

@@ -97,7 +97,7 @@ class Reading:
         self.lines = 0
         self.unterminated = False
         self.read_only: str | None = None
-        self.last_message_time: float | None = None
+        self.last_message_time: float | None = None  # in milliseconds; known to listing readers, not to all
         self.other_objects: list[
             int
         ] = []  # readable objects that are no entries: the size of the tree at each

@@ -11,7 +11,6 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -35,7 +34,7 @@ from branchline.entries import (
     jsontext,
     skeleton,
 )
-from branchline.entries.messages import ROLE_OF
+from branchline.entries.messages import ROLE_OF, quiet_answers
 from branchline.formats.base import Block, Format, LabelState, Reading
 from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
 from branchline.formats.lines import bulk, each_line, pieces
@@ -66,17 +65,19 @@ _share = _SHARED.get  # one string per known type and role instead of one per li
 class PiReader:
     """Reads lines of versions 1, 2 and 3.
 
-    ``shape_only`` leaves out what only a tree screen asks for: which answers are quiet. ``keep_messages``
-    decodes whole entries in the same pass and keeps their messages, for somebody who will ask for all of them
-    next.
+    ``shape_only`` is for lists of sessions: it notes when somebody spoke last, and leaves out what only a
+    tree screen asks for, which answers are quiet. ``keep_messages`` decodes whole entries in the same pass
+    and keeps their messages, for somebody who will ask for all of them next.
     """
 
     def __init__(self, *, shape_only: bool = False, keep_messages: bool = False) -> None:
         self._shape_only = shape_only
         self._keeps_messages = keep_messages
         self._decode_lines: Callable[[memoryview], Sequence[Any]] = skeleton.decode_lines
+        self._quiet: Callable[[Sequence[Any], int], list[int]] = skeleton.quiet_answers
         if keep_messages:
             self._decode_lines = codec.decode_known_lines
+            self._quiet = quiet_answers
         elif shape_only:
             self._decode_lines = skeleton.decode_shapes
         self.reading = Reading("pi")
@@ -133,7 +134,7 @@ class PiReader:
         if "session" in kinds:
             return False
         columns = (
-            _record_columns(found, data, start, ends)
+            _record_columns(found, kinds, data, start, ends)
             if self._keeps_messages
             else _skeleton_columns(found, types, kinds)
         )
@@ -141,17 +142,10 @@ class PiReader:
             return False
         parents, messages, roles = columns
         first = len(reading.tree)
-        speakers = zip(messages, roles, strict=True)
-        try:  # who does not tell the time stops the comparison
-            latest = max([message.timestamp for message, role in speakers if role in _SPEAKERS], default=0)
-            if latest > _LAST_INSTANT:
-                return False
-        except TypeError:
+        latest = _latest(messages, roles) if self._shape_only else 0
+        if latest is None:
             return False
-        quiet: list[int] = []
-        if not self._shape_only:
-            places = zip(count(first), messages, roles)
-            quiet = [place for place, message, role in places if role == "assistant" and message.is_quiet()]
+        quiet = [] if self._shape_only else self._quiet(messages, first)
         times = [s.timestamp for s in found]
         if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):
             return False
@@ -240,7 +234,7 @@ class PiReader:
                 role = "custom"
             role = _share(role, role)
             quiet = role == "assistant" and message.is_quiet()
-            if role in _SPEAKERS:
+            if self._shape_only and role in _SPEAKERS:
                 spoken = _instant(message.timestamp, found.timestamp)
                 if spoken > (reading.last_message_time or 0):
                     reading.last_message_time = spoken
@@ -358,8 +352,6 @@ class PiReader:
         reading.lines += 1
         reading.place(position, reading.consumed, len(data) - 1, reading.lines)
         reading.consumed += len(data)
-        if role in _SPEAKERS and spoken > (reading.last_message_time or 0):
-            reading.last_message_time = spoken
         reading.linker.settle()
         reading.leaf = position
         return True
@@ -606,6 +598,17 @@ def _instant(said: float | None, written: str) -> float:
     return found if 0 < found <= _LAST_INSTANT else 0
 
 
+def _latest(messages: Sequence[Any], roles: Sequence[str | None]) -> float | None:
+    """When somebody spoke last, 0 if nobody did; None where that takes a closer look."""
+    spoken = zip(messages, roles, strict=True)
+    try:  # who does not tell the time stops the comparison
+        latest: float = max([message.timestamp for message, role in spoken if role in _SPEAKERS], default=0)
+        is_time = latest <= _LAST_INSTANT
+    except TypeError:
+        return None
+    return latest if is_time else None
+
+
 class _Columns(NamedTuple):
     """What regular lines say, one row for each."""
 
@@ -629,14 +632,19 @@ def _skeleton_columns(found: Sequence[Any], types: list[str], kinds: set[str]) -
     return _Columns(parents, messages, [None if message is None else message.role for message in messages])
 
 
-def _record_columns(found: Sequence[Any], data: bytes, start: int, ends: list[int]) -> _Columns | None:
-    messages = [s.message if type(s) is MessageEntry else None for s in found]
+def _record_columns(
+    found: Sequence[Any], kinds: set[str], data: bytes, start: int, ends: list[int]
+) -> _Columns | None:
+    if kinds == _MESSAGES:
+        messages = [s.message for s in found]
+    else:
+        messages = [s.message if type(s) is MessageEntry else None for s in found]
     parents = [s.parent for s in found]
-    for number, parent in enumerate(parents):
+    for number in [number for number, parent in enumerate(parents) if parent is None]:
         # A root says that it hangs from nothing; what does not say it is odd.
-        if parent is None and skeleton.decode(_line_at(data, start, ends, number)).parentId is not None:
+        if skeleton.decode(_line_at(data, start, ends, number)).parentId is not None:
             return None
-    return _Columns(parents, messages, [ROLE_OF.get(type(message)) for message in messages])
+    return _Columns(parents, messages, list(map(ROLE_OF.get, map(type, messages))))
 
 
 def _line_at(data: bytes, start: int, ends: list[int], number: int) -> bytes:

@@ -18,6 +18,7 @@ __all__ = ["Transcript"]
 
 _MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
+_NOTHING = type(None)
 _T = TypeVar("_T")
 
 
@@ -182,7 +183,7 @@ class Transcript:
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
             found += _taken(kept[block.first], wanted, block.first)
-        return None if None in found else cast("list[Message]", found)
+        return None if _NOTHING in set(map(type, found)) else cast("list[Message]", found)
 
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: Block) -> Sequence[int]:

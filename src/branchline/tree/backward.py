@@ -38,15 +38,14 @@ class BackwardLinker(Linker):
         position = len(self.tree)
         parent = ROOT
         if parent_id is not None:
-            found = self.holder(parent_id)
-            parent = self._guess(position, entry_id, parent_id) if found is None else found
+            parent = self._parent_before(position, entry_id, parent_id)
         key = self._key_for(entry_id, position, placeholder=placeholder)
         self.tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
         return position
 
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
         del found  # wherever it is, it is not above
-        return self._guess(position, entry_id, parent_id)
+        return self._without_parent(position, entry_id, parent_id)
 
     def settle(self) -> None:
         """Nothing waits but keys."""
@@ -55,7 +54,7 @@ class BackwardLinker(Linker):
     def oddities(self) -> list[Oddity]:
         return sorted([*self._oddities, *self._lost], key=lambda oddity: oddity.position)
 
-    def _guess(self, position: int, entry_id: str, parent_id: str) -> int:
+    def _without_parent(self, position: int, entry_id: str, parent_id: str) -> int:
         lost = "names itself" if parent_id == entry_id else f"names {parent_id}, which is not above it,"
         if position == 0:
             self._lost.append(Oddity(position, "orphan", f"{entry_id} {lost} as its parent; shown as a root"))

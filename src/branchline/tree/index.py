@@ -273,14 +273,18 @@ class Tree:
 
     def fill(
         self,
-        parents: list[int],
+        parents: list[int] | None,
         types: list[str],
         times: list[str],
         roles: list[str | None],
         quiet: Iterable[int],
     ) -> None:
-        """Add what belongs to the keys that were claimed last."""
+        """Add what belongs to the keys that were added last; each hangs from the last one if not told."""
         first = len(self.parents)
+        if parents is None:
+            parents = list(range(first - 1, first - 1 + len(types)))
+            if self._seen == first:
+                self._seen += len(parents)
         self.parents += parents
         self.types += types
         self.times += times
@@ -301,6 +305,18 @@ class Tree:
         self.parents[position] = parent
         self._first_child = None
         self._heads, self._seen = [], 0
+
+    def relink_all(self, parents: dict[int, int]) -> None:
+        """Hang many entries, by their positions, from others."""
+        if not parents:
+            return
+        column, seen = self.parents, self._seen
+        for position, parent in parents.items():
+            column[position] = parent
+        self._first_child = None
+        heads = set(self._heads).difference(parents)
+        heads.update(at for at, parent in parents.items() if at < seen and parent != at - 1)
+        self._heads = sorted(heads)
 
     def _hang(self, position: int, parent: int) -> None:
         assert self._first_child is not None

@@ -48,6 +48,7 @@ class Linker:
         self.tree = tree
         self._latest: dict[str, int] = {}  # only ids that occur more than once
         self._counts: dict[str, int] = {}
+        self._odd: list[tuple[int, str | None]] = []  # whose key waits: entries, and the parents they name
         self._waiting: dict[str, list[int]] = {}
         self._forward: list[tuple[int, int]] = []
         self._gaps: dict[
@@ -68,6 +69,10 @@ class Linker:
     def holder(self, entry_id: str) -> int | None:
         """The latest entry so far that carries this id."""
         self._claim()
+        return self._holder(entry_id)
+
+    def _holder(self, entry_id: str) -> int | None:
+        """The latest one of those that have their keys."""
         found = self._latest.get(entry_id)
         return self.tree.positions.get(entry_id) if found is None else found
 
@@ -90,18 +95,14 @@ class Linker:
             self._claim()
         parent = ROOT
         if parent_id is not None:
-            found = self._latest.get(parent_id)
-            if found is None:
-                found = tree.positions.get(parent_id)
-            if found is not None:
-                parent = found
-            elif parent_id == entry_id:
-                self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
-            else:
-                self._waiting.setdefault(parent_id, []).append(position)
-                if after_gap and self._last_readable != ROOT:
-                    self._gaps[position] = self._last_readable
-                    self._settled = False
+            parent = self._parent_before(position, entry_id, parent_id)
+            if (
+                after_gap
+                and self._last_readable != ROOT
+                and self._waiting.get(parent_id, [ROOT])[-1] == position
+            ):
+                self._gaps[position] = self._last_readable
+                self._settled = False
         key = entry_id
         if key in tree.positions:
             key = self._key_for(entry_id, position, placeholder=placeholder)
@@ -109,9 +110,7 @@ class Linker:
         if not placeholder:
             self._last_readable = position
         if self._waiting:
-            for child in self._waiting.pop(entry_id, ()):
-                self._forward.append((child, position))
-                self._settled = False
+            self._arrived(entry_id, position)
         return position
 
     def extend(
@@ -129,47 +128,74 @@ class Linker:
         if self._latest or (self._waiting and not self._waiting.keys().isdisjoint(ids)):
             return False
         before = [tree.keys[-1] if first else None, *ids[:-1]]
-        parents = list(range(first - 1, first + len(ids) - 1))
-        if parent_ids == before:
-            # A piece of a plain chain, as most are. Each hangs from the one before it, whoever else may have
-            # had that id, so that the keys can wait until somebody asks for them.
-            tree.keys += ids
-        else:
-            self._claim()
-            if self._latest or not tree.claim(ids):
-                return False
-            # Only those that do not hang from the one before them are looked at.
-            positions = tree.positions
-            for number in compress(range(len(ids)), map(ne, parent_ids, before)):
-                parent_id = parent_ids[number]
-                place = first + number
-                found = ROOT if parent_id is None else positions.get(parent_id, NOWHERE)
-                if found >= place:
-                    found = self._odd_parent(place, ids[number], parent_id or "", found)
-                parents[number] = found
-        tree.fill(parents, types, times, roles, quiet)
+        if parent_ids != before:
+            odd = compress(range(len(ids)), map(ne, parent_ids, before))
+            self._odd += [(first + number, parent_ids[number]) for number in odd]
+        # All others hang from the one before them, whoever else may have had that id, so that the keys can
+        # wait until somebody asks for them.
+        tree.keys += ids
+        tree.fill(None, types, times, roles, quiet)
         self._last_readable = len(tree) - 1
         return True
 
     def _claim(self) -> None:
-        """Give every entry its key: the id itself, unless one of those that waited for it was used before."""
+        """Give every entry its key, and those that do not hang from the one before them their parents."""
         tree = self.tree
-        if len(tree.positions) == len(tree.keys) or tree.claim_all():
+        if len(tree.positions) == len(tree.keys):
             return
-        keys = tree.keys
-        for position in range(len(tree.positions), len(keys)):
-            keys[position] = key = self._key_for(keys[position], position)
-            tree.positions[key] = position
+        odd, self._odd = self._odd, []
+        if not tree.claim_all():
+            self._claim_each(dict(odd))
+        elif odd:
+            keys, positions, found = tree.keys, tree.positions, {}
+            for place, parent_id in odd:
+                parent = ROOT if parent_id is None else positions.get(parent_id, NOWHERE)
+                if parent >= place:
+                    parent = self._odd_parent(place, keys[place], parent_id or "", parent)
+                found[place] = parent
+            tree.relink_all(found)
+
+    def _claim_each(self, odd: dict[int, str | None]) -> None:
+        """The same one by one, because an id was used before; ``odd`` has the parents that entries name."""
+        tree, found = self.tree, {}
+        keys, positions = tree.keys, tree.positions
+        for position in range(len(positions), len(keys)):
+            entry_id = keys[position]
+            if position in odd:
+                parent_id = odd[position]
+                found[position] = (
+                    ROOT if parent_id is None else self._parent_before(position, entry_id, parent_id)
+                )
+            keys[position] = key = self._key_for(entry_id, position)
+            positions[key] = position
+            self._arrived(entry_id, position)
+        tree.relink_all(found)
+
+    def _parent_before(self, position: int, entry_id: str, parent_id: str) -> int:
+        """The latest holder so far of the id that an entry names, or what it hangs from without one."""
+        found = self._holder(parent_id)
+        return self._without_parent(position, entry_id, parent_id) if found is None else found
+
+    def _without_parent(self, position: int, entry_id: str, parent_id: str) -> int:
+        """What an entry hangs from, for now, whose parent is not there yet, or is the entry itself."""
+        if parent_id == entry_id:
+            self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
+        else:
+            self._waiting.setdefault(parent_id, []).append(position)
+        return ROOT
+
+    def _arrived(self, entry_id: str, position: int) -> None:
+        """An entry is there: whoever waited for its id hangs from it."""
+        for child in self._waiting.pop(entry_id, ()):
+            self._forward.append((child, position))
+            self._settled = False
 
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
         """What an entry hangs from whose parent is not above it: nowhere yet, the entry itself, or later."""
-        if found == NOWHERE:
-            self._waiting.setdefault(parent_id, []).append(position)
-        elif found == position:
-            self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
-        else:
-            self._forward.append((position, found))
-            self._settled = False
+        if found in (NOWHERE, position):
+            return self._without_parent(position, entry_id, parent_id)
+        self._forward.append((position, found))
+        self._settled = False
         return ROOT
 
     def settle(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,11 +15,11 @@ from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
 from branchline.flows.hooks import NO_HOOKS, Hooks
+from branchline.formats.continuing import Going
 from branchline.library import SessionRow
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.browsing import Sort
-from branchline.tui.going_on import Going
 from branchline.tui.pins import Pins
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.too_small import TooSmall
@@ -55,7 +56,6 @@ class BranchlineApp(App[int]):
         sort: Sort = "recent",
         filter: Filter = "default",  # noqa: A002
         theme: Literal["dark", "light"] = "dark",
-        can_chat: bool = False,
         pins: Pins | None = None,
         hooks: Hooks = NO_HOOKS,
         summary_model: SummaryModel | None = None,
@@ -65,7 +65,6 @@ class BranchlineApp(App[int]):
         super().__init__()
         self.source = source
         self.pins = Pins() if pins is None else pins
-        self.can_chat = can_chat
         self.hooks = hooks
         self.summary_model = summary_model
         self.now = now
@@ -129,7 +128,7 @@ class BranchlineApp(App[int]):
             else:
                 self.call_from_thread(use, session)
 
-        self.run_worker(work, thread=True, exclusive=True, group="opening")
+        self.run_worker(work, thread=True, exclusive=True, group="opening", description="opening")
 
     def forked(self) -> None:
         """A new session was made: the list should show it."""
@@ -195,7 +194,10 @@ class BranchlineApp(App[int]):
 
 def run_command(going: Going, cwd: str | None) -> int | None:
     """Run a command in the terminal; its exit code, or None when it cannot be started."""
+    words = going.command
+    if words[0] == "branchline":  # this very one, whether or not its directory is on the path
+        words = (sys.executable, "-m", *words)
     try:
-        return subprocess.run(going.command, cwd=cwd or os.getcwd(), check=False).returncode  # noqa: S603
+        return subprocess.run(words, cwd=cwd or os.getcwd(), check=False).returncode  # noqa: S603
     except OSError:
         return None

@@ -7,7 +7,7 @@ characters (``&#27;``) that were not in it; links stay words.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rich.console import Console
@@ -32,6 +32,8 @@ _MARKDOWN_MOST = 20_000
 _FOLDED_MOST = 4_000
 _SUMMARY_MOST = 1_000
 _LINES_MOST = 400
+_OPENED_MOST = 40_000
+"""Characters that are broken into lines: nobody waits here for a megabyte, the tree shows it whole."""
 _NAMES: dict[str, tuple[str, Role]] = {
     "user": ("you", "user"),
     "assistant": ("assistant", "heading"),
@@ -141,7 +143,7 @@ def _inside(card: Card, look: Look) -> list[Line]:
         lines += wrap_line(line_of(Span(" · ".join(card.meta), "dim")), room)
     role: Role = "error" if card.error else "thinking" if card.kind == "thinking" else "plain"
     if card.body.strip():
-        lines += _limited(text_lines(card.body.strip("\n")[: 100 * _MARKDOWN_MOST], room, role))
+        lines += _limited(card.body.strip("\n"), room, role, most=_LINES_MOST)
     return lines
 
 
@@ -160,8 +162,7 @@ def _words(card: Card, mark: Span, look: Look, *, opened: bool) -> list[Strip]:
         return _markdown(body, mark, look)
     role: Role = "error" if card.error or card.kind == "damage" else "plain"
     return [
-        _strip(line_of(mark, " ", *line), look)
-        for line in _limited(text_lines(body, room, role), opened=opened)
+        _strip(line_of(mark, " ", *line), look) for line in _limited(body, room, role, most=_LINES_MOST * 50)
     ]
 
 
@@ -177,11 +178,18 @@ def _beginning(card: Card, body: str, room: int) -> list[Line]:
     return lines
 
 
-def _limited(lines: Sequence[Line], *, opened: bool = False) -> list[Line]:
-    most = _LINES_MOST * (50 if opened else 1)
-    if len(lines) <= most:
-        return list(lines)
-    return [*lines[:most], line_of(Span(f"… {len(lines) - most:,} more lines", "dim"))]
+def _limited(body: str, room: int, role: Role, *, most: int) -> list[Line]:
+    """A text in lines, so many at most; what is left out is said."""
+    lines = text_lines(body[:_OPENED_MOST], room, role)
+    left = len(body) - _OPENED_MOST
+    if len(lines) > most:
+        said = f"… {len(lines) - most:,} more lines"
+        said += f" and {left:,} characters" if left > 0 else ""
+    elif left > 0:
+        said = f"… {left:,} more characters; in the tree (t), Enter shows the whole entry"
+    else:
+        return lines
+    return [*lines[:most], line_of(Span(said, "dim"))]
 
 
 # -- Markdown ---------------------------------------------------------------------------------------------

@@ -32,7 +32,6 @@ def run(
     filter: Filter = "default",  # noqa: A002
     theme: Literal["dark", "light"] = "dark",
     mouse: bool = True,
-    can_chat: bool = False,
     notice: str = "",
     pins: Iterable[str] = (),
     model: str | None = None,
@@ -53,7 +52,6 @@ def run(
         sort=sort,
         filter=filter,
         theme=theme,
-        can_chat=can_chat,
         notice=notice,
         pins=Pins(ids=pins),
         hooks=Plugins.load(),

@@ -28,6 +28,8 @@ __all__ = [
 
 EMPTY = "  No entries found"
 _STEP = 3  # columns per level
+_LONGEST_LABEL = 1000
+"""Characters of a label that are shown; no screen is wider."""
 _FILTER_NAMES: Mapping[Filter, str] = {
     "default": "",
     "no-tools": " [no-tools]",
@@ -94,7 +96,7 @@ def outline_line(
     if row.active:
         spans.append(Span("• ", "active"))
     if label is not None:
-        spans.append(Span(f"[{one_line(label.text)}] ", "label"))
+        spans.append(Span(f"[{one_line(label.text[:_LONGEST_LABEL])}] ", "label"))
         if now is not None and (time := label_time(label.time, now)):
             spans.append(Span(f"{time} ", "time"))
     if words := one_line(text):

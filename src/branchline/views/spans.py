@@ -79,6 +79,10 @@ Piece = str | Span
 """What lines are made of: plain words may come as they are."""
 
 
+_MOST = 16
+"""Characters for each column that are looked at: few letters have more marks; the rest may be a megabyte."""
+
+
 def line_of(*pieces: Piece) -> Line:
     """A line of pieces; empty ones are left out."""
     return tuple(_spans(pieces))
@@ -102,9 +106,11 @@ def shown_line(line: Iterable[Piece]) -> Line:
 
 def cut_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
     """As much of the line as fits, filtered; the mark stands where something is missing."""
-    whole = shown_line(line)
+    spans = line_of(*line)
+    most = max(0, columns) * _MOST + _MOST
+    whole = shown_line(Span(text[:most], role) for text, role in spans)
     fitting = _taken(whole, columns)
-    if fitting == whole:
+    if fitting == whole and all(len(text) <= most for text, _role in spans):
         return whole
     mark = cut(mark, columns, "")
     short = _taken(whole, columns - width(mark))

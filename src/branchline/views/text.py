@@ -39,7 +39,7 @@ _UNSEEN = (
 )
 """Compiled when a text asks for it, which few do: it takes longer than showing a list."""
 
-_ONE = " -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25fc"
+_ONE = " -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2039\u203a\u2190-\u21ff\u2400-\u2426\u2500-\u25fc"
 _TWO = "\u3001-\u3029\u3041-\u3096\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
 _NARROW = re.compile(f"[{_ONE}]*+")
 """Lines in which every character has one column and none joins another: most of them."""

@@ -276,14 +276,14 @@ class Links(Linker):
                     parents[node] = found
                     forward = forward or found > node
             else:
-                parents[node] = found = self._without_parent(node, before)
+                parents[node] = found = self._names_no_parent(node, before)
                 forward = forward or found > node
             before = node
         if forward:
             self._cut_rings_in(nodes, parents)
         return parents
 
-    def _without_parent(self, node: int, before: int) -> int:
+    def _names_no_parent(self, node: int, before: int) -> int:
         """Where a record hangs that names no parent."""
         kind = self.kinds[node]
         logical = self._logical.get(node)

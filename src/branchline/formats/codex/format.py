@@ -53,6 +53,8 @@ class CodexFormat(Format):
             if isinstance(fields, dict):
                 if _is_ours(fields, bare=not foreign):
                     return True
+                if not foreign and b'"payload"' not in head:
+                    return False
                 foreign = True
         return not foreign and NAME.search(path) is not None
 

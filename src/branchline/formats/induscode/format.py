@@ -55,7 +55,7 @@ class InduscodeFormat(Format):
     def sniff(self, head: bytes, path: str) -> bool:
         """Every line names its schema; an empty file is known by its name."""
         data = head.removeprefix(_BOM)
-        if not data.strip():
+        if not data or data.isspace():
             return path.endswith(NDJSON)
         for line in head_lines(head, _LOOKED_AT):
             if _START.match(line):

@@ -78,8 +78,7 @@ class ZotReader(LinesReader):
             columns.spread()
         quiet = self._listen(first, columns.messages)
         self._spend(first, columns)
-        parents = list(range(first - 1, first - 1 + len(columns.types)))
-        tree.fill(parents, columns.types, columns.times, columns.roles, quiet)
+        tree.fill(None, columns.types, columns.times, columns.roles, quiet)
         return True
 
     def _claim(self, data: bytes, ends: list[int], columns: Columns) -> None:

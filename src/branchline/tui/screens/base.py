@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -48,6 +49,14 @@ class KeyedScreen(Screen[Any]):
             markup=False,
             timeout=8 if wrong else 4,
         )
+
+    def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = False) -> None:
+        """Do something in a worker thread.
+
+        It has a description, because without one Textual writes out everything that the work was given: two
+        thousand rows at each key.
+        """
+        self.run_worker(work, thread=True, group=group, exclusive=exclusive, description=group)
 
     def hints(self) -> list[Part]:
         """The keys that matter most, as many as fit; a click does what the key does."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +15,11 @@ from textual.containers import Container
 from textual.worker import get_current_worker
 
 from branchline.errors import BranchlineError
+from branchline.formats.continuing import Going, going_on
 from branchline.library import SessionRow
 from branchline.places import OURS
 from branchline.tui.browser_state import BrowserState, Pill
 from branchline.tui.browsing import Sort
-from branchline.tui.going_on import Going, going_on
 from branchline.tui.pins import Pins
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import AskScreen, ConfirmScreen
@@ -260,7 +262,7 @@ class SessionBrowser(SessionReading):
 
     def _look_again(self, rows: list[SessionRow], *, back: bool = False) -> None:
         """Show sessions as they are now; they are read in a worker."""
-        self.run_worker(partial(self._read_again, rows, back=back), thread=True, group="again")
+        self.in_thread(partial(self._read_again, rows, back=back), "again")
 
     def _read_again(self, rows: list[SessionRow], *, back: bool) -> None:
         found: list[SessionRow | None] = []
@@ -302,7 +304,14 @@ class SessionBrowser(SessionReading):
         row = self.row
         if row is None or row.problem is not None:
             return None
-        return going_on(row, self.source.agent(row), can_chat=self.branchline.can_chat)
+        return going_on(
+            self.source.agent(row),
+            path=row.path,
+            id=row.id,
+            cwd=row.cwd,
+            installed=shutil.which,
+            is_directory=os.path.isdir,
+        )
 
     def action_copy(self) -> None:
         if (going := self._going()) is not None:
@@ -312,22 +321,20 @@ class SessionBrowser(SessionReading):
         going = self._going()
         if going is None:
             return
-        if going.problem is not None:
-            self.tell(f"{going.problem}: {going.line}", wrong=True)
-        elif going.moved:
-            here = self.source.cwd
+        cwd = self.source.cwd if going.moved else going.cwd
+        if not going.moved and going.missing is None:
+            self.branchline.go_on(going, cwd=cwd)
+            return
 
-            def answered(yes: bool | None) -> None:  # noqa: FBT001
-                if yes:
-                    self.branchline.go_on(going, cwd=here)
+        def answered(yes: bool | None) -> None:  # noqa: FBT001
+            if yes:
+                self.branchline.go_on(going, cwd=cwd)
 
-            question = (
-                f"The directory of this session is not there any more:\n{going.cwd}\n\n"
-                f"Continue in {here} instead?"
-            )
-            self.app.push_screen(ConfirmScreen(question, "continue there"), answered)
-        else:
-            self.branchline.go_on(going, cwd=going.cwd)
+        words = [] if going.missing is None else [f"{going.note}."]
+        if going.moved:
+            words.append(f"The directory of this session is not there any more:\n{going.cwd}")
+        words.append(f"Continue in {cwd} instead?" if going.moved else "Continue there?")
+        self.app.push_screen(ConfirmScreen("\n\n".join(words), "continue there"), answered)
 
     def action_tree(self) -> None:
         if self.row is not None:

@@ -74,7 +74,7 @@ class CompareScreen(KeyedScreen):
 
     def _compare(self) -> None:
         self.query_one("#seen", LineBar).say(Span(" comparing …", "dim"))
-        self.run_worker(self._work, thread=True, exclusive=True, group="compare")
+        self.in_thread(self._work, "compare", exclusive=True)
 
     def _work(self) -> None:
         (left, left_leaf), (right, right_leaf) = self.sides

@@ -55,7 +55,7 @@ class ForestScreen(ListScreen):
 
     def _load(self) -> None:
         self._forest = None
-        self.run_worker(partial(self._read, self.scope), thread=True, exclusive=True, group="forest")
+        self.in_thread(partial(self._read, self.scope), "forest", exclusive=True)
 
     def _read(self, scope: Scope) -> None:
         worker = get_current_worker()

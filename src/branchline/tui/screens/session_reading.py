@@ -103,7 +103,7 @@ class SessionReading(ListScreen):
         state = self.state
         if state.scope not in state.scopes:
             work = partial(self._read, state.scope, state.loaded)
-            self.run_worker(work, thread=True, group=f"list-{state.scope}")
+            self.in_thread(work, f"list-{state.scope}")
 
     def _read(self, scope: Scope, loaded: Loaded) -> None:
         worker = get_current_worker()
@@ -138,7 +138,7 @@ class SessionReading(ListScreen):
         ]
         if self._uncounted and not self._counting:
             self._counting = True
-            self.run_worker(self._count_costs, thread=True, group="costs")
+            self.in_thread(self._count_costs, "costs")
 
     def _count_costs(self) -> None:
         """Work off what is in view; one worker, so that a large session is never counted twice at once."""
@@ -176,7 +176,7 @@ class SessionReading(ListScreen):
                 state.decided,
                 fuzzy=state.sort == "relevance",
             )
-            self.run_worker(work, thread=True, group="inside")
+            self.in_thread(work, "inside")
 
     def _judge(
         self, rows: list[SessionRow], query: Query, decided: dict[str, Verdict], *, fuzzy: bool
@@ -215,7 +215,7 @@ class SessionReading(ListScreen):
             if now != self._previewed:  # rows that come in above must not have it read again and again
                 self._previewed = now
                 work = partial(self._read_preview, row)
-                self.run_worker(work, thread=True, exclusive=True, group="preview")
+                self.in_thread(work, "preview", exclusive=True)
 
     def _read_preview(self, row: SessionRow) -> None:
         worker = get_current_worker()
