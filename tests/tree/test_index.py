@@ -175,6 +175,28 @@ def test_growing_after_being_asked_gives_what_asking_after_growing_gives(parents
     assert [asked.children(key) for key in asked] == [fresh.children(key) for key in fresh]
 
 
+@settings(max_examples=200, deadline=None)
+@given(shapes(), st.data())
+def test_stretches_begin_where_they_do_however_the_entries_came_in(parents, data):
+    size = len(parents)
+    tree = Tree()
+    alone = data.draw(st.integers(0, size))  # one by one, then the others as a chain that is linked later
+    for position, parent in enumerate(parents[:alone]):
+        tree.add(str(position), min(parent, position - 1), type="message")
+    if data.draw(st.booleans()):
+        tree.heads()
+    tree.claim([str(position) for position in range(alone, size)])
+    rest = size - alone
+    tree.fill(None, ["message"] * rest, [""] * rest, [None] * rest, ())
+    if data.draw(st.booleans()):
+        tree.heads()
+
+    tree.relink_all({place: parent for place, parent in enumerate(parents) if parent != tree.parents[place]})
+
+    assert tree.parents == parents
+    assert tree.heads() == [place for place, parent in enumerate(parents) if parent != place - 1]
+
+
 def test_keys_are_claimed_all_or_not_at_all():
     tree = built([ROOT, 0])
 

@@ -89,8 +89,9 @@ def read_whole(
         def read(offset: int, size: int) -> bytes:
             return start[offset : offset + size]
 
-    format_ = detect(start[:_HEAD], name, expected=expected) if known is None else known
-    read = unpacked(format_, start[:_HEAD], read)
+    head = start[:_HEAD]
+    format_ = detect(head, name, expected=expected) if known is None else known
+    read = unpacked(format_, head, read)
     transcript = Transcript(format_, read, name, reader=format_.listing_reader(name))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{name} is not a session: {transcript.reading.read_only}")

@@ -45,7 +45,7 @@ class BackwardLinker(Linker):
 
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
         del found  # wherever it is, it is not above
-        return self._without_parent(position, entry_id, parent_id)
+        return self._missing_parent(position, entry_id, parent_id)
 
     def settle(self) -> None:
         """Nothing waits but keys."""
@@ -54,7 +54,7 @@ class BackwardLinker(Linker):
     def oddities(self) -> list[Oddity]:
         return sorted([*self._oddities, *self._lost], key=lambda oddity: oddity.position)
 
-    def _without_parent(self, position: int, entry_id: str, parent_id: str) -> int:
+    def _missing_parent(self, position: int, entry_id: str, parent_id: str) -> int:
         lost = "names itself" if parent_id == entry_id else f"names {parent_id}, which is not above it,"
         if position == 0:
             self._lost.append(Oddity(position, "orphan", f"{entry_id} {lost} as its parent; shown as a root"))

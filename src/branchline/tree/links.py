@@ -174,9 +174,9 @@ class Linker:
     def _parent_before(self, position: int, entry_id: str, parent_id: str) -> int:
         """The latest holder so far of the id that an entry names, or what it hangs from without one."""
         found = self._holder(parent_id)
-        return self._without_parent(position, entry_id, parent_id) if found is None else found
+        return self._missing_parent(position, entry_id, parent_id) if found is None else found
 
-    def _without_parent(self, position: int, entry_id: str, parent_id: str) -> int:
+    def _missing_parent(self, position: int, entry_id: str, parent_id: str) -> int:
         """What an entry hangs from, for now, whose parent is not there yet, or is the entry itself."""
         if parent_id == entry_id:
             self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
@@ -193,7 +193,7 @@ class Linker:
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
         """What an entry hangs from whose parent is not above it: nowhere yet, the entry itself, or later."""
         if found in (NOWHERE, position):
-            return self._without_parent(position, entry_id, parent_id)
+            return self._missing_parent(position, entry_id, parent_id)
         self._forward.append((position, found))
         self._settled = False
         return ROOT

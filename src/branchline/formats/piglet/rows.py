@@ -66,9 +66,10 @@ class _Answer(_Row, tag_field="type", tag="assistant", gc=False, kw_only=True):
 
     def is_quiet(self) -> bool:
         """An answer without words for a person that ended well."""
-        if self.data.stopReason not in _ENDED_WELL:
-            return False
-        return not any(block.text and not block.text.isspace() for block in self.data.content or ())
+        for block in self.data.content or ():  # a loop, because this runs once for every answer of a session
+            if (text := block.text) and not text.isspace():
+                return False
+        return self.data.stopReason in _ENDED_WELL
 
 
 class _Other(msgspec.Struct, gc=False):
