@@ -213,3 +213,18 @@ def test_a_person_reads_the_same_in_a_dozen_lines(run, talk) -> None:
 
 def test_every_kind_of_finding_has_a_severity() -> None:
     assert {severity(kind) for kind in ("bom", "encoding", "unreadable")} == {"note", "warning", "damage"}
+
+
+def test_the_leaf_of_a_zot_session_is_its_last_message_whatever_model_was_chosen_since(data, world) -> None:
+    """In zot the conversation is all message rows in file order; meta rows say which model is chosen."""
+    sample = next(path for path in sorted((CORPUS / "zot").rglob("*f27a4840.jsonl")))
+    meta = sample.read_bytes().split(b"\n", 1)[0].replace(b"claude-sonnet-4-5", b"another-model")
+    switched = world / "switched.jsonl"
+    switched.write_bytes(sample.read_bytes() + meta + b"\n")
+
+    before, after = data("inspect", sample), data("inspect", switched)
+
+    roles = {row["id"]: row["role"] for row in after["tree"]}
+    assert [roles[key] for key in after["path"]] == ["user", "assistant"]
+    assert (after["leaf"], after["path"]) == (before["leaf"], before["path"])
+    assert after["context"]["model"]["id"] == "another-model"

@@ -85,6 +85,10 @@ def report(session: Session) -> dict[str, Any]:
         """The lines of entries, each once; those of one line follow each other."""
         return [key for key, _ in groupby(inner.get(key, key) for key in keys)]
 
+    asides = session.transcript.format.asides
+    path = session.path()
+    if asides:
+        path = [key for key in path if index.types[index.position(key)] not in asides]
     shared = set(inner.values())
     said = [(inner.get(item.entry, item.entry), role_of(item.message)) for item in context.messages]
     return {
@@ -95,8 +99,8 @@ def report(session: Session) -> dict[str, Any]:
         "title": session.title,
         "parent_session": session.parent_session,
         "entries": once([key for position, key in enumerate(index.keys) if position not in placeholders]),
-        "leaf": outer(session.leaf),
-        "path": once(session.path()),
+        "leaf": outer(path[-1] if path else None),
+        "path": once(path),
         "roots": once(index.roots()),
         "tree": [
             {

@@ -213,6 +213,8 @@ class Format:
     """Whether files say which working directory they belong to; else only their folder tells."""
     links: LinkNames | None = LinkNames()
     """How lines name other lines; None where they follow each other and name none."""
+    asides: frozenset[str] = frozenset()
+    """Types of entries that in this program are rows about the session and no part of the conversation."""
     compactions_hold_messages: bool = False
     """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
     compacts_by_fork: bool = False

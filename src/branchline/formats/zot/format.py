@@ -58,6 +58,7 @@ class ZotFormat(Format):
     writable = True
     layout = ("*/*.jsonl",)
     links = None
+    asides = frozenset({"model_change"})
     cannot = CANNOT
     compacts_by_fork = True
 
