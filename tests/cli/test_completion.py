@@ -111,3 +111,23 @@ def test_bash_itself_completes_a_session(run, talk, tmp_path, process):
 
     assert done.stdout.strip() == "talk"
     assert done.stderr == ""
+
+
+def test_fish_itself_completes_a_session(run, talk, tmp_path, process):
+    """As bash; fish shows the title beside the id."""
+    if not shutil.which("fish"):
+        pytest.skip("there is no fish here")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "branchline").symlink_to(Path(sys.executable).parent / "branchline")
+    (tmp_path / "script").write_text(run("completion", "fish").stdout)
+    asked = f"set -x PATH {tmp_path}/bin $PATH; source {tmp_path}/script; complete -C 'branchline show ta'"
+
+    done = subprocess.run(["fish", "-c", asked], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.split("\t")[0] == "talk"
+
+
+def test_sessions_complete_by_id_also_where_there_is_no_time_to_read_them(complete, talk, monkeypatch):
+    monkeypatch.setattr("branchline.cli.completing._PATIENCE", -1.0)
+
+    assert complete("show", "ta") == {"talk": ""}

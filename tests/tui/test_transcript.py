@@ -108,6 +108,25 @@ def test_a_live_session_is_followed_at_its_end_and_left_alone_further_up(path: P
     drive(app_on(path.parent), told)
 
 
+@pytest.mark.parametrize("keys", [("o",), ("t",)], ids=["transcript", "tree"])
+@pytest.mark.parametrize("left", [b"", b"\0" * 5000], ids=["emptied", "overwritten"])
+def test_a_file_that_becomes_no_session_while_it_is_shown_is_told_and_ends_nothing(
+    path: Path, keys: tuple[str, ...], left: bytes
+) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "n", *keys)
+        shown = app.screen
+        path.write_bytes(left)  # noqa: ASYNC240  it is another program that writes
+        await pilot.pause(1.2)
+        await press(pilot, "home", "down", "pagedown", "end")
+        await pilot.resize_terminal(60, 20)
+        await press(pilot, "home", "up")
+        assert app.screen is shown
+        assert "became shorter or another one" in " ".join(note.message for note in app._notifications)
+
+    drive(app_on(path.parent), told)
+
+
 def test_a_picture_is_a_placeholder_with_its_size_and_is_saved_privately_when_opened(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["offers"]
 
 _PATIENCE = 0.25  # seconds for reading files
+_LONGEST = 1.0  # seconds for looking which there are: the formats of some programs load slowly
 _OFFERED = 60
 _PATHS = ("/", ".", "~")
 
@@ -64,18 +65,27 @@ def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
         return
     if "@last".startswith(typed):
         yield CompletionItem("@last", help="the session that changed last")
-    end = time.monotonic() + _PATIENCE
-    offered: set[str] = set()
+    end = time.monotonic() + _LONGEST
+    by_id: dict[str, Look] = {}
+    others: list[Look] = []
     for row, read in _rows(context):
-        by_id = row.id.startswith(typed) or row.key.startswith(typed)
-        if len(offered) >= _OFFERED or (not by_id and time.monotonic() > end):
+        if row.id.startswith(typed) or row.key.startswith(typed):
+            by_id.setdefault(row.id, read)
+        else:
+            others.append(read)
+        if len(by_id) >= _OFFERED or time.monotonic() > end:
             break
-        deep = read() if time.monotonic() < end else row
-        title = "" if deep is None else deep.title or deep.first_prompt or ""
-        if by_id and row.id not in offered:
-            offered.add(row.id)
-            yield CompletionItem(row.id, help=_short(title))
-        elif typed and deep is not None and deep.title and deep.title.lower().startswith(typed.lower()):
+    end = time.monotonic() + _PATIENCE  # ids are told by headers; titles need the files
+    for session_id, read in by_id.items():
+        deep = read() if time.monotonic() < end else None
+        yield CompletionItem(
+            session_id, help=_short("" if deep is None else deep.title or deep.first_prompt or "")
+        )
+    for read in others if typed else ():
+        if time.monotonic() > end:
+            break
+        deep = read()
+        if deep is not None and deep.title and deep.title.lower().startswith(typed.lower()):
             yield from _words(deep.title, "by its title")
 
 

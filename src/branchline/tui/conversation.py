@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from branchline.entries import SIDE, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
+from branchline.errors import BranchlineError
 from branchline.session import Session
 from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
@@ -53,7 +54,16 @@ class Conversation:
     def cards(self, part: int) -> list[Card]:
         """The cards of a part."""
         transcript = self.session.transcript
-        return cards(transcript.entries(self.parts[part]), labels=transcript.reading.labels, home=self.home)
+        try:
+            entries = transcript.entries(self.parts[part])
+            return cards(entries, labels=transcript.reading.labels, home=self.home)
+        except (
+            BranchlineError,
+            OSError,
+            ValueError,
+        ) as problem:  # the file was changed under us; what is left is shown
+            key = transcript.tree.keys[self.parts[part][0]]
+            return [Card(kind="damage", id=key, title="Damaged", body=str(problem), error=True)]
 
     def part_of(self, key: str | None) -> int | None:
         """The part that holds an entry, or the nearest entry above it; None when it is on another path."""

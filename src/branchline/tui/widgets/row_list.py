@@ -10,6 +10,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
+from branchline.errors import BranchlineError
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.outline import window
 from branchline.views.spans import Line, Span
@@ -115,7 +116,15 @@ class RowList(LineView):
         ground = self.ground
         if index == self.cursor:
             ground += Style(bgcolor=self.app.theme_variables["cursor-ground"])
-        return self.draw(self.rows.line(index, self.columns), ground)
+        try:
+            line = self.rows.line(index, self.columns)
+        except (
+            BranchlineError,
+            OSError,
+            ValueError,
+        ) as problem:  # a row may read its file, which others change
+            line = (Span(f"  {problem}", "error"),)
+        return self.draw(line, ground)
 
     def _refresh_row(self, index: int) -> None:
         y = index - int(self.scroll_offset.y)

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from textual.geometry import Size
 from textual.strip import Strip
 
+from branchline.errors import BranchlineError
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.spans import Line, line_text
+from branchline.views.wrapping import text_lines
 
 __all__ = ["TextPanel"]
 
@@ -40,7 +42,14 @@ class TextPanel(LineView):
         columns = self.columns
         if self._make is not None and columns > 0 and columns != self._laid_for:
             self._laid_for = columns
-            self._lines = self._make(columns)
+            try:
+                self._lines = self._make(columns)
+            except (
+                BranchlineError,
+                OSError,
+                ValueError,
+            ) as problem:  # it may read a file, which others change
+                self._lines = text_lines(str(problem), columns, "error")
             self.virtual_size = Size(columns, len(self._lines))
             self.refresh()
 
