@@ -94,6 +94,7 @@ class Programs(RuleBasedStateMachine):
         self.model = Model()
         self.sessions: dict[str, Session] = {}
         self.standing: dict[str, str | None] = {}
+        self.torn: dict[str, str | None] = {}
 
     def teardown(self) -> None:
         self.sessions.clear()
@@ -135,9 +136,15 @@ class Programs(RuleBasedStateMachine):
         return session
 
     def caught_up(self, who: str) -> None:
-        """A program has just looked at the file: what it stood on may be gone."""
-        if self.standing[who] is not None and self.standing[who] not in self.model.by_id():
-            self.standing[who] = self.model.leaf()
+        """A program has just looked at the file: what it stood on may be gone.
+
+        Where the torn line still says what it hung from, the program stands there; else where the file does.
+        """
+        standing = self.standing[who]
+        if standing is not None and standing not in self.model.by_id():
+            keeps_its_place = standing in self.sessions[who].index
+            above = self.model.conversation(self.torn[standing]) if keeps_its_place else self.model.leaf()
+            self.standing[who] = above
 
     def add(self, who: str, kind: str, verb: Any, **more: Any) -> None:
         """A verb that appends one line."""
@@ -316,7 +323,8 @@ class Programs(RuleBasedStateMachine):
         finished = self.unfinished() is False
         os.truncate(path, end)
         if end < size - finished:
-            self.model.lines.pop()
+            gone = self.model.lines.pop()
+            self.torn[gone.id] = gone.parent
         for who, session in list(self.sessions.items()):
             if session.transcript.reading.consumed > end:
                 with pytest.raises(LogShrank):
