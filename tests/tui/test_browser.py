@@ -187,7 +187,7 @@ def test_the_command_that_continues_a_session_is_copied_as_it_would_be_typed(ses
         row = app.browser.row
         assert row is not None
         await press(pilot, "y")
-        assert app.clipboard == f"cd {CWD} && pi --session {row.path}"
+        assert app.clipboard == f"cd {CWD} && branchline chat --fork {row.path}"
 
     drive(app_on(sessions), told)
 
@@ -218,16 +218,25 @@ def test_continuing_in_a_directory_that_is_gone_is_asked_about_first(
     drive(app, told)
 
 
-def test_a_program_that_is_not_installed_is_named_and_nothing_is_run(
+def test_a_program_that_is_not_installed_is_named_before_a_fork_goes_on_in_chat(
     sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
+    ran: list[tuple[str, ...]] = []
+    app = app_on(sessions)
+    monkeypatch.setattr(app, "go_on", lambda going, *, cwd: ran.append(going.command))
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        row = app.browser.row
+        assert row is not None
         await press(pilot, "enter")
-        assert "is not installed here" in said(app)
+        assert isinstance(app.screen, ConfirmScreen)
+        assert "pi is not installed here" in " ".join(screen(app).split())
+        assert ran == []
+        await press(pilot, "enter")
+        assert ran == [("branchline", "chat", "--fork", row.path)]
 
-    drive(app_on(sessions), told)
+    drive(app, told)
 
 
 def test_a_session_that_vanished_while_it_was_shown_is_told_and_left_out(sessions: Path) -> None:
