@@ -68,13 +68,18 @@ def enter_demo() -> None:
 
 def show_demo(out: Output) -> None:
     """List the sessions in the package, as they are, below a word about them."""
+    from msgspec.structs import replace
+
     from branchline import demo
     from branchline.cli.listing import print_rows
-    from branchline.library import SessionLibrary
+    from branchline.formats import PI
+    from branchline.library import Listing, SessionLibrary
+    from branchline.places import OURS
 
     out.line()
     out.text("Until then, these are sessions of the demo library (`branchline --demo …` works on them):")
     out.line()
     listing = SessionLibrary(demo.sessions_directory()).list(deep=True)
-    print_rows(out, listing, listing.rows)
+    rows = [replace(row, agent=OURS if row.format == PI.name else row.format) for row in listing.rows]
+    print_rows(out, Listing(rows), rows)
     remark("no sessions were found on this machine; `branchline demo` says what can be tried")
