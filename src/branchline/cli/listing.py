@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -18,9 +18,16 @@ from branchline.cli.words import age, count, size_words
 from branchline.places import OURS
 
 if TYPE_CHECKING:
-    from branchline.library import Forest, ForestRow, Listing, Progress, SessionRow
+    from branchline.library import Forest, ForestRow, Listing, SessionRow
 
-__all__ = ["forest_command", "list_newest", "ls_command", "print_rows"]
+__all__ = [
+    "forest_command",
+    "list_newest",
+    "ls_command",
+    "print_rows",
+    "reading_progress",
+    "require_one_scope",
+]
 
 _SHORTEST_ID = 8
 _PATIENCE = 0.5  # seconds before a count of what was read is shown
@@ -55,14 +62,14 @@ def ls_command(
     verbose: bool,  # noqa: FBT001
 ) -> None:
     """List the sessions of all programs, newest first: id, age, messages, program, title or first prompt."""
-    _require_one_scope(directory, everywhere=everywhere, agents=agents)
+    require_one_scope(directory, everywhere=everywhere, agents=agents)
     if named and not deep:
         raise click.UsageError("--named needs to read the files; it does not go with --shallow")
     if directory is not None:
-        listing = here(directory).list(deep, progress=_progress())
+        listing = here(directory).list(deep, progress=reading_progress())
     else:
         found = discovery(names_of(agents), everywhere=everywhere, subagents=subagents)
-        listing = found.list(deep, progress=_progress())
+        listing = found.list(deep, progress=reading_progress())
         if verbose:
             for broken in found.broken:
                 remark(f"the format {broken.name} cannot be used: {broken.reason}")
@@ -73,7 +80,7 @@ def ls_command(
 
 def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
     """The sessions of this working directory, or of all, whose files changed last."""
-    return discovery(everywhere=everywhere).list(limit=limit, progress=_progress())
+    return discovery(everywhere=everywhere).list(limit=limit, progress=reading_progress())
 
 
 def print_rows(
@@ -174,13 +181,13 @@ def _id_width(rows: Sequence[SessionRow]) -> int:
     return longest
 
 
-def _progress() -> Progress | None:
-    """A count on stderr while a long listing is made; only for a person who waits."""
+def reading_progress() -> Callable[..., None] | None:
+    """A count on stderr while many sessions are read; only for a person who waits."""
     if not sys.stderr.isatty():
         return None
     begun = time.monotonic()
 
-    def tell(loaded: int, total: int, rows: object) -> None:
+    def tell(loaded: int, total: int, rows: object = ()) -> None:
         del rows
         if time.monotonic() - begun > _PATIENCE:
             end = "\r\x1b[K" if loaded == total else ""
@@ -190,7 +197,7 @@ def _progress() -> Progress | None:
     return tell
 
 
-def _require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequence[str]) -> None:
+def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequence[str]) -> None:
     if everywhere and directory is not None:
         raise click.UsageError("either --all or --dir, not both")
     if agents and directory is not None:
@@ -211,7 +218,7 @@ def forest_command(
     agents: tuple[str, ...],
 ) -> None:
     """Show sessions below the sessions that they were forked from or started by."""
-    _require_one_scope(directory, everywhere=everywhere, agents=agents)
+    require_one_scope(directory, everywhere=everywhere, agents=agents)
     forest = _forest(directory, names_of(agents), everywhere=everywhere)
     if out.json:
         import msgspec
@@ -233,7 +240,7 @@ def forest_command(
 def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: bool) -> Forest:
     if directory is not None:
         return here(directory).forest()
-    return discovery(agents, everywhere=everywhere, subagents=True).forest(progress=_progress())
+    return discovery(agents, everywhere=everywhere, subagents=True).forest(progress=reading_progress())
 
 
 def _forest_pieces(item: ForestRow, lines: list[bool], columns: _Columns, above: str | None) -> list[Piece]:

@@ -29,7 +29,7 @@ from branchline.session.naming import check_session_id
 from branchline.session.wording import role_of
 from branchline.tree import ROOT
 
-__all__ = ["Aside", "Change", "Mended", "mend", "require_same"]
+__all__ = ["Aside", "Change", "Mended", "key_at", "mend", "readable_above", "require_same"]
 
 _BOM = b"\xef\xbb\xbf"
 _HEADER_FIELD = re.compile(rb'"(id|timestamp|cwd|parentSession)"\s*:\s*("[^"\\\x00-\x1f]*")')
@@ -137,7 +137,7 @@ def _readable(transcript: Transcript) -> list[str]:
 def _parents(transcript: Transcript) -> list[str | None]:
     tree = transcript.tree
     return [
-        _key(transcript, _above(transcript, tree.parents[position]))
+        key_at(transcript, readable_above(transcript, tree.parents[position]))
         for position in range(len(tree))
         if position not in tree.placeholders
     ]
@@ -149,7 +149,7 @@ def _said(transcript: Transcript) -> list[tuple[str, str]]:
     return [(item.entry, role_of(item.message)) for item in build_context(transcript, leaf).messages]
 
 
-def _above(transcript: Transcript, position: int) -> int:
+def readable_above(transcript: Transcript, position: int) -> int:
     """The entry itself if it can be read, else the nearest one above that can."""
     tree = transcript.tree
     while position in tree.placeholders:
@@ -157,7 +157,7 @@ def _above(transcript: Transcript, position: int) -> int:
     return position
 
 
-def _key(transcript: Transcript, position: int) -> str | None:
+def key_at(transcript: Transcript, position: int) -> str | None:
     return None if position == ROOT else transcript.tree.keys[position]
 
 
@@ -179,7 +179,7 @@ def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, An
     tree = transcript.tree
     wanted = {
         "id": tree.keys[position],
-        "parentId": _key(transcript, _above(transcript, tree.parents[position])),
+        "parentId": key_at(transcript, readable_above(transcript, tree.parents[position])),
     }
     said = skeleton.links(line)
     fields = {name: value for name, value in wanted.items() if name not in said or said[name] != value}
@@ -198,7 +198,7 @@ def _pointer(transcript: Transcript, position: int) -> dict[str, Any]:
                 found = tree.parents[position]
                 if found == ROOT:
                     return {}
-            key = _key(transcript, _above(transcript, found))
+            key = key_at(transcript, readable_above(transcript, found))
             return {} if key == target else {"targetId": key}
         case Compaction(first_kept=str() as target):
             chain = tree.chain(position)

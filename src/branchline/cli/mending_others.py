@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from branchline.cli.mending import Aside, Change, Mended
+from branchline.cli.mending import Aside, Change, Mended, key_at, readable_above
 from branchline.context.selection import holder_above
 from branchline.entries import Header, Leaf, jsontext, skeleton, splice
 from branchline.errors import NotSupported
@@ -133,7 +133,7 @@ def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, An
     first = position
     while first and _offset(transcript, first - 1) == _offset(transcript, position):
         first -= 1  # several entries of one line: the line hangs where the first of them does
-    parent = _key(transcript, _above(transcript, tree.parents[first]))
+    parent = key_at(transcript, readable_above(transcript, tree.parents[first]))
     fields: dict[str, Any] = {}
     if said.get("id") != tree.keys[position]:
         fields["id"] = tree.keys[position]
@@ -159,7 +159,7 @@ def _meant(transcript: Transcript, name: str, position: int) -> str | None:
         key = f"{name}#{count}"
     if best == ROOT or (best in tree.placeholders and tree.types[position] == "label"):
         return None  # what a label names that cannot be read has no name: nothing else gets it
-    return _key(transcript, _above(transcript, best))
+    return key_at(transcript, readable_above(transcript, best))
 
 
 def _first_kept(transcript: Transcript, name: str, position: int) -> str | None:
@@ -214,14 +214,3 @@ def _is_object(data: bytes) -> bool:
 
 def _offset(transcript: Transcript, position: int) -> int:
     return transcript.reading.span(position).offset
-
-
-def _above(transcript: Transcript, position: int) -> int:
-    tree = transcript.tree
-    while position in tree.placeholders:
-        position = tree.parents[position]
-    return position
-
-
-def _key(transcript: Transcript, position: int) -> str | None:
-    return None if position == ROOT else transcript.tree.keys[position]

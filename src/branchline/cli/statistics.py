@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from branchline.cli.listing import reading_progress, require_one_scope
 from branchline.cli.options import agent_option, command, names_of
 from branchline.cli.output import Output, remark
 from branchline.cli.targets import discovery, here
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["stats_command"]
 
 _BY = ["day", "model", "agent", "directory"]
-_PATIENCE = 0.5  # seconds before a count of what was read is shown
 
 
 @command(
@@ -59,17 +56,14 @@ def stats_command(
     branches count, because all were paid for. Days are those of this machine's time zone. Bars show cost,
     or tokens where nothing was paid.
     """
-    if everywhere and directory is not None:
-        raise click.UsageError("either --all or --dir, not both")
-    if agents and directory is not None:
-        raise click.UsageError("--agent is for the folders of programs; it does not go with --dir")
+    require_one_scope(directory, everywhere=everywhere, agents=agents)
     from branchline.library.counting import count_sessions
     from branchline.views.stats import Tally
 
     first, last = _day("--since", since), _day("--until", until)
     tally = Tally(since=first, until=last)
     rows = _rows(directory, agents, everywhere=everywhere)
-    counted = count_sessions(rows, tally, progress=_progress())
+    counted = count_sessions(rows, tally, progress=reading_progress())
     stats = tally.stats()
     if out.json:
         out.result("stats", _fields(stats, counted, first, last))
@@ -138,18 +132,3 @@ def _day(option: str, words: str | None) -> date | None:
         return day_of(words, datetime.now().astimezone().date())
     except ValueError as problem:
         raise click.UsageError(f"{option}: {problem}") from None
-
-
-def _progress() -> Callable[[int, int], None] | None:
-    """A count on stderr while a person waits."""
-    if not sys.stderr.isatty():
-        return None
-    begun = time.monotonic()
-
-    def tell(read: int, total: int) -> None:
-        if time.monotonic() - begun > _PATIENCE:
-            end = "\r\x1b[K" if read == total else ""
-            sys.stderr.write(f"\rreading {read} of {total}{end}")
-            sys.stderr.flush()
-
-    return tell

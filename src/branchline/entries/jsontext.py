@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["dumps", "loads"]
+__all__ = ["dumps", "loads", "object_in"]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -71,3 +71,12 @@ def _finite(value: Any) -> Any:
             return [_finite(item) for item in value]
         case _:
             return value
+
+
+def object_in(line: bytes) -> dict[str, Any] | None:
+    """The object that a line is; None when it is another value or no JSON at all."""
+    try:
+        value = loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -175,6 +175,17 @@ class LinesReader:
         reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
         reading.lines += len(ends)
 
+    def add_lines(self, first: int, offset: int, sizes: Sequence[int], ends: list[int]) -> None:
+        """The same where some lines are several entries or none: ``sizes`` says how many each is."""
+        reading = self.reading
+        start = 0
+        for size, stop in zip(sizes, ends, strict=True):
+            reading.lines += 1
+            for _ in range(size):
+                reading.place(first, offset + start, stop - start, reading.lines)
+                first += 1
+            start = stop + 1
+
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         self.gap = False
         reading = self.reading

@@ -13,6 +13,7 @@ from typing import overload
 
 import msgspec
 
+from branchline.formats.suffixes import without_suffix
 from branchline.library.records import SessionRow, latest_first
 from branchline.tree import ROOT, Linker, Tree
 
@@ -215,8 +216,7 @@ class _Parents:
 
 def _stem(name: str) -> str:
     """The name of a session's file without its ending."""
-    name = name.removesuffix(".zst")
-    return name.removesuffix(".jsonl").removesuffix(".ndjson")
+    return without_suffix(name.removesuffix(".zst"))
 
 
 def _is_named_after_id(row: SessionRow) -> bool:

@@ -115,13 +115,7 @@ class ClaudeCodeReader(LinesReader):
         if len(reading.tree) - first == len(ends):
             self.add_block(first, offset, ends)
             return True
-        start = 0
-        for size, stop in zip(sizes, ends, strict=True):
-            reading.lines += 1
-            for _ in range(size):
-                reading.place(first, offset + start, stop - start, reading.lines)
-                first += 1
-            start = stop + 1
+        self.add_lines(first, offset, sizes, ends)
         return True
 
     def _take_rows(self, rows: Sequence[Row]) -> list[int]:

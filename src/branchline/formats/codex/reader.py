@@ -139,13 +139,7 @@ class CodexReader(LinesReader):
         if len(reading.tree) - first == len(ends):
             self.add_block(first, offset, ends)
             return
-        start = 0
-        for size, stop in zip(sizes, ends, strict=True):
-            reading.lines += 1
-            for _ in range(size):
-                reading.place(first, offset + start, stop - start, reading.lines)
-                first += 1
-            start = stop + 1
+        self.add_lines(first, offset, sizes, ends)
 
     def _take_stretch(self, rows: Sequence[Row], start: int, number: int) -> int:
         """Plain items and events that follow each other, each an entry; returns how many there were."""

@@ -64,7 +64,7 @@ def copied_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
     yield meta_row(fields, written)
     for position, key in enumerate(tree.keys):
         line = transcript.raw(position).strip()
-        said = _object(line)
+        said = jsontext.object_in(line)
         if position in tree.placeholders:
             if said is not None:
                 continue  # a part of a damaged line that would pass for a line if it stood alone
@@ -105,14 +105,6 @@ def _line(message: _Message, parent: str | None) -> bytes:
     links = b',"parentId":' + dumps(parent) if parent else b""
     head = b'{"type":' + dumps(message.kind) + b',"id":' + dumps(message.id) + links
     return head + b',"ts":' + message.written + b',"data":' + message.data + b"}\n"
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = jsontext.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _with_links(line: bytes, key: str, parent: str | None) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from branchline.context import ContextMessage, ContextRules
 from branchline.entries import CustomContent, Entry, Header, UserMessage, jsontext
@@ -47,7 +46,7 @@ class PigletFormat(Format):
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
-            if line.strip() and (fields := _object(line)) is not None:
+            if line.strip() and (fields := jsontext.object_in(line)) is not None:
                 return {"type", "ts", "data"} <= fields.keys()
         return b'{"type":"' not in head and _NAME.search(path) is not None
 
@@ -120,11 +119,3 @@ def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
 _RULES = ContextRules(silent=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said)
 
 PIGLET = PigletFormat()
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = jsontext.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from branchline.entries import (
     CompactionSummaryMessage,
@@ -69,11 +68,12 @@ class ZotFormat(Format):
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
-            if line.strip() and (fields := _object(line)) is not None:
+            if line.strip() and (fields := jsontext.object_in(line)) is not None:
                 # A time of its own beside the payload is pi's way: entries of version 1 have no id either.
                 kind = fields.get("type")
-                own = isinstance(kind, str) and not {"id", "timestamp"} & fields.keys()
-                return own and isinstance(fields.get(kind), dict)
+                if not isinstance(kind, str) or {"id", "timestamp"} & fields.keys():
+                    return False
+                return isinstance(fields.get(kind), dict)
         return b'{"type":"' not in head and _NAME.search(path) is not None
 
     def reader(self, path: str = "") -> ZotReader:
@@ -202,14 +202,6 @@ def import_portable(data: bytes, header: Header) -> bytes:
 def portable_name(header: Header) -> str:
     """The name that zot gives a portable file in a directory."""
     return f"{_stamp(header)}-{header.id[:8]}{PORTABLE_SUFFIX}"
-
-
-def _object(line: bytes) -> dict[Any, Any] | None:
-    try:
-        value = jsontext.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _stamp(header: Header) -> str:
