@@ -7,13 +7,13 @@ keep theirs is said by their formats; :func:`known_places` puts it all together.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from branchline.digests import sha256
 from branchline.entries import jsontext
 from branchline.formats import OTHERS, PI, BrokenFormat, Format, installed
 
@@ -71,7 +71,7 @@ def scope_name(cwd: str | os.PathLike[str]) -> str:
     """The folder name of a working directory: its last parts for people, a hash against mix-ups."""
     resolved = resolve_cwd(cwd)
     words = "-".join(re.findall(r"[A-Za-z0-9._]+", resolved)[-3:])[-48:].strip("-.") or "root"
-    digest = hashlib.sha256(resolved.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    digest = sha256(resolved.encode("utf-8", "surrogateescape")).hexdigest()[:12]
     return f"{words}-{digest}"
 
 

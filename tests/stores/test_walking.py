@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from branchline.stores import walk
+from branchline.stores.walking import walk
 
 
 def stem(path: str) -> str:

@@ -1,14 +1,12 @@
 """From a path to what a model sees: messages, model, thinking level, provider shapes, tokens, usage."""
 
-from branchline.context.anthropic_messages import anthropic
+from typing import TYPE_CHECKING, Any
+
 from branchline.context.build import build_context
 from branchline.context.closing import NO_RESULT, close_tool_calls
 from branchline.context.growing import GrowingContext
-from branchline.context.openai_items import openai_responses
-from branchline.context.openai_messages import openai_chat
 from branchline.context.records import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
-from branchline.context.shapes import ProviderRequest
 from branchline.context.system import SystemState, replay_system
 from branchline.context.times import milliseconds
 from branchline.context.to_model import BRANCH_SENTENCE, COMPACTION_SENTENCE, model_messages, to_model
@@ -23,6 +21,12 @@ from branchline.context.usage import (
     usage_rows,
     usage_sum,
 )
+
+if TYPE_CHECKING:
+    from branchline.context.anthropic_messages import anthropic
+    from branchline.context.openai_items import openai_responses
+    from branchline.context.openai_messages import openai_chat
+    from branchline.context.shapes import ProviderRequest
 
 __all__ = [
     "BRANCH_SENTENCE",
@@ -57,3 +61,19 @@ __all__ = [
     "usage_rows",
     "usage_sum",
 ]
+
+_SHAPES = {
+    "ProviderRequest": "shapes",
+    "anthropic": "anthropic_messages",
+    "openai_chat": "openai_messages",
+    "openai_responses": "openai_items",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The shapes of providers are loaded when one is asked for."""
+    import importlib  # noqa: PLC0415
+
+    if name not in _SHAPES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_SHAPES[name]}"), name)

@@ -6,7 +6,7 @@ the keys in the order in which pi writes them, so that files of both programs lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -23,18 +23,23 @@ __all__ = [
 ]
 
 _NEWEST = 3  # the version that has everything we know
-_strict_entry: Callable[[bytes | memoryview], records.Entry] = msgspec.json.Decoder(records.KnownEntry).decode
 
-decode_known_lines: Callable[[bytes | memoryview], list[records.Entry]] = msgspec.json.Decoder(
-    records.KnownEntry
-).decode_lines
-"""Many entries of known types, all in good order; what msgspec raises goes through."""
+
+@cache
+def _known() -> msgspec.json.Decoder[records.Entry]:
+    """Made when it is first needed: it looks at every record there is."""
+    return msgspec.json.Decoder(records.KnownEntry)
+
+
+def decode_known_lines(data: bytes | memoryview) -> list[records.Entry]:
+    """Many entries of known types, all in good order; what msgspec raises goes through."""
+    return _known().decode_lines(data)
 
 
 def decode_entry(line: bytes | memoryview) -> records.Entry:
     """The record of one line. ValueError when the line is no JSON object."""
     try:
-        return _strict_entry(line)
+        return _known().decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pass
     fields = jsontext.loads(line)

@@ -137,35 +137,33 @@ class _Shape(Skeleton, gc=False):
 
 _ENDED_WELL = (None, "", "stop", "toolUse")
 
-_decode = msgspec.json.Decoder(Skeleton).decode
-_decode_usual = msgspec.json.Decoder(_UsualSkeleton).decode
-_decode_usual_lines = msgspec.json.Decoder(_UsualSkeleton).decode_lines
-_decode_usual_shapes = msgspec.json.Decoder(_Shape).decode_lines
-_decode_lines = msgspec.json.Decoder(Skeleton).decode_lines
+_any = msgspec.json.Decoder(Skeleton)
+_usual = msgspec.json.Decoder(_UsualSkeleton)
+_shape = msgspec.json.Decoder(_Shape)
 
 
 def decode(line: bytes) -> Skeleton:
     """The skeleton of one line. What msgspec raises goes through."""
     try:
-        return _decode_usual(line)
+        return _usual.decode(line)
     except msgspec.ValidationError:
-        return _decode(line)
+        return _any.decode(line)
 
 
 def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
     """The skeletons of many values, in the order in which they stand."""
     try:
-        return _decode_usual_lines(data)
+        return _usual.decode_lines(data)
     except msgspec.ValidationError:
-        return _decode_lines(data)
+        return _any.decode_lines(data)
 
 
 def decode_shapes(data: bytes | memoryview) -> Sequence[Skeleton]:
     """As :func:`decode_lines`, for those who never ask whether an answer is quiet: its content is skipped."""
     try:
-        return _decode_usual_shapes(data)
+        return _shape.decode_lines(data)
     except msgspec.ValidationError:
-        return _decode_lines(data)
+        return _any.decode_lines(data)
 
 
 def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:

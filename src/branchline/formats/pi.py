@@ -6,7 +6,6 @@ versions 1 and 2 are upgraded in memory, with ids that are the same on every loa
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from array import array
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context import milliseconds
+from branchline.digests import sha256
 from branchline.entries import (
     CONVERSATION,
     SIDE,
@@ -657,7 +657,7 @@ def _line_at(data: bytes, start: int, ends: list[int], number: int) -> bytes:
 
 def _position_id(session: str, index: int) -> str:
     """The id of the object at this index (header 0) of a version 1 file: the same on every load."""
-    return hashlib.sha256(f"{session}:{index}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return sha256(f"{session}:{index}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def _with_position_id(fields: dict[str, Any], reading: Reading) -> dict[str, Any]:

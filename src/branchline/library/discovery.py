@@ -26,7 +26,8 @@ from branchline.library.look import deep_row, header_row, problem_row, read_whol
 from branchline.library.looking import Look, Progress
 from branchline.library.records import ELSEWHERE, Listing, SessionRow
 from branchline.library.threads import in_thread
-from branchline.stores import Hidden, Read, Stored, Walked, snapshot_of, walk
+from branchline.stores import Hidden, Read, Stored, snapshot_of
+from branchline.stores.walking import Walked, walk
 
 __all__ = ["Discovery", "FoundFile"]
 

@@ -11,7 +11,6 @@ what a line means, so whose log it is, and which bytes at its start may change, 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from branchline.digests import sha256
 from branchline.errors import LogError, LogShrank, NotSaved, ReadOnly
 from branchline.log.base import Log
 from branchline.log.directories import sidecar_directory, sidecar_name, sidecar_path
@@ -105,7 +105,7 @@ def seal_path(path: str | os.PathLike[str]) -> str:
     path = os.path.realpath(os.fspath(path))  # all who come by a link find one seal
     name = f"{os.path.basename(path)}.json"
     if len(encoded := os.fsencode(name)) > _LONGEST_NAME:
-        name = f"{sidecar_name(path)}.{hashlib.sha256(encoded).hexdigest()[:16]}.json"
+        name = f"{sidecar_name(path)}.{sha256(encoded).hexdigest()[:16]}.json"
     return sidecar_path(path, "seals", name)
 
 
@@ -209,7 +209,7 @@ def _write(log: FileLog, seal: Seal, system: System) -> None:
 
 def make_seal(log: Log, *, session: str, version: int = 0, start: int = 0, size: int, sealed_at: str) -> Seal:
     """Seal the bytes of a log from `start` to `size`, both of them where a line begins."""
-    total = hashlib.sha256()
+    total = sha256()
     blocks = list(_blocks(log, start, size, total.update))
     return Seal(
         seal=_VERSION,
@@ -226,7 +226,7 @@ def make_seal(log: Log, *, session: str, version: int = 0, start: int = 0, size:
 def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> Iterator[Block]:
     """Cut a log into runs of whole lines; the first run is the first line."""
     least, usual = 1, max(_SMALLEST_BLOCK, (end - offset) // _BLOCKS)
-    digest, size = hashlib.sha256(), 0
+    digest, size = sha256(), 0
     while offset < end:
         piece = log.read(offset, min(_PIECE, end - offset))
         if not piece:
@@ -237,7 +237,7 @@ def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> It
         while (newline := piece.find(b"\n", begin + max(0, least - size - 1))) >= 0:
             digest.update(piece[begin : newline + 1])
             yield Block(size + newline + 1 - begin, digest.hexdigest())
-            digest, size = hashlib.sha256(), 0
+            digest, size = sha256(), 0
             begin, least = newline + 1, usual
         digest.update(piece[begin:])
         size += len(piece) - begin
@@ -280,7 +280,7 @@ class _Look(NamedTuple):
 
 
 def _look(read: Read, offset: int, size: int) -> _Look:
-    digest = hashlib.sha256()
+    digest = sha256()
     have, lines, last_line = 0, 0, offset
     while have < size and (piece := read(offset + have, min(_PIECE, size - have))):
         digest.update(piece)
@@ -295,7 +295,7 @@ def _look(read: Read, offset: int, size: int) -> _Look:
 
 
 def _checksum(seal: Seal) -> str:
-    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(seal, checksum=""))).hexdigest()
+    return sha256(msgspec.json.encode(msgspec.structs.replace(seal, checksum=""))).hexdigest()
 
 
 def _read_small(path: str, system: System) -> bytes:

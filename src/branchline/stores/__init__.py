@@ -3,7 +3,6 @@
 from branchline.stores.base import Hidden, Read, Scan, Store, Stored, Trashed, check_key
 from branchline.stores.files import FilesStore, snapshot_of
 from branchline.stores.memory import MemoryStore
-from branchline.stores.walking import Walked, walk
 
 __all__ = [
     "FilesStore",
@@ -14,8 +13,6 @@ __all__ = [
     "Store",
     "Stored",
     "Trashed",
-    "Walked",
     "check_key",
     "snapshot_of",
-    "walk",
 ]

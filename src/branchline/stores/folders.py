@@ -7,7 +7,6 @@ It goes where the file goes.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 
 from branchline.errors import LogError
@@ -43,6 +42,8 @@ def move_folder(path: str, new_path: str, system: System = SYSTEM) -> None:
 
 def copy_folder(path: str, new_path: str) -> None:
     """Copy the folder of a file for a copy of that file, readable for this person alone."""
+    import shutil  # noqa: PLC0415  few sessions have a folder, and it loads every kind of archive
+
     folder, target = folder_of(path), without_suffix(new_path)
     if folder is None:
         return
