@@ -523,33 +523,31 @@ class Session(SessionView):
     def _write(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[str]:
         """Write entries and return their keys; of what is no entry in this format, the id it was given."""
         self._require_writable()
-        named: list[str] = []
-
-        def make() -> list[Entry]:
-            made = self._make(makers, side=side)
-            named[:] = [entry.id for entry in made]
-            return made
-
-        keys = self._pen.append(make)
+        made: list[Entry] = []
+        keys = self._pen.append(lambda: self._make(makers, made, side=side))
         if keys and not side:
             self._leaf = keys[-1]
         if self._observers is not None:
             self._observers.tell(keys)
-        return keys if keys == named else self._keys_of(keys, named)
+        return self._keys_of(keys, [entry.id for entry in made])
 
     def _keys_of(self, keys: list[str], named: list[str]) -> list[str]:
-        """The keys of the entries that were asked for, where their format wrote others, more or none."""
+        """The keys of the entries that were asked for, also where their format wrote others, more or none."""
+        if keys == named:
+            return keys
         if not keys or self.index.positions.keys() >= set(named):
             return named
         # Where ids are made from lines, the model or the tokens of an answer may stand in a line before it.
         spoken = [key for key in keys if self.index.types[self.index.positions[key]] == "message"]
         return spoken if len(spoken) == len(named) else keys[-len(named) :]
 
-    def _make(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[Entry]:
+    def _make(
+        self, makers: Sequence[Callable[[dict[str, Any]], Entry]], made: list[Entry], *, side: bool
+    ) -> list[Entry]:
         """New entries under the leaf, with ids that nobody has; asked for once the lock is ours."""
-        made: list[Entry] = []
         taken = self._pen.transcript.tree.positions  # looked up here: others may have written since
-        new_id, fresh = self._clock.entry_id, set[str]()
+        new_id = self._clock.entry_id
+        fresh: set[str] = set()
         parent = self._leaf = self._standing()
         for maker in makers:
             entry_id = new_id()
