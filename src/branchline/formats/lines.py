@@ -18,9 +18,6 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from io import BytesIO
-from itertools import accumulate
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -395,19 +392,13 @@ def bulk(
 
 
 def _ends_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
-    """Where the lines end, counted from the start, if each begins and ends with a brace; else None.
-
-    Behind the end there is nothing but the beginning of one more line.
-    """
-    lines = BytesIO(data)
-    lines.seek(start)
-    starts = list(accumulate(map(len, lines), initial=start))  # quicker than a loop
-    if starts.pop() != end:
-        starts.pop()  # the beginning of a line that is not whole yet
-    ends = [*starts[1:], end]
-    opening = itemgetter(start, *starts)(data)
-    closing = itemgetter(end - 2, *[following - 2 for following in ends])(data)
-    if opening.count(_OPENING) != len(opening) or closing.count(_CLOSING) != len(closing):
-        return None
-    start += 1
-    return [following - start for following in ends]
+    """Where the lines end, counted from the start, if each begins and ends with a brace; else None."""
+    ends = []
+    find, at = data.find, start
+    while at < end:
+        stop = find(b"\n", at)
+        if data[at] != _OPENING or data[stop - 1] != _CLOSING:
+            return None
+        ends.append(stop - start)
+        at = stop + 1
+    return ends
