@@ -288,7 +288,7 @@ def test_reading_commands_leave_every_folder_as_it_was(home, run) -> None:
 def test_no_file_is_read_whole_to_find_an_id_in_another_directory(few, run, tmp_path, monkeypatch) -> None:
     """Titles cost the reading of every file here; an id elsewhere must not."""
     monkeypatch.setattr(
-        "branchline.library.discovery.read_whole", lambda *_arguments, **_options: pytest.fail("read whole")
+        "branchline.library.discovery.look_whole", lambda *_arguments, **_options: pytest.fail("read whole")
     )
 
     elsewhere = few.elsewhere["zot"][0]

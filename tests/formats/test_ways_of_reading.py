@@ -158,7 +158,7 @@ def test_an_odd_line_sends_only_its_neighbours_the_careful_way(size, monkeypatch
     careful = []
     feed_line = PiReader._feed_line
     monkeypatch.setattr(PiReader, "_feed_line", lambda *given: [careful.append(given), feed_line(*given)])
-    monkeypatch.setattr("branchline.formats.pi._PIECE", size)
+    monkeypatch.setattr("branchline.formats.pi.reader._PIECE", size)
 
     found = facts(transcript(data))
 

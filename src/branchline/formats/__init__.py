@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.formats.base import Format, LabelState, Reader, Reading, Span
+from branchline.formats.base import Format, LabelState, Reader, Reading, Span, Survey
 from branchline.formats.detect import OTHERS, Program, detect, format_named, formats
 from branchline.formats.feed import feed_from
 from branchline.formats.installed import BrokenFormat, installed
@@ -37,6 +37,7 @@ __all__ = [
     "Reader",
     "Reading",
     "Span",
+    "Survey",
     "Transcript",
     "detect",
     "feed_from",

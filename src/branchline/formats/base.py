@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from branchline.context import ContextRules
+from branchline.context import ContextRules, ModelRef
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Message
 from branchline.errors import NotSupported
 from branchline.formats.suffixes import JSONL
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
-__all__ = ["Block", "Format", "LabelState", "LinkNames", "Reader", "Reading", "Span"]
+__all__ = ["Block", "Format", "LabelState", "LinkNames", "Reader", "Reading", "Span", "Survey"]
 
 _PI_RULES = ContextRules()
 
@@ -59,6 +59,21 @@ class LinkNames(NamedTuple):
     first_kept: str = "firstKeptEntryId"
     label: str = ""
     """Of a label: what it names, where the nearest entry above with that id is meant and not any."""
+
+
+class Survey(NamedTuple):
+    """What a row of a list shows of a session that is in good order."""
+
+    header: Header
+    title: str | None
+    messages: int
+    """Those of person, model and tools on the path."""
+    total_messages: int
+    first_prompt: str
+    """As it was said; in a fork the first of its own, if it has one."""
+    model: ModelRef | None
+    last_message_time: float | None
+    """In milliseconds."""
 
 
 class LabelState(NamedTuple):
@@ -146,8 +161,7 @@ class Reading:
         header = self.header
         if header is None or header.parent_session is None or not header.timestamp:
             return 0
-        times = self.tree.times
-        return next(compress(count(), map(header.timestamp.__le__, times)), len(times))
+        return first_own(header.timestamp, self.tree.times)
 
     def note(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
         self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
@@ -173,6 +187,11 @@ class Reading:
             )
         found.sort(key=lambda finding: finding.line)
         return found
+
+
+def first_own(forked: str, times: Sequence[str]) -> int:
+    """Which of these entries is the first that was not there when a session was forked."""
+    return next(compress(count(), map(forked.__le__, times)), len(times))
 
 
 class Reader(Protocol):
@@ -235,6 +254,11 @@ class Format:
     def listing_reader(self, path: str = "") -> Reader:
         """A reader for lists of sessions, which may leave out what only a tree screen asks for."""
         return self.reader(path)
+
+    def survey(self, data: bytes) -> Survey | None:
+        """A whole file in a few words, if it is in good order and never branched; else a reader is asked."""
+        del data
+        return None
 
     def context_reader(self, path: str = "") -> Reader:
         """A reader for somebody who will ask for the context next: it may decode and keep the messages."""

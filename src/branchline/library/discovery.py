@@ -22,7 +22,7 @@ from branchline.formats import BrokenFormat, Format, peek
 from branchline.library.finding import by_id, by_title, only
 from branchline.library.forest import Forest, plant, real_path
 from branchline.library.kinship import Kinship
-from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
+from branchline.library.look import header_row, look_whole, problem_row, shallow_row
 from branchline.library.looking import Look, Progress
 from branchline.library.records import ELSEWHERE, Listing, SessionRow
 from branchline.library.threads import in_thread
@@ -228,13 +228,12 @@ class Discovery:
             if (reason := self._reason(file, format_, header)) is not None:
                 return Hidden(file.path, reason)
             known = format_ if format_ is expected else None
-        transcript = read_whole(read, file.stored, known=known, expected=expected)
-        format_, header = transcript.format, transcript.reading.header
+        row, format_, header, transcript = look_whole(read, file.stored, known=known, expected=expected)
         if not ask_first and (reason := self._reason(file, format_, header)) is not None:
             return Hidden(file.path, reason)
-        if kinship is not None:
+        if kinship is not None and transcript is not None:
             kinship.see(transcript)
-        return self._placed(file, deep_row(file.stored, transcript), format_, header)
+        return self._placed(file, row, format_, header)
 
     def _placed(self, file: FoundFile, row: SessionRow, format_: Format, header: Header | None) -> SessionRow:
         """The row with what only its place tells: the program, a title kept elsewhere, who started it."""

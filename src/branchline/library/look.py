@@ -7,6 +7,7 @@ of its payloads only those that a row shows are decoded. Nothing here writes, lo
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,13 +15,23 @@ from branchline.context import milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import Format, Transcript, detect, unpacked
+from branchline.formats import Format, Survey, Transcript, detect, unpacked
 from branchline.library.records import SessionRow
 from branchline.log.system import explain
 from branchline.stores import Read, Stored
 from branchline.tree import Tree
 
-__all__ = ["deep_row", "first_words", "header_row", "one_line", "problem_row", "read_whole", "shallow_row"]
+__all__ = [
+    "Looked",
+    "deep_row",
+    "first_words",
+    "header_row",
+    "look_whole",
+    "one_line",
+    "problem_row",
+    "read_whole",
+    "shallow_row",
+]
 
 _NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
 _HEAD = 1 << 16
@@ -74,6 +85,44 @@ def problem_row(stored: Stored, problem: Exception, *, draft: bool = False) -> S
     return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
 
 
+class Looked(NamedTuple):
+    """What the whole file tells."""
+
+    row: SessionRow
+    format: Format
+    header: Header | None
+    transcript: Transcript | None
+    """Where a survey was not enough."""
+
+
+class _Log(NamedTuple):
+    """A log, its beginning, and whether that is all of it."""
+
+    name: str
+    format: Format
+    read: Read
+    start: bytes
+    whole: bool
+
+
+def look_whole(
+    read: Read,
+    stored: Stored,
+    *,
+    known: Format | None = None,
+    expected: Format | None = None,
+    draft: bool = False,
+) -> Looked:
+    """The row of a log. NotASession when nothing in it is one; the formats are as in :func:`read_whole`."""
+    log = _open(read, stored, known, expected)
+    found = log.format.survey(log.start) if log.whole else None
+    if found is not None:
+        return Looked(_surveyed_row(stored, found, log.format, draft=draft), log.format, found.header, None)
+    transcript = _transcript(log)
+    row = deep_row(stored, transcript, draft=draft)
+    return Looked(row, log.format, transcript.reading.header, transcript)
+
+
 def read_whole(
     read: Read, stored: Stored, *, known: Format | None = None, expected: Format | None = None
 ) -> Transcript:
@@ -81,21 +130,57 @@ def read_whole(
 
     ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
     """
+    return _transcript(_open(read, stored, known, expected))
+
+
+def _open(read: Read, stored: Stored, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
     wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
     start = read(0, wanted)
-    if len(start) < wanted:
+    whole = len(start) < wanted
+    if whole:
 
         def read(offset: int, size: int) -> bytes:
             return start[offset : offset + size]
 
     head = start[:_HEAD]
     format_ = detect(head, name, expected=expected) if known is None else known
-    read = unpacked(format_, head, read)
-    transcript = Transcript(format_, read, name, reader=format_.listing_reader(name))
+    return _Log(name, format_, unpacked(format_, head, read), start, whole)
+
+
+def _transcript(log: _Log) -> Transcript:
+    transcript = Transcript(log.format, log.read, log.name, reader=log.format.listing_reader(log.name))
     if transcript.reading.header is None and not len(transcript.tree):
-        raise NotASession(f"{name} is not a session: {transcript.reading.read_only}")
+        raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
     return transcript
+
+
+def _surveyed_row(stored: Stored, found: Survey, format_: Format, *, draft: bool) -> SessionRow:
+    """What a survey of the whole file tells; the same as :func:`deep_row` would."""
+    header, model = found.header, found.model
+    modified = round(stored.modified * 1000)
+    spoken = found.last_message_time or milliseconds(header.timestamp)
+    return SessionRow(
+        key=stored.key,
+        id=header.id,
+        path=stored.path,
+        size=stored.size,
+        modified_ms=modified,
+        draft=draft,
+        cwd=header.cwd,
+        title=found.title,
+        created=header.timestamp or None,
+        last_activity_ms=round(spoken) if spoken else modified,
+        messages=found.messages,
+        total_messages=found.total_messages,
+        first_prompt=one_line(found.first_prompt) or None,
+        parent_session=header.parent_session,
+        format=format_.name,
+        version=header.version,
+        provider=None if model is None else model.provider,
+        model=None if model is None else model.id,
+        findings=0,
+    )
 
 
 def deep_row(stored: Stored, transcript: Transcript, *, draft: bool = False) -> SessionRow:

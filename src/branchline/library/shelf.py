@@ -12,7 +12,7 @@ from branchline import places
 from branchline.entries import SIDE, Header
 from branchline.errors import Ambiguous, NotASession, SessionNotFound
 from branchline.formats import Transcript, peek
-from branchline.library.look import deep_row, header_row, problem_row, read_whole, shallow_row
+from branchline.library.look import deep_row, header_row, look_whole, problem_row, read_whole, shallow_row
 from branchline.library.records import ELSEWHERE, SessionRow
 from branchline.stores import Hidden, Read, Store, Stored, check_key
 from branchline.tree import severity
@@ -41,7 +41,7 @@ class Shelf:
                     header, _format = _beginning(read, stored)
                     if (reason := self._elsewhere(header)) is not None:
                         return Hidden(_name(stored), reason)
-                return deep_row(stored, read_whole(read, stored), draft=draft)
+                return look_whole(read, stored, draft=draft).row
         except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
             return problem_row(stored, problem, draft=draft)
 

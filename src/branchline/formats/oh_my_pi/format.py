@@ -25,7 +25,7 @@ from branchline.entries import (
     entry_fields,
     jsontext,
 )
-from branchline.formats.base import Block, Reading
+from branchline.formats.base import Block, Reading, Survey
 from branchline.formats.copying import tree_lines, upgraded_lines
 from branchline.formats.lines import head_lines
 from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
@@ -85,6 +85,10 @@ class OhMyPiFormat(PiFormat):
     }
 
     # -- reading --------------------------------------------------------------------------------------
+
+    def survey(self, data: bytes) -> Survey | None:
+        del data
+        return None  # titles, types and roles of its own are the reader's business
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A title slot, keys or types that only oh-my-pi writes, or a place where only it keeps sessions."""

@@ -1,64 +1,49 @@
-"""pi's session format, versions 1 to 3; version 3 is also the native format of branchline.
-
-One JSON object per line: a header, then entries that name their parent. Reading never changes the file:
-versions 1 and 2 are upgraded in memory, with ids that are the same on every load.
-"""
+"""Reads lines of versions 1, 2 and 3: regular ones many at once, odd ones with care."""
 
 from __future__ import annotations
 
-import os
-import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
-from branchline.context import milliseconds
-from branchline.digests import sha256
 from branchline.entries import (
     CONVERSATION,
     SIDE,
-    Damaged,
     Entry,
-    Header,
     Label,
     Leaf,
     MessageEntry,
     SessionInfo,
-    Unknown,
     UnknownMessage,
     codec,
-    decode_entry,
-    entry_from_fields,
     jsontext,
     skeleton,
 )
-from branchline.entries.messages import ROLE_OF, quiet_answers
-from branchline.formats.base import Block, Format, LabelState, Reading
-from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
+from branchline.entries.messages import quiet_answers
+from branchline.formats.base import Block, LabelState, Reading
 from branchline.formats.lines import bulk, each_line, pieces
-from branchline.formats.transcript import Transcript
+from branchline.formats.pi.columns import (
+    LAST_INSTANT,
+    SPEAKERS,
+    instant,
+    latest_time,
+    line_at,
+    record_columns,
+    skeleton_columns,
+)
+from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, with_position_id
+from branchline.formats.pi.records import record
 from branchline.tree import ROOT, Kind
 
-__all__ = ["PI", "PiFormat", "PiReader"]
+__all__ = ["PiReader"]
 
-CURRENT_VERSION = 3
 _BOM = b"\xef\xbb\xbf"
 _NOTED = frozenset({"label", "session_info", "leaf", "session"})
-_SPEAKERS = frozenset({"user", "assistant"})
-_MESSAGES = frozenset({"message"})
-_LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
-_FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})  # of version 1
 _PIECE = 1 << 17  # bytes of lines that go the careful way together because one of them is odd
-_LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
-_BEGINNING = re.compile(  # of a header, of an entry, of custom data
-    rb'\{"type":"(?:session","version":\d+,"id":"'
-    rb'|[a-z_]{1,40}","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
-    rb'|custom(?:_message)?","customType":)'
-)
 _MARKERS = (b'{"type":"',)
-_SHARED = {name: name for name in (*SIDE, *CONVERSATION, *_SPEAKERS, "toolResult", "bashExecution", "system")}
+_SHARED = {name: name for name in (*SIDE, *CONVERSATION, *SPEAKERS, "toolResult", "bashExecution", "system")}
 _share = _SHARED.get  # one string per known type and role instead of one per line
 
 
@@ -134,15 +119,15 @@ class PiReader:
         if "session" in kinds:
             return False
         columns = (
-            _record_columns(found, kinds, data, start, ends)
+            record_columns(found, kinds, data, start, ends)
             if self._keeps_messages
-            else _skeleton_columns(found, types, kinds)
+            else skeleton_columns(found, types, kinds)
         )
         if columns is None:
             return False
         parents, messages, roles = columns
         first = len(reading.tree)
-        latest = _latest(messages, roles) if self._shape_only else 0
+        latest = latest_time(messages, roles) if self._shape_only else 0
         if latest is None:
             return False
         quiet = [] if self._shape_only else self._quiet(messages, first)
@@ -160,7 +145,7 @@ class PiReader:
         if not _NOTED.isdisjoint(kinds):
             for number, kind in enumerate(types):
                 if kind in _NOTED:
-                    self._note_side_record(first + number, _line_at(data, start, ends, number))
+                    self._note_side_record(first + number, line_at(data, start, ends, number))
         return True
 
     # -- the careful way: one line at a time ----------------------------------------------------------
@@ -208,7 +193,7 @@ class PiReader:
             return
         self._start_without_header(value)
         if reading.version == 1:
-            value = _with_position_id(value, reading)
+            value = with_position_id(value, reading)
         if not isinstance(value.get("id"), str):
             self._gap = False
             reading.note("no-id", "an entry without an id", line=number, offset=offset, size=len(line))
@@ -234,8 +219,8 @@ class PiReader:
                 role = "custom"
             role = _share(role, role)
             quiet = role == "assistant" and message.is_quiet()
-            if self._shape_only and role in _SPEAKERS:
-                spoken = _instant(message.timestamp, found.timestamp)
+            if self._shape_only and role in SPEAKERS:
+                spoken = instant(message.timestamp, found.timestamp)
                 if spoken > (reading.last_message_time or 0):
                     reading.last_message_time = spoken
         position = reading.linker.add(
@@ -283,7 +268,7 @@ class PiReader:
             return
         self._started = True
         # Version 1 has neither ids nor parents; a lost header must not cost the whole conversation.
-        is_old = first["type"] in _FIRST_TYPES and "id" not in first and "parentId" not in first
+        is_old = first["type"] in FIRST_TYPES and "id" not in first and "parentId" not in first
         reading.version = 1 if is_old else CURRENT_VERSION
         reading.read_only = "it has no header"
         reading.note("no-header", "the file has no header; opened read-only", line=1)
@@ -340,7 +325,7 @@ class PiReader:
             type(role) is not str
             or role not in _SHARED
             or type(spoken) is not int
-            or not 0 < spoken <= _LAST_INSTANT
+            or not 0 < spoken <= LAST_INSTANT
         ):
             return False
         quiet = None if role == "assistant" else False
@@ -360,7 +345,7 @@ class PiReader:
 
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self.reading
-        match entry := _record(line):
+        match entry := record(line):
             case Label():
                 if entry.label:
                     reading.labels[entry.target] = LabelState(entry.label, entry.timestamp)
@@ -441,263 +426,9 @@ class PiReader:
             reading.note_end("leaf-target", message, line=line, offset=span.offset, size=span.size)
 
 
-class PiFormat(Format):
-    """pi's own files, and ours."""
-
-    name = "pi"
-    writable = True
-
-    def sniff(self, head: bytes, path: str) -> bool:
-        """A header or an entry of pi, also behind lines that are damaged, blank or something else."""
-        del path
-        for line in head.removeprefix(_BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
-            if not line.strip():
-                continue
-            try:
-                fields = jsontext.loads(line)
-            except ValueError:
-                if _BEGINNING.match(line):  # damaged, or cut off where the first bytes of the file end
-                    return True
-                continue
-            if isinstance(fields, dict) and (told := _is_own(fields)) is not None:
-                return told
-        return False
-
-    def reader(self, path: str = "") -> PiReader:
-        del path
-        return PiReader()
-
-    def listing_reader(self, path: str = "") -> PiReader:
-        del path
-        return PiReader(shape_only=True)
-
-    def context_reader(self, path: str = "") -> PiReader:
-        del path
-        return PiReader(keep_messages=True)
-
-    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The first object of the file, if it is a header; a title slot may stand before it."""
-        del path
-        lines = head.removeprefix(_BOM).split(b"\n")
-        for line in lines if whole else lines[:-1]:
-            try:
-                fields = jsontext.loads(line)
-            except ValueError:
-                continue  # blank or damaged
-            if isinstance(fields, dict) and fields.get("type") != "title":
-                return codec.header_from_fields(fields)
-        return None
-
-    def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
-        """All entries of a block at once, where each is as its line says; None where one is not."""
-        if reading.version != CURRENT_VERSION or not reading.linker.is_plain:
-            return None
-        try:
-            found = codec.decode_known_lines(memoryview(data))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return None
-        keys = reading.tree.keys[block.first : block.first + len(block.ends)]
-        return found if [entry.id for entry in found] == keys else None
-
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
-        """The record of an entry; its id and parent are those of the tree."""
-        tree = reading.tree
-        key = tree.keys[position]
-        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
-        if position in tree.placeholders:
-            return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        entry = _record(line) if reading.version == CURRENT_VERSION else _upgraded(line, reading, position)
-        if entry.id != key or entry.parent != parent:
-            entry = msgspec.structs.replace(entry, id=key, parent=parent)
-        return entry
-
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
-        del reading
-        return b"".join([codec.encode_entry(entry) for entry in entries])
-
-    def encode_header(self, header: Header) -> bytes:
-        return codec.encode_header(header)
-
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
-        return b"".join([codec.encode_header(header), *path_lines(transcript, leaf)])
-
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
-        return b"".join([codec.encode_header(header), *tree_lines(transcript)])
-
-    def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
-        return upgraded_lines(transcript)
-
-    def file_key(self, header: Header) -> str:
-        return re.sub(r"[:.]", "-", header.timestamp) + "_" + header.id
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        if custom := environment.get("PI_CODING_AGENT_SESSION_DIR"):
-            return [_expanded(custom, home)]
-        return [os.path.join(_agent_directory(environment, home), "sessions")]
-
-    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        root = self.roots(environment, home)[0]
-        if environment.get("PI_CODING_AGENT_SESSION_DIR"):
-            return root
-        return os.path.join(root, "--" + re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", cwd)) + "--")
-
-
-PI = PiFormat()
-
-
-def _agent_directory(environment: Mapping[str, str], home: str) -> str:
-    return _expanded(environment.get("PI_CODING_AGENT_DIR") or "~/.pi/agent", home)
-
-
-def _expanded(path: str, home: str) -> str:
-    return os.path.join(home, path[2:]) if path.startswith("~/") else path
-
-
-def _record(line: bytes) -> Entry:
-    try:
-        return decode_entry(line)
-    except ValueError:
-        return _shallow_record(line)
-
-
-def _shallow_record(line: bytes) -> Entry:
-    """What is known of a line that was readable while scanning, so that only its depth can be in the way."""
-    fields = skeleton.careful(line)
-    fields.pop("message", None)
-    return Unknown(
-        type=fields["type"], id=fields.get("id") or "", timestamp=fields.get("timestamp") or "", fields=fields
-    )
-
-
-def _is_own(fields: dict[str, Any]) -> bool | None:
-    """Whether an object is a header or an entry of pi, or surely neither; None if it does not tell."""
-    kind, time = fields.get("type"), fields.get("timestamp")
-    if fields.get("kind") == "header" and "v" in fields:
-        return False  # a store that pi's library has given up
-    if not isinstance(kind, str):
-        return None
-    if kind == "session" and isinstance(fields.get("id"), str):
-        return time is None or isinstance(time, str)
-    if isinstance(fields.get("id"), str) and "parentId" in fields and "timestamp" in fields:
-        return True
-    is_old = kind in _FIRST_TYPES and "id" not in fields and isinstance(time, str)
-    return True if is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields else None
-
-
 def _is_record(data: bytes) -> bool:
     """A header or an entry; a content block has a type too, and a tool call even an id."""
     fields = jsontext.loads(data)
     return isinstance(fields.get("type"), str) and (
         "parentId" in fields or "timestamp" in fields or fields["type"] == "session"
     )
-
-
-def _instant(said: float | None, written: str) -> float:
-    """When a message was said, in milliseconds: its own time, else that of its entry, else 0."""
-    found = milliseconds(written) or 0 if said is None else said
-    return found if 0 < found <= _LAST_INSTANT else 0
-
-
-def _latest(messages: Sequence[Any], roles: Sequence[str | None]) -> float | None:
-    """When somebody spoke last, 0 if nobody did; None where that takes a closer look."""
-    spoken = zip(messages, roles, strict=True)
-    try:  # who does not tell the time stops the comparison
-        latest: float = max([message.timestamp for message, role in spoken if role in _SPEAKERS], default=0)
-        is_time = latest <= _LAST_INSTANT
-    except TypeError:
-        return None
-    return latest if is_time else None
-
-
-class _Columns(NamedTuple):
-    """What regular lines say, one row for each."""
-
-    parents: list[str | None]
-    messages: list[Any]
-    roles: list[str | None]
-
-
-def _skeleton_columns(found: Sequence[Any], types: list[str], kinds: set[str]) -> _Columns | None:
-    messages = [s.message for s in found]
-    parents = [s.parentId for s in found]
-    if msgspec.UNSET in parents:
-        return None
-    if kinds == _MESSAGES:  # nearly always
-        try:
-            return _Columns(parents, messages, [message.role for message in messages])
-        except AttributeError:
-            return None  # a message without one
-    if [message is None for message in messages] != [kind != "message" for kind in types]:
-        return None  # an entry of another type with a message, or a message without one
-    return _Columns(parents, messages, [None if message is None else message.role for message in messages])
-
-
-def _record_columns(
-    found: Sequence[Any], kinds: set[str], data: bytes, start: int, ends: list[int]
-) -> _Columns | None:
-    if kinds == _MESSAGES:
-        messages = [s.message for s in found]
-    else:
-        messages = [s.message if type(s) is MessageEntry else None for s in found]
-    parents = [s.parent for s in found]
-    for number in [number for number, parent in enumerate(parents) if parent is None]:
-        # A root says that it hangs from nothing; what does not say it is odd.
-        if skeleton.decode(_line_at(data, start, ends, number)).parentId is not None:
-            return None
-    return _Columns(parents, messages, list(map(ROLE_OF.get, map(type, messages))))
-
-
-def _line_at(data: bytes, start: int, ends: list[int], number: int) -> bytes:
-    """One of the lines that begin at ``start``, from which their ends are counted."""
-    return data[start + (ends[number - 1] + 1 if number else 0) : start + ends[number]]
-
-
-# -- older versions ---------------------------------------------------------------------------------------
-
-
-def _position_id(session: str, index: int) -> str:
-    """The id of the object at this index (header 0) of a version 1 file: the same on every load."""
-    return sha256(f"{session}:{index}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _with_position_id(fields: dict[str, Any], reading: Reading) -> dict[str, Any]:
-    """Version 1 to 2 for one entry: it gets an id and hangs from the entry before it.
-
-    One that has both already is not of version 1, whatever became of the header, and keeps them.
-    """
-    if isinstance(fields.get("id"), str) and "parentId" in fields:
-        return fields
-    count = len(reading.tree)
-    entry_id = _position_id("" if reading.header is None else reading.header.id, count + 1)
-    parent = reading.tree.keys[-1] if count else None
-    return {**fields, "id": entry_id, "parentId": parent}
-
-
-def _object_position(index: int, reading: Reading) -> int:
-    """The position of the object with this index, which counts every readable object (the header is 0).
-
-    -1 for the header and for other objects that are no entries.
-    """
-    position = index - 1
-    for passed, size in enumerate(reading.other_objects, 1):
-        if size + passed == index:
-            return ROOT
-        position -= size + passed < index
-    return position
-
-
-def _upgraded(line: bytes, reading: Reading, position: int) -> Entry:
-    """The record of an entry of version 1 or 2, as version 3 would hold it."""
-    try:
-        fields = jsontext.loads(line)
-    except ValueError:
-        return _shallow_record(line)
-    if reading.version == 1:
-        fields["id"] = reading.tree.keys[position]
-        kept = fields.pop("firstKeptEntryIndex", None)
-        if isinstance(kept, int) and (first := _object_position(kept, reading)) in range(position + 1):
-            fields["firstKeptEntryId"] = reading.tree.keys[first]
-    message = fields.get("message")
-    if isinstance(message, dict) and message.get("role") == "hookMessage":
-        fields["message"] = {**message, "role": "custom"}
-    return entry_from_fields(fields)

@@ -1,0 +1,160 @@
+"""What pi writes and where it keeps it: the format as the rest of the house sees it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from branchline.entries import Damaged, Entry, Header, codec, jsontext
+from branchline.formats.base import Block, Format, Reading, Survey
+from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
+from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, upgraded
+from branchline.formats.pi.reader import PiReader
+from branchline.formats.pi.records import record
+from branchline.formats.pi.survey import survey
+from branchline.formats.transcript import Transcript
+from branchline.tree import ROOT
+
+__all__ = ["PI", "PiFormat"]
+
+_BOM = b"\xef\xbb\xbf"
+_LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
+_BEGINNING = re.compile(  # of a header, of an entry, of custom data
+    rb'\{"type":"(?:session","version":\d+,"id":"'
+    rb'|[a-z_]{1,40}","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
+    rb'|custom(?:_message)?","customType":)'
+)
+
+
+class PiFormat(Format):
+    """pi's own files, and ours."""
+
+    name = "pi"
+    writable = True
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """A header or an entry of pi, also behind lines that are damaged, blank or something else."""
+        del path
+        for line in head.removeprefix(_BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+            if not line.strip():
+                continue
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                if _BEGINNING.match(line):  # damaged, or cut off where the first bytes of the file end
+                    return True
+                continue
+            if isinstance(fields, dict) and (told := _is_own(fields)) is not None:
+                return told
+        return False
+
+    def reader(self, path: str = "") -> PiReader:
+        del path
+        return PiReader()
+
+    def listing_reader(self, path: str = "") -> PiReader:
+        del path
+        return PiReader(shape_only=True)
+
+    def survey(self, data: bytes) -> Survey | None:
+        return survey(data)
+
+    def context_reader(self, path: str = "") -> PiReader:
+        del path
+        return PiReader(keep_messages=True)
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """The first object of the file, if it is a header; a title slot may stand before it."""
+        del path
+        lines = head.removeprefix(_BOM).split(b"\n")
+        for line in lines if whole else lines[:-1]:
+            try:
+                fields = jsontext.loads(line)
+            except ValueError:
+                continue  # blank or damaged
+            if isinstance(fields, dict) and fields.get("type") != "title":
+                return codec.header_from_fields(fields)
+        return None
+
+    def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
+        """All entries of a block at once, where each is as its line says; None where one is not."""
+        if reading.version != CURRENT_VERSION or not reading.linker.is_plain:
+            return None
+        try:
+            found = codec.decode_known_lines(memoryview(data))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        keys = reading.tree.keys[block.first : block.first + len(block.ends)]
+        return found if [entry.id for entry in found] == keys else None
+
+    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+        """The record of an entry; its id and parent are those of the tree."""
+        tree = reading.tree
+        key = tree.keys[position]
+        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        if position in tree.placeholders:
+            return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
+        entry = record(line) if reading.version == CURRENT_VERSION else upgraded(line, reading, position)
+        if entry.id != key or entry.parent != parent:
+            entry = msgspec.structs.replace(entry, id=key, parent=parent)
+        return entry
+
+    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+        del reading
+        return b"".join([codec.encode_entry(entry) for entry in entries])
+
+    def encode_header(self, header: Header) -> bytes:
+        return codec.encode_header(header)
+
+    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+        return b"".join([codec.encode_header(header), *path_lines(transcript, leaf)])
+
+    def copy(self, transcript: Transcript, header: Header) -> bytes:
+        return b"".join([codec.encode_header(header), *tree_lines(transcript)])
+
+    def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
+        return upgraded_lines(transcript)
+
+    def file_key(self, header: Header) -> str:
+        return re.sub(r"[:.]", "-", header.timestamp) + "_" + header.id
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        if custom := environment.get("PI_CODING_AGENT_SESSION_DIR"):
+            return [_expanded(custom, home)]
+        return [os.path.join(_agent_directory(environment, home), "sessions")]
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        root = self.roots(environment, home)[0]
+        if environment.get("PI_CODING_AGENT_SESSION_DIR"):
+            return root
+        return os.path.join(root, "--" + re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", cwd)) + "--")
+
+
+PI = PiFormat()
+
+
+def _agent_directory(environment: Mapping[str, str], home: str) -> str:
+    return _expanded(environment.get("PI_CODING_AGENT_DIR") or "~/.pi/agent", home)
+
+
+def _expanded(path: str, home: str) -> str:
+    return os.path.join(home, path[2:]) if path.startswith("~/") else path
+
+
+def _is_own(fields: dict[str, Any]) -> bool | None:
+    """Whether an object is a header or an entry of pi, or surely neither; None if it does not tell."""
+    kind, time = fields.get("type"), fields.get("timestamp")
+    if fields.get("kind") == "header" and "v" in fields:
+        return False  # a store that pi's library has given up
+    if not isinstance(kind, str):
+        return None
+    if kind == "session" and isinstance(fields.get("id"), str):
+        return time is None or isinstance(time, str)
+    if isinstance(fields.get("id"), str) and "parentId" in fields and "timestamp" in fields:
+        return True
+    is_old = kind in FIRST_TYPES and "id" not in fields and isinstance(time, str)
+    return True if is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields else None

@@ -1,0 +1,137 @@
+"""What a row of a list shows, read off a whole file without building its tree.
+
+Most files are in good order and never branched. Of these everything that a row needs is in a few columns; all
+others are left to a reader, which also tells what is strange about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Literal
+
+import msgspec
+
+from branchline.context import ModelRef
+from branchline.entries import Header, MessageEntry, ModelChange, SessionInfo, message_text, skeleton
+from branchline.formats.base import Survey, first_own
+from branchline.formats.lines import bulk
+from branchline.formats.pi.columns import COUNTED, latest_time, line_at, skeleton_columns
+from branchline.formats.pi.records import record
+
+__all__ = ["survey"]
+
+_MOVES = frozenset({"leaf", "session"})
+
+
+class _HeaderLine(msgspec.Struct, tag_field="type", tag="session", gc=False):
+    id: str
+    version: Literal[3]
+    timestamp: str
+    cwd: str
+    parentSession: str | None = None  # noqa: N815
+    metadata: dict[str, Any] | None = None
+
+
+_decode_header = msgspec.json.Decoder(_HeaderLine).decode
+
+
+def survey(data: bytes) -> Survey | None:
+    """The whole file in a few words; None where only a reader can tell."""
+    start = data.find(b"\n") + 1
+    if not start or data[-1] != 0x0A:
+        return None
+    try:
+        header = _decode_header(memoryview(data)[:start])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    whole = bulk(data, len(data), skeleton.decode_shapes, start=start)
+    if whole is None:
+        return None
+    found, ends = whole
+    types = [s.type for s in found]
+    kinds = set(types)
+    columns = skeleton_columns(found, types, kinds) if kinds.isdisjoint(_MOVES) else None
+    if columns is None:
+        return None
+    ids = [s.id for s in found]
+    if columns.parents != [None, *ids][: len(ids)] or len(set(ids)) != len(ids):
+        return None  # a branch, or something odd
+    spoken = latest_time(columns.messages, columns.roles)
+    if spoken is None:
+        return None
+    lines = _Lines(data, start, ends)
+    inherited = 0
+    if header.parentSession is not None and header.timestamp:
+        inherited = first_own(header.timestamp, [s.timestamp for s in found])
+    model = _model(lines, types, columns.roles)
+    if model is _ASK:
+        return None
+    return Survey(
+        header=Header(
+            id=header.id,
+            version=header.version,
+            timestamp=header.timestamp,
+            cwd=header.cwd,
+            parent_session=header.parentSession,
+            metadata=header.metadata,
+        ),
+        title=_title(lines, types) if "session_info" in kinds else None,
+        messages=sum(map(COUNTED.__contains__, columns.roles)),
+        total_messages=types.count("message"),
+        first_prompt=_first_prompt(lines, columns.roles, inherited),
+        model=model,
+        last_message_time=spoken or None,
+    )
+
+
+class _Lines:
+    """The lines behind the header, one for each entry."""
+
+    __slots__ = ("data", "ends", "start")
+
+    def __init__(self, data: bytes, start: int, ends: list[int]) -> None:
+        self.data = data
+        self.start = start
+        self.ends = ends
+
+    def __getitem__(self, number: int) -> bytes:
+        return line_at(self.data, self.start, self.ends, number)
+
+
+_ASK = ModelRef(provider="", id="")
+"""The last answer does not tell its model, so that somebody has to look further up."""
+
+
+def _model(lines: _Lines, types: Sequence[str], roles: Sequence[str | None]) -> ModelRef | None:
+    """The last one chosen or the last one that answered, whichever is later."""
+    for number in range(len(types) - 1, -1, -1):
+        if roles[number] == "assistant":
+            entry = record(lines[number])
+            message = entry.message if isinstance(entry, MessageEntry) else None
+            name = getattr(message, "model", None)
+            return ModelRef(provider=getattr(message, "provider", None) or "", id=name) if name else _ASK
+        if types[number] == "model_change":
+            entry = record(lines[number])
+            if not isinstance(entry, ModelChange):
+                return _ASK
+            return ModelRef(provider=entry.provider, id=entry.model_id)
+    return None
+
+
+def _title(lines: _Lines, types: Sequence[str]) -> str | None:
+    title: str | None = None
+    for number, kind in enumerate(types):
+        if kind == "session_info" and isinstance(entry := record(lines[number]), SessionInfo):
+            title = entry.name.strip() or None
+    return title
+
+
+def _first_prompt(lines: _Lines, roles: list[str | None], inherited: int) -> str:
+    """The first prompt with words, if there is one its own, behind what came with a fork."""
+    for number in chain(range(inherited, len(roles)), range(inherited)):
+        if roles[number] == "user":
+            entry = record(lines[number])
+            if isinstance(entry, MessageEntry) and (text := message_text(entry.message, " ")).strip():
+                return text
+    return ""
