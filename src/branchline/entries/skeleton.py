@@ -192,13 +192,15 @@ def _has_words(content: bytes) -> bool:
 def _words_in(content: Any) -> bool:
     if isinstance(content, str):
         return bool(content.strip())
-    return any(
-        isinstance(block, dict)
-        and block.get("type") == "text"
-        and isinstance(text := block.get("text"), str)
-        and text.strip()
-        for block in (content if isinstance(content, list) else ())
-    )
+    blocks = content if isinstance(content, list) else ()
+    return any(isinstance(block, dict) and _is_words(block) for block in blocks)
+
+
+def _is_words(block: dict[str, Any]) -> bool:
+    if block.get("type") != "text":
+        return False
+    text = block.get("text")
+    return isinstance(text, str) and bool(text) and not text.isspace()
 
 
 def is_quiet(answer: dict[str, Any]) -> bool | None:
@@ -206,10 +208,12 @@ def is_quiet(answer: dict[str, Any]) -> bool | None:
     content, stop = answer.get("content"), answer.get("stopReason")
     if type(content) is not list or not (stop is None or type(stop) is str):
         return None
+    words = False
     for block in content:
         if type(block) is not dict:
             return None
-    return stop in _ENDED_WELL and not _words_in(content)
+        words = words or _is_words(block)
+    return not words and stop in _ENDED_WELL
 
 
 def careful(line: bytes) -> Any:
