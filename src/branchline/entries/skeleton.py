@@ -65,6 +65,9 @@ class Skeleton(msgspec.Struct, gc=False):
 # answers have their content looked into, and all of it happens inside the decoder.
 
 
+_UsualStop = Literal["stop", "toolUse", "length", "error", "aborted", "deferred"]
+
+
 class _Words(msgspec.Struct, tag_field="type", tag="text", gc=False):
     text: str
 
@@ -79,7 +82,7 @@ class _Call(msgspec.Struct, tag_field="type", tag="toolCall", gc=False):
 
 class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
     content: list[_Words | _Thoughts | _Call]
-    stopReason: str | None = None  # noqa: N815
+    stopReason: _UsualStop | None = None  # noqa: N815
     timestamp: int | float | None = None
     role: ClassVar[str] = "assistant"
 
@@ -135,7 +138,8 @@ class _Shape(Skeleton, gc=False):
     message: _AnyMessage | None = None
 
 
-_ENDED_WELL = (None, "", "stop", "toolUse")
+_ENDED_WELL = ("toolUse", "stop", None, "")
+_SAID_BY_OTHERS = frozenset({type(None), *_OTHERS[:-1]})
 
 _any = msgspec.json.Decoder(Skeleton)
 _usual = msgspec.json.Decoder(_UsualSkeleton)
@@ -170,14 +174,15 @@ def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:
     """Which of these are quiet answers, counted from ``first``; those that are no messages are None."""
     found = []
     for place, message in enumerate(messages, first):  # without calls: most of what opening a file does
-        if type(message) is _Answer:
+        kind = type(message)
+        if kind is _Answer:
             if message.stopReason in _ENDED_WELL:
                 for block in message.content:
                     if type(block) is _Words and (text := block.text) and not text.isspace():
                         break
                 else:
                     found.append(place)
-        elif message is not None and message.role == "assistant" and message.is_quiet():
+        elif kind not in _SAID_BY_OTHERS and message.role == "assistant" and message.is_quiet():
             found.append(place)
     return found
 

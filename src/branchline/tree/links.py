@@ -19,7 +19,7 @@ which was there at once are linked alike.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import compress
 from operator import ne
 from typing import NamedTuple
@@ -31,6 +31,17 @@ __all__ = ["Linker", "Oddity"]
 
 
 NOWHERE = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
+
+
+_STRETCH = 64
+
+
+def _differences(one: list[str | None], other: list[str | None]) -> Iterator[int]:
+    """Where two columns differ, of which long stretches are alike."""
+    for start in range(0, len(one), _STRETCH):
+        part, beside = one[start : start + _STRETCH], other[start : start + _STRETCH]
+        if part != beside:
+            yield from compress(range(start, start + _STRETCH), map(ne, part, beside))
 
 
 class Oddity(NamedTuple):
@@ -129,8 +140,7 @@ class Linker:
             return False
         before = [tree.keys[-1] if first else None, *ids[:-1]]
         if parent_ids != before:
-            odd = compress(range(len(ids)), map(ne, parent_ids, before))
-            self._odd += [(first + number, parent_ids[number]) for number in odd]
+            self._odd += [(first + number, parent_ids[number]) for number in _differences(parent_ids, before)]
         # All others hang from the one before them, whoever else may have had that id, so that the keys can
         # wait until somebody asks for them.
         tree.keys += ids

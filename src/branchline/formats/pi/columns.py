@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ __all__ = [
     "instant",
     "latest_time",
     "line_at",
+    "places_of",
     "record_columns",
     "skeleton_columns",
 ]
@@ -64,9 +65,11 @@ def skeleton_columns(found: Sequence[Any], types: list[str], kinds: set[str]) ->
             return Columns(parents, messages, [message.role for message in messages])
         except AttributeError:
             return None  # a message without one
-    if [message is None for message in messages] != [kind != "message" for kind in types]:
+    roles = [None if message is None else message.role for message in messages]
+    silent = [number for number, message in enumerate(messages) if message is None]
+    if len(silent) != len(types) - types.count("message") or any(types[at] == "message" for at in silent):
         return None  # an entry of another type with a message, or a message without one
-    return Columns(parents, messages, [None if message is None else message.role for message in messages])
+    return Columns(parents, messages, roles)
 
 
 def record_columns(
@@ -87,3 +90,15 @@ def record_columns(
 def line_at(data: bytes, start: int, ends: list[int], number: int) -> bytes:
     """One of the lines that begin at ``start``, from which their ends are counted."""
     return data[start + (ends[number - 1] + 1 if number else 0) : start + ends[number]]
+
+
+def places_of(kinds: Iterable[str], types: list[str]) -> list[int]:
+    """Where entries of these few types stand, in file order."""
+    found = []
+    for kind in kinds:
+        place = -1
+        for _ in range(types.count(kind)):
+            place = types.index(kind, place + 1)
+            found.append(place)
+    found.sort()
+    return found

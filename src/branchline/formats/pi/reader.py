@@ -30,6 +30,7 @@ from branchline.formats.pi.columns import (
     instant,
     latest_time,
     line_at,
+    places_of,
     record_columns,
     skeleton_columns,
 )
@@ -142,10 +143,8 @@ class PiReader:
             reading.messages[first] = messages
         reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
         reading.lines += len(ends)
-        if not _NOTED.isdisjoint(kinds):
-            for number, kind in enumerate(types):
-                if kind in _NOTED:
-                    self._note_side_record(first + number, line_at(data, start, ends, number))
+        for number in places_of(kinds & _NOTED, types):
+            self._note_side_record(first + number, line_at(data, start, ends, number))
         return True
 
     # -- the careful way: one line at a time ----------------------------------------------------------
@@ -355,11 +354,11 @@ class PiReader:
                 reading.title = entry.name.strip() or None
             case Leaf():
                 self._leaf_targets[position] = entry.target
-                if entry.target is None:
-                    says_so = skeleton.careful(line).get("targetId", msgspec.UNSET) is None
-                else:
-                    says_so = reading.linker.holder(entry.target) is not None
-                if not says_so:
+                # Whether its target is there is asked at the end, when all of them can be asked at once.
+                if (
+                    entry.target is not None
+                    or skeleton.careful(line).get("targetId", msgspec.UNSET) is not None
+                ):
                     self._lost_targets[position] = entry.target
             case _:
                 pass
