@@ -6,12 +6,11 @@ Unknown roles become :class:`UnknownMessage` with every field kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from branchline.entries.blocks import KnownBlock, Text, blocks_text
+from branchline.entries.blocks import KnownBlock, blocks_text
 
 if TYPE_CHECKING:
     from branchline.entries.blocks import Block
@@ -39,7 +38,6 @@ __all__ = [
 ]
 
 Number = int | float
-_ENDED_WELL = (None, "", "stop", "toolUse")
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -165,20 +163,6 @@ class UnknownMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     role: str
     fields: dict[str, Any]
-
-
-def quiet_answers(messages: Sequence[Message | None], first: int) -> list[int]:
-    """Which of these are answers without words for a person that ended well, counted from ``first``."""
-    found = []
-    for place, message in enumerate(messages, first):  # without calls, because sessions have many answers
-        if type(message) is AssistantMessage and message.stop_reason in _ENDED_WELL:
-            content = message.content
-            for block in (Text(text=content),) if type(content) is str else content:
-                if type(block) is Text and (text := block.text) and not text.isspace():
-                    break
-            else:
-                found.append(place)
-    return found
 
 
 ROLE_OF: dict[type, str] = {

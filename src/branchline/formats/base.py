@@ -103,6 +103,7 @@ class Reading:
         self.blocks: list[Block] = []
         # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
         self.messages: dict[int, list[Message | None]] = {}
+        self.unasked: list[Block] = []  # of whose answers it is not known yet which are quiet
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
@@ -263,6 +264,13 @@ class Format:
     def context_reader(self, path: str = "") -> Reader:
         """A reader for somebody who will ask for the context next: it may decode and keep the messages."""
         return self.reader(path)
+
+    def quiet_answers(self, data: bytes, first: int) -> list[int]:
+        """Which of the entries on these lines, counted from ``first``, are quiet answers.
+
+        Only asked of blocks that a reader has left in ``reading.unasked``.
+        """
+        raise NotImplementedError
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The header as the beginning of a file tells it; None where more of the file has to be seen.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import gt
 from typing import TypeVar, cast
 
@@ -201,8 +201,16 @@ class Transcript:
             self.raw(block.first + len(block.ends) - 1)  # raises with the whole story
         return data
 
+    def _quiet_answers(self) -> Iterator[int]:
+        """The quiet ones among answers of which nobody wanted to know it before."""
+        for block in self.reading.unasked:
+            yield from self.format.quiet_answers(self._lines_of(block), block.first)
+        self.reading.unasked.clear()
+
     def _feed(self) -> None:
         feed_from(self._reader, self._read)
+        if self.reading.unasked:
+            self.tree.ask_quiet = self._quiet_answers
         self._set_mark()
 
     def _set_mark(self) -> None:

@@ -11,7 +11,7 @@ before a parent gets here.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import cmp_to_key
 from itertools import compress
@@ -30,7 +30,8 @@ class Tree:
     """An index over entries: by id, by parent, by child.
 
     ``keys`` are unique: the id of the entry, or ``id#2``, ``id#3`` for later holders of the same id.
-    ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well).
+    ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well); where
+    finding them was put off, ``ask_quiet`` finds them when they are first asked for.
     ``placeholders`` stand for lines that could not be read.
     """
 
@@ -39,12 +40,13 @@ class Tree:
         "_heads",
         "_last_child",
         "_next_sibling",
+        "_quiet",
         "_seen",
+        "ask_quiet",
         "keys",
         "parents",
         "placeholders",
         "positions",
-        "quiet",
         "roles",
         "times",
         "types",
@@ -57,7 +59,8 @@ class Tree:
         self.types: list[str] = []
         self.roles: list[str | None] = []
         self.times: list[str] = []
-        self.quiet: set[int] = set()
+        self.ask_quiet: Callable[[], Iterable[int]] | None = None
+        self._quiet: set[int] = set()
         self.placeholders: set[int] = set()
         self._first_child: list[int] | None = None
         self._last_child: dict[int, int] = {}
@@ -66,6 +69,13 @@ class Tree:
         self._seen = 0  # how many entries were asked whether they are heads
 
     # -- asking by position ---------------------------------------------------------------------------
+
+    @property
+    def quiet(self) -> set[int]:
+        if self.ask_quiet is not None:
+            self._quiet.update(self.ask_quiet())
+            self.ask_quiet = None
+        return self._quiet
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -240,7 +250,7 @@ class Tree:
         self.times.append(time)
         self.roles.append(role)
         if quiet:
-            self.quiet.add(position)
+            self._quiet.add(position)
         if placeholder:
             self.placeholders.add(position)
         if self._first_child is not None:
@@ -289,7 +299,7 @@ class Tree:
         self.types += types
         self.times += times
         self.roles += roles
-        self.quiet.update(quiet)
+        self._quiet.update(quiet)
         if self._first_child is not None:
             for position, parent in enumerate(parents, first):
                 self._hang(position, parent)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Damaged, Entry, Header, codec, jsontext
+from branchline.entries import Damaged, Entry, Header, codec, jsontext, skeleton
 from branchline.formats.base import Block, Format, Reading, Survey
 from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
 from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, upgraded
@@ -66,6 +66,9 @@ class PiFormat(Format):
     def context_reader(self, path: str = "") -> PiReader:
         del path
         return PiReader(keep_messages=True)
+
+    def quiet_answers(self, data: bytes, first: int) -> list[int]:
+        return skeleton.quiet_answers([one.message for one in skeleton.decode_lines(data)], first)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The first object of the file, if it is a header; a title slot may stand before it."""

@@ -21,7 +21,6 @@ from branchline.entries import (
     jsontext,
     skeleton,
 )
-from branchline.entries.messages import quiet_answers
 from branchline.formats.base import Block, LabelState, Reading
 from branchline.formats.lines import bulk, each_line, pieces
 from branchline.formats.pi.columns import (
@@ -52,7 +51,7 @@ class PiReader:
     """Reads lines of versions 1, 2 and 3.
 
     ``shape_only`` is for lists of sessions: it notes when somebody spoke last, and leaves out what only a
-    tree screen asks for, which answers are quiet. ``keep_messages`` decodes whole entries in the same pass
+    tree screen asks for, which answers are quiet. ``keep_messages`` puts that off: it decodes whole entries
     and keeps their messages, for somebody who will ask for all of them next.
     """
 
@@ -60,10 +59,8 @@ class PiReader:
         self._shape_only = shape_only
         self._keeps_messages = keep_messages
         self._decode_lines: Callable[[memoryview], Sequence[Any]] = skeleton.decode_lines
-        self._quiet: Callable[[Sequence[Any], int], list[int]] = skeleton.quiet_answers
         if keep_messages:
             self._decode_lines = codec.decode_known_lines
-            self._quiet = quiet_answers
         elif shape_only:
             self._decode_lines = skeleton.decode_shapes
         self.reading = Reading("pi")
@@ -131,17 +128,20 @@ class PiReader:
         latest = latest_time(messages, roles) if self._shape_only else 0
         if latest is None:
             return False
-        quiet = [] if self._shape_only else self._quiet(messages, first)
+        asked = not (self._shape_only or self._keeps_messages)
+        quiet = skeleton.quiet_answers(messages, first) if asked else []
         times = [s.timestamp for s in found]
         if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):
             return False
         if latest > (reading.last_message_time or 0):
             reading.last_message_time = latest
+        block = Block(first, offset, reading.lines + 1, array("q", ends))
+        reading.blocks.append(block)
         if self._keeps_messages:
             # Not the entries around them: the tree knows what else these say, and many objects that live on
             # cost more than many that die young.
             reading.messages[first] = messages
-        reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
+            reading.unasked.append(block)
         reading.lines += len(ends)
         for number in places_of(kinds & _NOTED, types):
             self._note_side_record(first + number, line_at(data, start, ends, number))
