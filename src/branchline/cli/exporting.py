@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from branchline.cli.files import write_new
 from branchline.cli.options import command, directory_option, session_argument
@@ -338,7 +339,7 @@ def _markdown(session: Session, sieve: _Sieve) -> bytes:
     facts += [f"Begun {time_words(header.timestamp)}"] if header.timestamp else []
     facts += [f"Model {model.provider}/{model.id}"] if model is not None else []
     labels = {
-        key: state._replace(text=sieve.text(state.text))
+        key: msgspec.structs.replace(state, text=sieve.text(state.text))
         for key, state in session.transcript.reading.labels.items()
     }
     text = markdown(

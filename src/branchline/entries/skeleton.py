@@ -22,6 +22,7 @@ __all__ = [
     "careful",
     "decode",
     "decode_lines",
+    "decode_shape",
     "decode_shapes",
     "from_fields",
     "is_quiet",
@@ -62,7 +63,8 @@ class Skeleton(msgspec.Struct, gc=False):
 
 
 # Messages and entries as nearly all files have them. Known types and roles are one shared string each, only
-# answers have their content looked into, and all of it happens inside the decoder.
+# answers have their content looked into, and all of it happens inside the decoder. A tree wants to know which
+# answers are quiet, a list when something was said; neither pays for the other.
 
 
 _UsualStop = Literal["stop", "toolUse", "length", "error", "aborted", "deferred"]
@@ -83,7 +85,6 @@ class _Call(msgspec.Struct, tag_field="type", tag="toolCall", gc=False):
 class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
     content: list[_Words | _Thoughts | _Call]
     stopReason: _UsualStop | None = None  # noqa: N815
-    timestamp: int | float | None = None
     role: ClassVar[str] = "assistant"
 
     def is_quiet(self) -> bool:
@@ -93,24 +94,23 @@ class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
         return self.stopReason in _ENDED_WELL
 
 
-_OTHERS = tuple(
-    msgspec.defstruct(
-        f"_{role}",
-        [("timestamp", int | float | None, None)],
-        tag_field="role",
-        tag=role,
-        gc=False,
-        namespace={"role": role},
+def _said_by(role: str, *fields: Any) -> Any:
+    return msgspec.defstruct(
+        f"_{role}", fields, tag_field="role", tag=role, gc=False, namespace={"role": role}
     )
-    for role in ("user", "toolResult", "system", "bashExecution", "custom", "assistant")
-)
+
+
+_OTHER_ROLES = ("user", "toolResult", "system", "bashExecution", "custom")
+_OTHERS = tuple(map(_said_by, _OTHER_ROLES))
+_TIME = ("timestamp", int | float | None, None)
+_SPOKEN = tuple(_said_by(role, _TIME) for role in (*_OTHER_ROLES, "assistant"))
 
 if TYPE_CHECKING:
     _UsualMessage = MessageSkeleton
     _AnyMessage = MessageSkeleton
 else:
-    _UsualMessage = Union[(_Answer, *_OTHERS[:-1])]
-    _AnyMessage = Union[(*_OTHERS,)]
+    _UsualMessage = Union[(_Answer, *_OTHERS)]
+    _AnyMessage = Union[(*_SPOKEN,)]
 
 _UsualType = Literal[
     "message",
@@ -139,7 +139,7 @@ class _Shape(Skeleton, gc=False):
 
 
 _ENDED_WELL = ("toolUse", "stop", None, "")
-_SAID_BY_OTHERS = frozenset({type(None), *_OTHERS[:-1]})
+_SAID_BY_OTHERS = frozenset({type(None), *_OTHERS})
 
 _any = msgspec.json.Decoder(Skeleton)
 _usual = msgspec.json.Decoder(_UsualSkeleton)
@@ -154,6 +154,14 @@ def decode(line: bytes) -> Skeleton:
         return _any.decode(line)
 
 
+def decode_shape(line: bytes) -> Skeleton:
+    """As :func:`decode`, with the time of a message instead of whether it is quiet."""
+    try:
+        return _shape.decode(line)
+    except msgspec.ValidationError:
+        return _any.decode(line)
+
+
 def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
     """The skeletons of many values, in the order in which they stand."""
     try:
@@ -163,7 +171,7 @@ def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
 
 
 def decode_shapes(data: bytes | memoryview) -> Sequence[Skeleton]:
-    """As :func:`decode_lines`, for those who never ask whether an answer is quiet: its content is skipped."""
+    """As :func:`decode_lines`, with the times of messages instead of which are quiet."""
     try:
         return _shape.decode_lines(data)
     except msgspec.ValidationError:

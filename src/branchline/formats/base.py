@@ -14,6 +14,8 @@ from collections.abc import Set as AbstractSet
 from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import msgspec
+
 from branchline.context import ContextRules, ModelRef
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Message
 from branchline.errors import NotSupported
@@ -76,7 +78,7 @@ class Survey(NamedTuple):
     """In milliseconds."""
 
 
-class LabelState(NamedTuple):
+class LabelState(msgspec.Struct, frozen=True, gc=False):
     """A label in force: its text, and when it was set."""
 
     text: str

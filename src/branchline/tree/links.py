@@ -59,7 +59,7 @@ class Linker:
         self.tree = tree
         self._latest: dict[str, int] = {}  # only ids that occur more than once
         self._counts: dict[str, int] = {}
-        self._odd: list[tuple[int, str | None]] = []  # whose key waits: entries, and the parents they name
+        self._odd: dict[int, str | None] = {}  # whose key waits: entries, and the parents they name
         self._waiting: dict[str, list[int]] = {}
         self._forward: list[tuple[int, int]] = []
         self._gaps: dict[
@@ -140,7 +140,8 @@ class Linker:
             return False
         before = [tree.keys[-1] if first else None, *ids[:-1]]
         if parent_ids != before:
-            self._odd += [(first + number, parent_ids[number]) for number in _differences(parent_ids, before)]
+            for number in _differences(parent_ids, before):
+                self._odd[first + number] = parent_ids[number]
         # All others hang from the one before them, whoever else may have had that id, so that the keys can
         # wait until somebody asks for them.
         tree.keys += ids
@@ -153,12 +154,12 @@ class Linker:
         tree = self.tree
         if len(tree.positions) == len(tree.keys):
             return
-        odd, self._odd = self._odd, []
+        odd, self._odd = self._odd, {}
         if not tree.claim_all():
-            self._claim_each(dict(odd))
+            self._claim_each(odd)
         elif odd:
             keys, positions, found = tree.keys, tree.positions, {}
-            for place, parent_id in odd:
+            for place, parent_id in odd.items():
                 parent = ROOT if parent_id is None else positions.get(parent_id, NOWHERE)
                 if parent >= place:
                     parent = self._odd_parent(place, keys[place], parent_id or "", parent)

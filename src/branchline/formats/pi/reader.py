@@ -58,10 +58,12 @@ class PiReader:
     def __init__(self, *, shape_only: bool = False, keep_messages: bool = False) -> None:
         self._shape_only = shape_only
         self._keeps_messages = keep_messages
+        self._decode: Callable[[bytes], skeleton.Skeleton] = skeleton.decode
         self._decode_lines: Callable[[memoryview], Sequence[Any]] = skeleton.decode_lines
         if keep_messages:
             self._decode_lines = codec.decode_known_lines
         elif shape_only:
+            self._decode = skeleton.decode_shape
             self._decode_lines = skeleton.decode_shapes
         self.reading = Reading("pi")
         self.reading.current_version = CURRENT_VERSION
@@ -161,7 +163,7 @@ class PiReader:
             return
         if reading.version >= 2:
             try:
-                found = skeleton.decode(line)
+                found = self._decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 found = None
             if found is not None and found.type != "session":
@@ -217,7 +219,7 @@ class PiReader:
             if role == "hookMessage" and reading.version < CURRENT_VERSION:
                 role = "custom"
             role = _share(role, role)
-            quiet = role == "assistant" and message.is_quiet()
+            quiet = not self._shape_only and role == "assistant" and message.is_quiet()
             if self._shape_only and role in SPEAKERS:
                 spoken = instant(message.timestamp, found.timestamp)
                 if spoken > (reading.last_message_time or 0):
