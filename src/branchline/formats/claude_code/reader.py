@@ -90,8 +90,8 @@ class ClaudeCodeReader(LinesReader):
     markers = (b'{"parentUuid":', b'{"type":"', b'{"isSidechain":', b'{"uuid":"')
 
     def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._known = ClaudeCodeReading()
+        self._known = ClaudeCodeReading()
+        super().__init__(self._known)
         self._path = path
         self._known.agent = agent_of(path)
         self._titles: dict[str, str] = {}
@@ -104,8 +104,8 @@ class ClaudeCodeReader(LinesReader):
 
     # -- records --------------------------------------------------------------------------------------
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        found = bulk(data, end, decode_rows)
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
+        found = bulk(data, end, decode_rows, start=start)
         if found is None:
             return False
         reading = self._known
@@ -113,9 +113,9 @@ class ClaudeCodeReader(LinesReader):
         ends = found.ends
         sizes = self._take_rows(found.values)
         if len(reading.tree) - first == len(ends):
-            self.add_block(first, offset, ends)
+            self.add_block(first, reading.consumed, ends)
             return True
-        self.add_lines(first, offset, sizes, ends)
+        self.add_lines(first, reading.consumed, sizes, ends)
         return True
 
     def _take_rows(self, rows: Sequence[Row]) -> list[int]:

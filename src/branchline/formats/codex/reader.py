@@ -74,8 +74,8 @@ class CodexReader(LinesReader):
     markers = (b'{"timestamp":"', b'{"type":"', b'{"record_type":"')
 
     def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._known = CodexReading()
+        self._known = CodexReading()
+        super().__init__(self._known)
         self._path = path
         self._named = NAME.search(path)
         self._compressed = False
@@ -110,18 +110,18 @@ class CodexReader(LinesReader):
             return
         super().finish(tail)
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
         if not self._known.meta:
             return False
-        found = bulk(data, end, decode_rows)
+        found = bulk(data, end, decode_rows, start=start)
         if found is None or any(row.type not in _LINES or row.payload is None for row in found.values):
             return False
         if any(row.type == "session_meta" for row in found.values):
             return False
-        self._take_rows(found.values, found.ends, offset)
+        self._take_rows(found.values, found.ends)
         return True
 
-    def _take_rows(self, rows: Sequence[Row], ends: list[int], offset: int) -> None:
+    def _take_rows(self, rows: Sequence[Row], ends: list[int]) -> None:
         reading = self._known
         first = len(reading.tree)
         number = reading.lines + 1
@@ -137,9 +137,9 @@ class CodexReader(LinesReader):
                 done += 1
                 number += 1
         if len(reading.tree) - first == len(ends):
-            self.add_block(first, offset, ends)
+            self.add_block(first, reading.consumed, ends)
             return
-        self.add_lines(first, offset, sizes, ends)
+        self.add_lines(first, reading.consumed, sizes, ends)
 
     def _take_stretch(self, rows: Sequence[Row], start: int, number: int) -> int:
         """Plain items and events that follow each other, each an entry; returns how many there were."""

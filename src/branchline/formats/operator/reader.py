@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Block, LabelState, Reading
+from branchline.formats.base import LabelState, Reading
 from branchline.formats.lines import LinesReader, bulk
 from branchline.formats.operator.records import Result
 from branchline.formats.operator.skeleton import Line, decode_lines, look_at, oddities_of, said_in
@@ -65,8 +64,8 @@ class OperatorReader(LinesReader):
     markers = (b'{"id":"', b'{"type":"session"')
 
     def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._reading = OperatorReading()
+        self._reading = OperatorReading()
+        super().__init__(self._reading)
         self._path = path
         self._started = False
         self._calls: dict[str, str] = {}
@@ -75,8 +74,8 @@ class OperatorReader(LinesReader):
 
     # -- the regular way: many lines at once ----------------------------------------------------------
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        found = bulk(data, end, decode_lines) if self._started else None
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
+        found = bulk(data, end, decode_lines, start=start) if self._started else None
         if found is None:
             return False
         lines: Sequence[Line] = found.values
@@ -100,7 +99,7 @@ class OperatorReader(LinesReader):
         if not self.reading.linker.extend(ids, parents, types, times, roles, quiet):
             return False
         self._calls |= calls
-        self._place(first, offset, found.ends, rows)
+        self._place(first, found.ends, rows)
         self._note_spoken(looked.newest)
         for number, names in tools.items():
             self._note_tools(first + rows[number], names)
@@ -111,26 +110,15 @@ class OperatorReader(LinesReader):
                     self._note_side(first + row, line.type, line.label, line.target_id, target, line.name)
         return True
 
-    def _place(self, first: int, offset: int, ends: list[int], rows: Sequence[int]) -> None:
+    def _place(self, first: int, ends: list[int], rows: Sequence[int]) -> None:
         """Say where the entries lie; those of one line lie in the same place."""
-        reading = self.reading
+        offset = self.reading.consumed
         if isinstance(rows, range):
             self.add_block(first, offset, ends)
-            return
-        start = row = 0
-        for number, last in enumerate(rows):
-            if last - row > number - start or number == len(ends) - 1:
-                begin = ends[start - 1] + 1 if start else 0
-                block = array("q", [end - begin for end in ends[start : number + 1]])
-                reading.blocks.append(Block(first + row, offset + begin, reading.lines + start + 1, block))
-                begin = ends[number - 1] + 1 if number else 0
-                for inner in range(row + number - start + 1, last + 1):
-                    alone = array("q", [ends[number] - begin])
-                    reading.blocks.append(
-                        Block(first + inner, offset + begin, reading.lines + number + 1, alone)
-                    )
-                start, row = number + 1, last + 1
-        reading.lines += len(ends)
+        else:
+            self.add_lines(
+                first, offset, [one - other for one, other in zip(rows, [-1, *rows], strict=False)], ends
+            )
 
     # -- the careful way: one line at a time ----------------------------------------------------------
 

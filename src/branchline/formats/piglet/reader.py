@@ -56,9 +56,9 @@ class PigletReader(LinesReader):
     linker: Callable[[Tree], Linker] = BackwardLinker
 
     def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._known = PigletReading()
-        self.reading.linker = BackwardLinker(self.reading.tree)
+        self._known = PigletReading()
+        self._known.linker = BackwardLinker(self._known.tree)
+        super().__init__(self._known)
         self._path = path
         self._legacy = 0
         self._has_ids = False
@@ -67,12 +67,12 @@ class PigletReader(LinesReader):
 
     # -- many lines at once ---------------------------------------------------------------------------
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
         if self._held:
             return False
         # Near the beginning there are rows of other kinds; with care for a few, the rest are often messages.
         near = self.reading.lines < _BEGINNING
-        found = bulk(data, end, decode_messages if near else decode_rows)
+        found = bulk(data, end, decode_messages if near else decode_rows, start=start)
         if found is None:
             return False
         rows = columns(found.values)
@@ -85,7 +85,7 @@ class PigletReader(LinesReader):
         if not reading.linker.extend(rows.ids, rows.parents, rows.types, times, rows.roles, quiet):
             return False
         self._has_ids = True
-        self.add_block(first, offset, found.ends)
+        self.add_block(first, reading.consumed, found.ends)
         spoken = map(_SPEAKERS.__contains__, reversed(rows.roles))
         self._spoken = next(compress(reversed(times), spoken), self._spoken)
         for number, (kind, fields) in rows.others.items():

@@ -79,6 +79,9 @@ class ZotFormat(Format):
     def reader(self, path: str = "") -> ZotReader:
         return ZotReader(path)
 
+    def listing_reader(self, path: str = "") -> ZotReader:
+        return ZotReader(path, shape_only=True)
+
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The record of an entry; its id and parent are those of the tree."""
         assert isinstance(reading, ZotReading)
