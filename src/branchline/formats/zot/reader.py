@@ -203,7 +203,7 @@ class ZotReader(LinesReader):
         if not reading.metas:
             reading.header_line, reading.header_end = line, offset + len(line)
         reading.add_meta(fields)
-        self._time = self._time or (reading.header.timestamp if reading.header else "")
+        self._time = self._time or reading.started
         model = fields.get("model")
         if (isinstance(model, str) and model) or len(reading.metas) > 1:
             self._add(self._key(line), line, offset, type="model_change")
@@ -276,6 +276,7 @@ class ZotReader(LinesReader):
         reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         if reading.metas:
+            reading.set_header()
             if reading.read_only == _NO_META:
                 reading.read_only = None
         elif reading.lines:
