@@ -64,6 +64,8 @@ class LinesReader:
 
     begins_with_header: bool = True
     """Whether the first line of a file is unlike the others, so that it is looked at by itself."""
+    headers: int = 3
+    """How many such lines there may be, where they begin alike."""
 
     def __init__(self, reading: Reading | None = None) -> None:
         """``reading`` is what is filled, where a format keeps more than others do."""
@@ -119,7 +121,7 @@ class LinesReader:
         start, some = 0, 1
         with_care = not reading.lines and (self.begins_with_header or data.startswith(_BOM))
         if with_care:
-            some = _beginning(data, end)
+            some = _beginning(data, end, self.headers)
         while start < end and (with_care or self.gap or not self.take_regular(data, start, end)):
             # What is odd often stands at the beginning, so the rest may be regular work. Ever more lines are
             # read with care between two tries, so that there are few of them.
@@ -283,14 +285,15 @@ class _Anything(msgspec.Struct, gc=False):
 _skip = msgspec.json.Decoder(_Anything).decode
 
 
-def _beginning(data: bytes, end: int) -> int:
-    """How many lines at the start of a file, at most three, begin as the first one does: headers, perhaps."""
-    second = data.index(b"\n") + 1
-    third = data.find(b"\n", second) + 1
-    start = data[: min(_SAME, second)]
-    if not 0 < second < end or not data.startswith(start, second):
-        return 1
-    return 3 if 0 < third < end and data.startswith(start, third) else 2
+def _beginning(data: bytes, end: int, most: int) -> int:
+    """How many lines at the start of a file, of so many at most, begin as the first one does."""
+    following = data.index(b"\n") + 1
+    start = data[: min(_SAME, following)]
+    count = 1
+    while count < most and following < end and data.startswith(start, following):
+        following = data.index(b"\n", following) + 1
+        count += 1
+    return count
 
 
 def _after_lines(data: bytes, start: int, end: int, count: int) -> int:

@@ -8,6 +8,7 @@ one before it as its parent, their words are left out. Everything else is read a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -100,7 +101,7 @@ class ClaudeCodeListingReader(ClaudeCodeReader):
     def plain_of(self, row: Row) -> Plain | None:
         if not self._simple:
             return super().plain_of(row)
-        said = row.message
+        said: Any = row.message
         if type(said) is _Answer:
             odd = row.isApiErrorMessage or said.model == "<synthetic>" or row.type != "assistant"
             return None if odd else _ANSWER

@@ -62,11 +62,14 @@ class CodexFormat(Format):
     def reader(self, path: str = "") -> CodexReader:
         return CodexReader(path)
 
+    def listing_reader(self, path: str = "") -> CodexReader:
+        return CodexReader(path, shape_only=True)
+
     def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
         """As the settings of its turn say."""
         reading = transcript.reading
         assert isinstance(reading, CodexReading)
-        model, provider = reading.models.get(position), reading.meta.get("model_provider")
+        model, provider = reading.model_at(position), reading.meta.get("model_provider")
         if not model:
             return None
         return ModelRef(provider=provider if isinstance(provider, str) else "", id=model)

@@ -76,6 +76,7 @@ class InduscodeReader(LinesReader):
 
     format_name = "induscode"
     markers = (b'{"schema":"',)
+    begins_with_header = False
 
     def __init__(self, path: str = "") -> None:
         self._reading = InduscodeReading(path)

@@ -72,8 +72,8 @@ class OperatorReading(Reading):
 class OperatorReader(LinesReader):
     """Reads sessions of version 3; the path helps where the header is lost.
 
-    ``shape_only`` is for lists of sessions: it leaves out the names of tools, which answers are quiet and, but
-    in a fork, times.
+    ``shape_only`` is for lists of sessions: it leaves out the names of tools, which answers are quiet and, in
+    all but forks, times.
     """
 
     format_name = "operator"
@@ -136,7 +136,7 @@ class OperatorReader(LinesReader):
         return True
 
     def _needs_no_times(self) -> bool:
-        """Whether nobody who lists sessions will ask when entries were made: what came with a fork is older."""
+        """Whether nobody who lists sessions asks when entries were made: who lists a fork does."""
         header = self.reading.header
         return self._shape_only and (header is None or header.parent_session is None)
 

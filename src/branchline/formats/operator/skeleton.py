@@ -194,7 +194,7 @@ class _Shape(Line, gc=False):
 decode_shapes: Callable[[memoryview], Sequence[Line]] = msgspec.json.Decoder(_Shape).decode_lines
 
 
-def glance_at(messages: Iterable[Said | None]) -> Looked:
+def glance_at(messages: Iterable[Any]) -> Looked:
     """As :func:`look_at`, without the names of tools and without the answers that are quiet."""
     roles: list[str | None] = []
     tools: dict[int, list[str]] = {}

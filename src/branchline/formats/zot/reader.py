@@ -45,8 +45,8 @@ _NO_META = "no row in it tells which session it is"
 class ZotReader(LinesReader):
     """Reads the rows of one file; the path tells id and start where no row does.
 
-    ``shape_only`` is for lists of sessions: it leaves out what only somebody asks for who looks into one: what
-    answers call for, which of them are quiet, and ids, which are numbers then.
+    ``shape_only`` is for lists of sessions: it leaves out what answers call for, which of them are quiet, and
+    ids, which are numbers then.
     """
 
     format_name = "zot"
