@@ -86,33 +86,34 @@ class ClaudeCodeListingReader(ClaudeCodeReader):
     def _is_simple(self, rows: Sequence[_Shape]) -> bool:
         """Whether every record names the one before it, so that nothing has to be told apart by its words."""
         records = [row for row in rows if row.uuid]
-        if not records:
-            return False
         uuids = [row.uuid for row in records]
-        return (
-            [row.parentUuid for row in records] == [None, *uuids[:-1]]
-            and len(set(uuids)) == len(uuids)
-            and not any(
-                row.isSidechain or row.logicalParentUuid or row.microcompactMetadata is not None
-                for row in records
-            )
-        )
+        if not records or [row.parentUuid for row in records] != [None, *uuids[:-1]]:
+            return False
+        odd = [row for row in records if row.isSidechain or row.logicalParentUuid or row.microcompactMetadata]
+        return not odd and len(set(uuids)) == len(uuids)
 
-    def plain_of(self, row: Row) -> Plain | None:
+    def plain_ones(self, rows: Sequence[Row]) -> list[Plain | None]:
         if not self._simple:
-            return super().plain_of(row)
-        said: Any = row.message
-        if type(said) is _Answer:
-            odd = row.isApiErrorMessage or said.model == "<synthetic>" or row.type != "assistant"
-            return None if odd else _ANSWER
-        if row.type != "user":
-            return None
-        content = None if said is None else said.content
-        if type(content) is tuple and len(content) == 1 and content[0].type == "tool_result":
-            return _RESULT
-        return _HUMAN if kind_of(row, text_of(content)) == HUMAN else None
+            return super().plain_ones(rows)
+        found: list[Plain | None] = []
+        for row in rows:  # without calls, as this is done for every record of a library
+            said: Any = row.message
+            one: Plain | None = None
+            if said is None or not row.uuid or row.forkedFrom is not None:
+                pass
+            elif type(said) is _Answer:
+                if row.type == "assistant" and not row.isApiErrorMessage and said.model != "<synthetic>":
+                    one = _ANSWER
+            elif row.type == "user":
+                content = said.content
+                if type(content) is tuple and len(content) == 1 and content[0].type == "tool_result":
+                    one = _RESULT
+                elif kind_of(row, text_of(content)) == HUMAN:
+                    one = _HUMAN
+            found.append(one)
+        return found
 
-    def look_into(self, first: int, rows: list[Row], plain: list[Plain]) -> list[int]:
+    def look_into(self, first: int, rows: Sequence[Row], plain: Sequence[Plain]) -> list[int]:
         if not self._simple:
             return super().look_into(first, rows, plain)
         self._known.unspent.append((first, rows))

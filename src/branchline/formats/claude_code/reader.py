@@ -122,30 +122,31 @@ class ClaudeCodeReader(LinesReader):
     def _take_rows(self, rows: Sequence[Row]) -> list[int]:
         """Many records; returns how many entries each of them is. Stretches of plain ones go in together."""
         sizes: list[int] = []
-        number = self.reading.lines + 1
-        stretch: list[Row] = []
-        plain: list[Plain] = []
-        plain_of, begun = self.plain_of, self._has_begun()
-        for row in rows:
-            if (
-                begun
-                and row.uuid
-                and row.type in _SPEAKING_TYPES
-                and row.message is not None
-                and not (row.isSidechain or row.forkedFrom or row.logicalParentUuid)
-                and (one := plain_of(row)) is not None
-            ):
-                stretch.append(row)
-                plain.append(one)
-                continue
-            if stretch:
-                sizes += self._take_stretch(stretch, plain, number)
-                number += len(stretch)
-                stretch, plain = [], []
-            sizes.append(self._take_row(row, number))
-            number += 1
-            begun = self._has_begun()
-        return sizes + self._take_stretch(stretch, plain, number) if stretch else sizes
+        plain = self.plain_ones(rows)
+        plain.append(None)
+        line = self.reading.lines + 1
+        done = 0
+        while done < len(rows):
+            stop = plain.index(None, done) if self._has_begun() else done
+            if stop > done:
+                sizes += self._take_stretch(rows[done:stop], plain[done:stop], line + done)  # type: ignore[arg-type]
+                done = stop
+            else:
+                sizes.append(self._take_row(rows[done], line + done))
+                done += 1
+        return sizes
+
+    def plain_ones(self, rows: Sequence[Row]) -> list[Plain | None]:
+        """What those of these records are that may be part of a stretch; None for all others."""
+        return [
+            plain_of(row)
+            if row.uuid
+            and row.type in _SPEAKING_TYPES
+            and row.message is not None
+            and not (row.isSidechain or row.forkedFrom or row.logicalParentUuid)
+            else None
+            for row in rows
+        ]
 
     def _has_begun(self) -> bool:
         """Whether nothing more is to be found out at the beginning of a file."""
@@ -157,7 +158,7 @@ class ClaudeCodeReader(LinesReader):
             and (reading.own_from is not None or not reading.forked_from)
         )
 
-    def _take_stretch(self, rows: list[Row], plain: list[Plain], number: int) -> list[int]:
+    def _take_stretch(self, rows: Sequence[Row], plain: Sequence[Plain], number: int) -> list[int]:
         """Prompts, answers and results that follow each other."""
         reading = self._known
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
@@ -181,11 +182,7 @@ class ClaudeCodeReader(LinesReader):
         self._leaf = first + len(rows) - 1
         return [1] * len(rows)
 
-    def plain_of(self, row: Row) -> Plain | None:
-        """What stretches are made of; None for anything else."""
-        return plain_of(row)
-
-    def look_into(self, first: int, rows: list[Row], plain: list[Plain]) -> list[int]:
+    def look_into(self, first: int, rows: Sequence[Row], plain: Sequence[Plain]) -> list[int]:
         """Remember what was spent and called for; gives the answers without words."""
         reading = self._known
         spending, names, calls = reading.spending, reading.tool_names, reading.linker.calls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
@@ -50,7 +51,7 @@ class ClaudeCodeReading(Reading):
         self.kept: dict[int, Kept] = {}
         self.edits: dict[int, str] = {}
         """The results that were taken from the context, by the entry that says so."""
-        self.unspent: list[tuple[int, list[Row]]] = []
+        self.unspent: list[tuple[int, Sequence[Row]]] = []
         """Stretches of records, each with its first position, of which nobody has asked what they spent."""
         self._spending: dict[str, int] = {}
         self.leaf_named_by = ""

@@ -112,7 +112,7 @@ class ZotReader(LinesReader):
         for message, end in zip(messages, ends, strict=True):
             if message is SILENCE:
                 usage_rows += 1
-                keys.append(f"{key}u{usage_rows}")
+                keys.append(key + "u1" if usage_rows == 1 else f"{key}u{usage_rows}")
                 position += 1
                 begin = end + 1
                 continue
