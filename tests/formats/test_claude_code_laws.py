@@ -150,3 +150,78 @@ def test_a_torn_record_that_tells_uuid_and_parent_keeps_its_place():
 
     assert found.tree.path("u2") == ["u1", "a1", "u2"]
     assert found.leaf == "u2"
+
+
+# -- files as Claude Code writes them ---------------------------------------------------------------------
+
+words = st.sampled_from(
+    ["hi", "", " ", "<command-name>/x</command-name>", "[Request interrupted by user]", "<bash-input>ls"]
+)
+answers = st.builds(
+    lambda content, model, name: {
+        "role": "assistant",
+        "id": name,
+        "model": model,
+        "content": content,
+        "usage": {"output_tokens": 3, "input_tokens": 2},
+    },
+    st.lists(
+        st.sampled_from(
+            [
+                {"type": "text", "text": "ok"},
+                {"type": "thinking", "thinking": "hm"},
+                {"type": "tool_use", "id": "t1", "name": "Read", "input": {}},
+            ]
+        ),
+        max_size=3,
+    ),
+    st.sampled_from(["claude-a", "claude-b", "<synthetic>"]),
+    st.sampled_from(["m1", "m2", None]),
+)
+prompts = st.builds(
+    lambda content: {"role": "user", "content": content},
+    words
+    | st.lists(words.map(lambda text: {"type": "text", "text": text}), max_size=2)
+    | st.lists(st.just({"type": "tool_result", "tool_use_id": "t1", "content": "r"}), min_size=1, max_size=3)
+    | st.just([{"type": "tool_result", "tool_use_id": "t1"}, {"type": "text", "text": "beside"}]),
+)
+orderly_records = st.one_of(
+    st.builds(lambda message: {"type": "assistant", "message": message}, answers),
+    st.builds(lambda message: {"type": "user", "message": message}, prompts),
+    st.builds(lambda message: {"type": "user", "message": message, "isMeta": True}, prompts),
+    st.builds(lambda message: {"type": "assistant", "message": message, "isApiErrorMessage": True}, answers),
+    st.builds(lambda message: {"type": "user", "message": message, "forkedFrom": {"sessionId": "q"}}, prompts),
+    st.sampled_from(
+        [
+            {"type": "system", "subtype": "turn_duration"},
+            {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "more"}},
+            {"type": "summary", "summary": "a title", "leafUuid": "00000001"},
+            {"type": "file-history-snapshot", "snapshot": {}},
+            {"type": "ai-title", "aiTitle": "named"},
+        ]
+    ),
+)  # fmt: skip
+
+
+PROMPT = {"type": "user", "message": {"role": "user", "content": "go on"}}
+
+
+@st.composite
+def orderly(draw: st.DrawFn) -> bytes:
+    """Records that each name the one before them, and those beside the tree."""
+    before, data = None, b""
+    beginning = draw(st.sampled_from([[], [PROMPT], [PROMPT], [PROMPT]]))
+    for number, own in enumerate(beginning + draw(st.lists(orderly_records, max_size=8))):
+        fields = {"cwd": "/p", "sessionId": "s", "timestamp": f"2026-09-01T10:00:{number:02}.000Z", **own}
+        if own["type"] in ("user", "assistant", "system", "attachment"):
+            fields |= {"parentUuid": before, "uuid": f"{number:08}"}
+            before = fields["uuid"]
+        data += json.dumps(fields).encode() + b"\n"
+    return data
+
+
+@MANY
+@given(orderly())
+def test_a_file_in_good_order_is_read_alike_with_care_and_in_lists(data):
+    alike_with_care(CLAUDE_CODE, ClaudeCodeReader, data, NAME)
+    alike_in_lists(CLAUDE_CODE, data, NAME)

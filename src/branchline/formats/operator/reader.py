@@ -21,6 +21,7 @@ from branchline.formats.operator.nearest import Nearest
 from branchline.formats.operator.records import Result
 from branchline.formats.operator.skeleton import (
     Line,
+    Looked,
     decode_lines,
     decode_shapes,
     glance_at,
@@ -112,7 +113,7 @@ class OperatorReader(LinesReader):
             return False
         ids = [line.id for line in lines]
         parents = [line.parent_id for line in lines]
-        times = [""] * len(lines) if self._needs_no_times() else iso_times(moments)
+        times = [""] * len(lines) if self._needs_no_times(looked) else iso_times(moments)
         roles, tools = looked.roles, looked.tools
         first = len(self.reading.tree)
         rows: Sequence[int] = range(len(lines))
@@ -135,10 +136,14 @@ class OperatorReader(LinesReader):
                     self._note_side(first + row, line.type, line.label, line.target_id, target, line.name)
         return True
 
-    def _needs_no_times(self) -> bool:
-        """Whether nobody who lists sessions asks when entries were made: who lists a fork does."""
+    def _needs_no_times(self, looked: Looked) -> bool:
+        """Whether nobody who lists sessions asks when these entries were made.
+
+        In a fork it tells which came from the parent; where nobody said anything, how old the file is.
+        """
         header = self.reading.header
-        return self._shape_only and (header is None or header.parent_session is None)
+        is_fork = header is not None and header.parent_session is not None
+        return self._shape_only and not is_fork and looked.newest > 0
 
     def _place(self, first: int, ends: list[int], rows: Sequence[int]) -> None:
         """Say where the entries lie; those of one line lie in the same place."""
