@@ -10,10 +10,13 @@ import pytest
 from branchline.context import build_context
 from branchline.formats import Format, Transcript
 from branchline.formats.check import deep_findings
+from branchline.library.describing import describe
+from branchline.stores import Stored
 from readings import facts, in_chunks_of
 
 __all__ = [
     "CORRUPTIONS",
+    "alike_in_lists",
     "alike_in_pieces",
     "alike_when_grown",
     "alike_with_care",
@@ -67,3 +70,13 @@ def alike_when_grown(format_: Format, data: bytes, name: str, splits: Iterable[i
         visible = min(split, len(data))
         found.catch_up()
     assert facts(found) == fresh
+
+
+def alike_in_lists(format_: Format, data: bytes, name: str) -> None:
+    """What a list tells of a file, and a description, is what somebody finds who opens it."""
+    read: Callable[[int, int], bytes] = lambda offset, size: data[offset : offset + size]  # noqa: E731
+    stored = Stored("key", len(data), 0.0, name)
+    listed = Transcript(format_, read, name, reader=format_.listing_reader(name))
+    opened = Transcript(format_, read, name)
+    assert describe(stored, listed) == describe(stored, opened)
+    assert listed.findings == opened.findings

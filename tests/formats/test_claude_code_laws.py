@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from branchline.formats.claude_code import CLAUDE_CODE, ClaudeCodeReader, inline_agents, lineage
 from formats.claude_code_kit import EXPECTED, NAME, SAMPLES, call, read, record, result
-from formats.line_laws import CORRUPTIONS, alike_in_pieces, alike_when_grown, alike_with_care, open_all
+from formats.line_laws import (
+    CORRUPTIONS,
+    alike_in_lists,
+    alike_in_pieces,
+    alike_when_grown,
+    alike_with_care,
+    open_all,
+)
 from strategies import texts
 
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -55,6 +62,7 @@ def test_a_sample_is_read_alike_fast_or_with_care_in_any_pieces_and_while_it_gro
     data = (SAMPLES / name).read_bytes()
 
     alike_with_care(CLAUDE_CODE, ClaudeCodeReader, data, NAME)
+    alike_in_lists(CLAUDE_CODE, data, NAME)
     alike_in_pieces(CLAUDE_CODE, data, NAME, (1, 7, 100, 1000))
     alike_when_grown(CLAUDE_CODE, data, NAME, range(0, len(data), max(1, len(data) // 9)))
 
@@ -114,6 +122,7 @@ def records(draw):
 def test_records_of_any_shape_open_and_are_read_alike_in_every_way(data, split):
     look_at(data)
     alike_with_care(CLAUDE_CODE, ClaudeCodeReader, data, NAME)
+    alike_in_lists(CLAUDE_CODE, data, NAME)
     alike_in_pieces(CLAUDE_CODE, data, NAME, (50, 700))
     alike_when_grown(CLAUDE_CODE, data, NAME, [split])
 
@@ -141,3 +150,78 @@ def test_a_torn_record_that_tells_uuid_and_parent_keeps_its_place():
 
     assert found.tree.path("u2") == ["u1", "a1", "u2"]
     assert found.leaf == "u2"
+
+
+# -- files as Claude Code writes them ---------------------------------------------------------------------
+
+words = st.sampled_from(
+    ["hi", "", " ", "<command-name>/x</command-name>", "[Request interrupted by user]", "<bash-input>ls"]
+)
+answers = st.builds(
+    lambda content, model, name: {
+        "role": "assistant",
+        "id": name,
+        "model": model,
+        "content": content,
+        "usage": {"output_tokens": 3, "input_tokens": 2},
+    },
+    st.lists(
+        st.sampled_from(
+            [
+                {"type": "text", "text": "ok"},
+                {"type": "thinking", "thinking": "hm"},
+                {"type": "tool_use", "id": "t1", "name": "Read", "input": {}},
+            ]
+        ),
+        max_size=3,
+    ),
+    st.sampled_from(["claude-a", "claude-b", "<synthetic>"]),
+    st.sampled_from(["m1", "m2", None]),
+)
+prompts = st.builds(
+    lambda content: {"role": "user", "content": content},
+    words
+    | st.lists(words.map(lambda text: {"type": "text", "text": text}), max_size=2)
+    | st.lists(st.just({"type": "tool_result", "tool_use_id": "t1", "content": "r"}), min_size=1, max_size=3)
+    | st.just([{"type": "tool_result", "tool_use_id": "t1"}, {"type": "text", "text": "beside"}]),
+)
+orderly_records = st.one_of(
+    st.builds(lambda message: {"type": "assistant", "message": message}, answers),
+    st.builds(lambda message: {"type": "user", "message": message}, prompts),
+    st.builds(lambda message: {"type": "user", "message": message, "isMeta": True}, prompts),
+    st.builds(lambda message: {"type": "assistant", "message": message, "isApiErrorMessage": True}, answers),
+    st.builds(lambda message: {"type": "user", "message": message, "forkedFrom": {"sessionId": "q"}}, prompts),
+    st.sampled_from(
+        [
+            {"type": "system", "subtype": "turn_duration"},
+            {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "more"}},
+            {"type": "summary", "summary": "a title", "leafUuid": "00000001"},
+            {"type": "file-history-snapshot", "snapshot": {}},
+            {"type": "ai-title", "aiTitle": "named"},
+        ]
+    ),
+)  # fmt: skip
+
+
+PROMPT = {"type": "user", "message": {"role": "user", "content": "go on"}}
+
+
+@st.composite
+def orderly(draw: st.DrawFn) -> bytes:
+    """Records that each name the one before them, and those beside the tree."""
+    before, data = None, b""
+    beginning = draw(st.sampled_from([[], [PROMPT], [PROMPT], [PROMPT]]))
+    for number, own in enumerate(beginning + draw(st.lists(orderly_records, max_size=8))):
+        fields = {"cwd": "/p", "sessionId": "s", "timestamp": f"2026-09-01T10:00:{number:02}.000Z", **own}
+        if own["type"] in ("user", "assistant", "system", "attachment"):
+            fields |= {"parentUuid": before, "uuid": f"{number:08}"}
+            before = fields["uuid"]
+        data += json.dumps(fields).encode() + b"\n"
+    return data
+
+
+@MANY
+@given(orderly())
+def test_a_file_in_good_order_is_read_alike_with_care_and_in_lists(data):
+    alike_with_care(CLAUDE_CODE, ClaudeCodeReader, data, NAME)
+    alike_in_lists(CLAUDE_CODE, data, NAME)

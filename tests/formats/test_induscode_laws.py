@@ -31,6 +31,7 @@ from branchline.formats.induscode.reader import InduscodeReader
 from formats.induscode_kit import SAMPLES, SCHEMA, as_induscode, move, node, read, sample
 from formats.line_laws import (
     CORRUPTIONS,
+    alike_in_lists,
     alike_in_pieces,
     alike_when_grown,
     alike_with_care,
@@ -150,6 +151,12 @@ def test_any_file_is_read_alike_fast_and_with_care(data):
 
 
 @MANY
+@given(files())
+def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(data):
+    alike_in_lists(INDUSCODE, data, NAME)
+
+
+@MANY
 @given(files(), st.integers(1, 300))
 def test_any_file_is_read_alike_in_pieces_of_any_size(data, size):
     alike_in_pieces(INDUSCODE, data, NAME, [size])
@@ -166,6 +173,7 @@ def test_a_sample_is_read_alike_however_its_bytes_arrive(path):
     data = path.read_bytes()
 
     alike_with_care(INDUSCODE, InduscodeReader, data, NAME)
+    alike_in_lists(INDUSCODE, data, NAME)
     alike_in_pieces(INDUSCODE, data, NAME, (1, 7, 64, 700, 4096))
     alike_when_grown(INDUSCODE, data, NAME, range(0, len(data), 97))
 

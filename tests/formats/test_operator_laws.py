@@ -36,6 +36,7 @@ from branchline.formats.operator.reader import OperatorReader
 from branchline.formats.operator.records import LEVELS
 from formats.line_laws import (
     CORRUPTIONS,
+    alike_in_lists,
     alike_in_pieces,
     alike_when_grown,
     alike_with_care,
@@ -144,6 +145,63 @@ def files(draw: st.DrawFn) -> bytes:
     return data
 
 
+known_parts = st.one_of(
+    st.builds(lambda text: {"type": "text", "content": text}, texts),
+    st.sampled_from(
+        [
+            {"type": "image", "images": ["iVBORw0KGgo"]},
+            {"type": "thinking", "content": "hm", "signature": ""},
+            {"type": "audio", "audio": []},
+            {"type": "tool_call", "id": "c1", "name": "read", "args": {}, "metadata": {}},
+            {"type": "tool_result", "id": "c1", "content": "r", "is_error": False, "metadata": {}},
+            {"type": "tool_result", "id": "c2", "content": "r", "is_error": True, "metadata": {}},
+        ]
+    ),
+)
+known_messages = st.fixed_dictionaries(
+    {
+        "contents": st.lists(known_parts, max_size=4),
+        "timestamp": st.integers(1_781_000_000, 1_781_000_999),
+        "role": st.sampled_from(["user", "assistant", "tool", "system"]),
+    },
+    optional={
+        "stop_reason": st.sampled_from(["stop", "tool_calls", "error"]),
+        "usage": st.just({"input_tokens": 5, "output_tokens": 7}),
+    },
+)
+known_entries = st.one_of(
+    st.fixed_dictionaries({"type": st.just("message"), "message": known_messages}),
+    st.fixed_dictionaries(
+        {"type": st.just("model_change"), "model_id": st.sampled_from("mn"), "provider_id": st.just("p")}
+    ),
+    st.fixed_dictionaries({"type": st.just("session_info"), "name": texts}),
+    st.fixed_dictionaries({"type": st.just("leaf"), "target_id": st.sampled_from(["e0", "e1", "e2"])}),
+)
+
+
+@st.composite
+def orderly(draw: st.DrawFn) -> bytes:
+    """Entries that Operator itself could have written, on one branch or several."""
+    header = {"type": "session", "version": 3, "id": "s", "timestamp": 1_781_000_500.5, "cwd": "/p"}
+    if draw(st.booleans()):
+        header["parent_session"] = "/elsewhere.jsonl"
+    data = json.dumps(header, separators=(",", ":")) + "\n"
+    for number, own in enumerate(draw(st.lists(known_entries, max_size=10))):
+        time = 1_781_000_000 + draw(st.integers(0, 999))
+        fields = {"id": f"e{number}", "timestamp": time, **own}
+        if number:
+            fields["parent_id"] = f"e{draw(st.sampled_from([number - 1, number - 1, 0]))}"
+        data += json.dumps(fields, separators=(",", ":")) + "\n"
+    return data.encode("utf-8", "surrogatepass")
+
+
+@MANY
+@given(orderly())
+def test_a_file_in_good_order_is_read_alike_with_care_and_in_lists(data):
+    alike_with_care(OPERATOR, OperatorReader, data, NAME)
+    alike_in_lists(OPERATOR, data, NAME)
+
+
 @MANY
 @given(files())
 def test_any_file_opens_and_everything_in_it_can_be_looked_at(data):
@@ -154,6 +212,12 @@ def test_any_file_opens_and_everything_in_it_can_be_looked_at(data):
 @given(files())
 def test_any_file_is_read_alike_fast_and_with_care(data):
     alike_with_care(OPERATOR, OperatorReader, data, NAME)
+
+
+@MANY
+@given(files())
+def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(data):
+    alike_in_lists(OPERATOR, data, NAME)
 
 
 @MANY
@@ -173,6 +237,7 @@ def test_a_sample_is_read_alike_however_its_bytes_arrive(path):
     data = path.read_bytes()
 
     alike_with_care(OPERATOR, OperatorReader, data, NAME)
+    alike_in_lists(OPERATOR, data, NAME)
     alike_in_pieces(OPERATOR, data, NAME, (1, 7, 64, 700, 4096))
     alike_when_grown(OPERATOR, data, NAME, range(0, len(data), 97))
 

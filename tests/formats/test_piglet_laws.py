@@ -25,7 +25,14 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.piglet import PIGLET, PigletReader
-from formats.line_laws import CORRUPTIONS, alike_in_pieces, alike_when_grown, alike_with_care, open_all
+from formats.line_laws import (
+    CORRUPTIONS,
+    alike_in_lists,
+    alike_in_pieces,
+    alike_when_grown,
+    alike_with_care,
+    open_all,
+)
 from formats.piglet_kit import (
     HEADER,
     META,
@@ -176,6 +183,12 @@ def test_any_file_is_read_alike_fast_and_with_care(data):
 
 
 @MANY
+@given(files())
+def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(data):
+    alike_in_lists(PIGLET, data, NAME)
+
+
+@MANY
 @given(files(), st.integers(1, 300))
 def test_any_file_is_read_alike_in_pieces_of_any_size(data, size):
     alike_in_pieces(PIGLET, data, NAME, [size])
@@ -227,6 +240,7 @@ def test_a_sample_is_read_alike_fast_with_care_in_pieces_and_grown(path):
     data = path.read_bytes()
 
     alike_with_care(PIGLET, PigletReader, data, str(path))
+    alike_in_lists(PIGLET, data, str(path))
     alike_in_pieces(PIGLET, data, str(path), (1, 7, 64, 255, 1000, 4096))
     if path.stem != "legacy-bad-line":
         alike_when_grown(PIGLET, data, str(path), range(0, len(data), 97))

@@ -28,6 +28,7 @@ from branchline.formats import Transcript
 from branchline.formats.zot import ZOT, ZotReader
 from formats.line_laws import (
     CORRUPTIONS,
+    alike_in_lists,
     alike_in_pieces,
     alike_when_grown,
     alike_with_care,
@@ -166,6 +167,12 @@ def test_any_file_is_read_alike_fast_and_with_care(data):
 
 
 @MANY
+@given(files())
+def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(data):
+    alike_in_lists(ZOT, data, NAME)
+
+
+@MANY
 @given(files(), st.integers(1, 300))
 def test_any_file_is_read_alike_in_pieces_of_any_size(data, size):
     alike_in_pieces(ZOT, data, NAME, [size])
@@ -220,6 +227,7 @@ def test_a_sample_is_read_alike_fast_with_care_in_pieces_and_grown(path):
     data = path.read_bytes()
 
     alike_with_care(ZOT, ZotReader, data, str(path))
+    alike_in_lists(ZOT, data, str(path))
     alike_in_pieces(ZOT, data, str(path), (1, 7, 64, 255, 1000, 4096))
     alike_when_grown(ZOT, data, str(path), range(0, len(data), 97))
 

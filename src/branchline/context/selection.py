@@ -7,6 +7,7 @@ and the entries that name the model and the thinking level.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from branchline.context.records import ModelRef
@@ -21,7 +22,7 @@ from branchline.entries import (
 )
 from branchline.tree import EntrySource, Tree
 
-__all__ = ["Selection", "holder_above", "model_of", "select", "thinking_level_of"]
+__all__ = ["Selection", "holder_above", "model_of", "model_of_answer", "select", "thinking_level_of"]
 
 _BARRIERS = frozenset({"compaction", "context_edit"})
 """Types after which older answers no longer tell how full the context is."""
@@ -72,7 +73,8 @@ def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE) -> 
 def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
     """The model in force: the last one chosen or the last one that answered, whichever is later.
 
-    A file that names one for the whole session is believed; its answers tell the provider.
+    A file that names one for the whole session is believed; its answers tell the provider. A source may know
+    who answered without decoding the answer, and says so as ``answered_by(position)``.
     """
     tree, rules = source.tree, rules_of(source)
     named: str | None = getattr(source, "session_model", None)
@@ -93,11 +95,19 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
         # decode the whole path.
         elif kind == "message" and roles[position] == "assistant" and not asked_an_answer:
             asked_an_answer = True
-            entry = source.entry(position)
-            message = entry.message if isinstance(entry, MessageEntry) else None
-            if isinstance(message, AssistantMessage) and message.model and named in (None, message.model):
-                return ModelRef(provider=message.provider or "", id=message.model)
+            model = getattr(source, "answered_by", partial(model_of_answer, source))(position)
+            if model is not None and named in (None, model.id):
+                return model
     return None if named is None else ModelRef(provider="", id=named)
+
+
+def model_of_answer(source: EntrySource, position: int) -> ModelRef | None:
+    """The model that an answer names."""
+    entry = source.entry(position)
+    message = entry.message if isinstance(entry, MessageEntry) else None
+    if not isinstance(message, AssistantMessage) or not message.model:
+        return None
+    return ModelRef(provider=message.provider or "", id=message.model)
 
 
 def thinking_level_of(source: EntrySource, selection: Selection) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
+from branchline.context.selection import model_of_answer
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Message
 from branchline.errors import NotSupported
 from branchline.formats.suffixes import JSONL
@@ -335,6 +336,10 @@ class Format:
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""
         raise NotImplementedError
+
+    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+        """The model of an answer; formats that know it without decoding the answer say so here."""
+        return model_of_answer(transcript, position)
 
     def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
         """One answer of two entries that follow each other, where the program writes answers in pieces."""

@@ -31,6 +31,8 @@ class Program(NamedTuple):
     """Below home; where none of these is there, the program has kept nothing."""
     variables: tuple[str, ...] = ()
     """Those that say where else it keeps things."""
+    begins: bytes = b""
+    """How most of its files begin, and none of the others': then it is asked before them."""
 
     def load(self) -> Format:
         found = getattr(import_module(f"branchline.formats.{self.module}"), self.constant)
@@ -45,6 +47,7 @@ OTHERS = (
         "INDUSCODE",
         (".pindusagi",),
         ("INDUSAGI_CODING_AGENT_DIR", "INDUSAGI_HOME"),
+        begins=b'{"schema":"indus/transcript@',
     ),
     Program("operator", "operator", "OPERATOR", (".operator",)),
     Program(
@@ -53,17 +56,33 @@ OTHERS = (
         "OH_MY_PI",
         (".omp",),
         ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME"),
+        begins=b'{"type":"title","v":',
     ),
-    Program("piglet", "piglet", "PIGLET", (".config/piglet",), ("XDG_CONFIG_HOME",)),
+    Program(
+        "piglet",
+        "piglet",
+        "PIGLET",
+        (".config/piglet",),
+        ("XDG_CONFIG_HOME",),
+        begins=b'{"type":"meta","ts":',
+    ),
     Program(
         "zot",
         "zot",
         "ZOT",
         (".local/state/zot", "Library/Application Support/zot"),
         ("ZOT_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"),
+        begins=b'{"type":"meta","meta":{',
     ),
-    Program("codex", "codex", "CODEX", (".codex",), ("CODEX_HOME",)),
-    Program("claude-code", "claude_code", "CLAUDE_CODE", (".claude",), ("CLAUDE_CONFIG_DIR",)),
+    Program("codex", "codex", "CODEX", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
+    Program(
+        "claude-code",
+        "claude_code",
+        "CLAUDE_CODE",
+        (".claude",),
+        ("CLAUDE_CONFIG_DIR",),
+        begins=b'{"parentUuid":',
+    ),
 )
 
 WITHDRAWN = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
@@ -122,6 +141,9 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
         return expected
     if _is_surely_native(head[:_LOOKED_AT], path):
         return PI
+    for program in OTHERS:
+        if program.begins and head.startswith(program.begins) and _loaded(program).sniff(head, path):
+            return _loaded(program)
     for format_ in built_in():
         if format_.sniff(head, path):
             return format_

@@ -59,9 +59,17 @@ class LinesReader:
     """How a record begins."""
     linker: Callable[[Tree], Linker] = Linker
 
-    def __init__(self) -> None:
-        self.reading = Reading(self.format_name)
-        self.reading.linker = self.linker(self.reading.tree)
+    begins_with_header: bool = True
+    """Whether the first line of a file is unlike the others, so that it is looked at by itself."""
+    headers: int = 3
+    """How many such lines there may be, where they begin alike."""
+
+    def __init__(self, reading: Reading | None = None) -> None:
+        """``reading`` is what is filled, where a format keeps more than others do."""
+        if reading is None:
+            reading = Reading(self.format_name)
+            reading.linker = self.linker(reading.tree)
+        self.reading = reading
         self.gap = False
         """Whether the line before could not be read and left no placeholder."""
 
@@ -71,9 +79,12 @@ class LinesReader:
         """One JSON object; use :meth:`add` for an entry, ``reading.note`` for what is odd."""
         raise NotImplementedError
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        """Many lines at once, if all are in good order; False, and nothing done, when one is not."""
-        del data, end, offset
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
+        """The lines in ``data[start:end]``, which lie at ``reading.consumed``, if all are in good order.
+
+        False, and nothing done, when one is not.
+        """
+        del data, start, end
         return False
 
     def fragment(self, data: bytes) -> Fragment | None:
@@ -104,20 +115,23 @@ class LinesReader:
 
     def feed(self, data: bytes, end: int) -> None:
         reading = self.reading
-        some = 1 if reading.lines else _beginning(data, end)  # the first line of a file is never regular
-        while end and (self.gap or not reading.lines or not self.take_regular(data, end, reading.consumed)):
+        start, some = 0, 1
+        with_care = not reading.lines and (self.begins_with_header or data.startswith(_BOM))
+        if with_care:
+            some = _beginning(data, end, self.headers)
+        while start < end and (with_care or self.gap or not self.take_regular(data, start, end)):
             # What is odd often stands at the beginning, so the rest may be regular work. Ever more lines are
             # read with care between two tries, so that there are few of them.
-            stop = _after_lines(data, end, some)
+            stop = _after_lines(data, start, end, some)
             offset = reading.consumed
-            for line in each_line(data, stop):
+            for line in each_line(data, stop, start):
                 self._feed_line(line, offset)
                 offset += len(line) + 1
             reading.consumed = offset
-            data = data[stop:end]
-            end -= stop
+            start = stop
             some *= 3
-        reading.consumed += end
+            with_care = False
+        reading.consumed += end - start
 
     def take_written(self, entry: Entry, data: bytes) -> bool:
         del entry, data
@@ -175,13 +189,24 @@ class LinesReader:
     def add_lines(self, first: int, offset: int, sizes: Sequence[int], ends: list[int]) -> None:
         """The same where some lines are several entries or none: ``sizes`` says how many each is."""
         reading = self.reading
-        start = 0
-        for size, stop in zip(sizes, ends, strict=True):
-            reading.lines += 1
-            for _ in range(size):
-                reading.place(first, offset + start, stop - start, reading.lines)
+        blocks, line = reading.blocks, reading.lines + 1
+        done = 0
+        while done < len(sizes):
+            start = ends[done - 1] + 1 if done else 0
+            alike = done
+            while alike < len(sizes) and sizes[alike] == 1:
+                alike += 1
+            if alike > done:
+                inside = array("q", [end - start for end in ends[done:alike]])
+                blocks.append(Block(first, offset + start, line + done, inside))
+                first += alike - done
+                done = alike
+                continue
+            for _ in range(sizes[done]):
+                blocks.append(Block(first, offset + start, line + done, array("q", (ends[done] - start,))))
                 first += 1
-            start = stop + 1
+            done += 1
+        reading.lines += len(ends)
 
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         self.gap = False
@@ -257,19 +282,20 @@ class _Anything(msgspec.Struct, gc=False):
 _skip = msgspec.json.Decoder(_Anything).decode
 
 
-def _beginning(data: bytes, end: int) -> int:
-    """How many lines at the start of a file, at most three, begin as the first one does: headers, perhaps."""
-    second = data.index(b"\n") + 1
-    third = data.find(b"\n", second) + 1
-    start = data[: min(_SAME, second)]
-    if not 0 < second < end or not data.startswith(start, second):
-        return 1
-    return 3 if 0 < third < end and data.startswith(start, third) else 2
+def _beginning(data: bytes, end: int, most: int) -> int:
+    """How many lines at the start of a file, of so many at most, begin as the first one does."""
+    following = data.index(b"\n") + 1
+    start = data[: min(_SAME, following)]
+    count = 1
+    while count < most and following < end and data.startswith(start, following):
+        following = data.index(b"\n", following) + 1
+        count += 1
+    return count
 
 
-def _after_lines(data: bytes, end: int, count: int) -> int:
+def _after_lines(data: bytes, start: int, end: int, count: int) -> int:
     """Where the line after this many lines begins, or the end if there are no more."""
-    stop = 0
+    stop = start
     for _ in range(count):
         if stop == end:
             break
@@ -291,9 +317,8 @@ def head_lines(head: bytes, count: int = -1) -> Iterator[bytes]:
         yield head[start:]
 
 
-def each_line(data: bytes, end: int) -> Iterator[bytes]:
-    """The lines in ``data[:end]``, one after the other and without their newlines."""
-    start = 0
+def each_line(data: bytes, end: int, start: int = 0) -> Iterator[bytes]:
+    """The lines in ``data[start:end]``, one after the other and without their newlines."""
     while start < end:
         stop = data.index(b"\n", start)
         yield data[start:stop]

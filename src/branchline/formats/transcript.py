@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import gt
 from typing import TypeVar, cast
 
-from branchline.context import ContextRules
+from branchline.context import ContextRules, ModelRef
 from branchline.entries import Entry, Message
 from branchline.errors import LogShrank
 from branchline.formats.base import Block, Format, Reader, Reading
@@ -139,6 +139,10 @@ class Transcript:
 
     def entry(self, position: int) -> Entry:
         return self.format.decode(self.raw(position), self.reading, position)
+
+    def answered_by(self, position: int) -> ModelRef | None:
+        """The model that an answer names, or that the file names for it."""
+        return self.format.answered_by(self, position)
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
         """Decode many entries, one read for each stretch of lines that was read together."""

@@ -9,14 +9,17 @@ from typing import Any
 
 import msgspec
 
-from branchline.context import ContextRules
+from branchline.context import ContextRules, ModelRef
 from branchline.context.records import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, jsontext
 from branchline.formats.base import Format, Reading
 from branchline.formats.claude_code.decoding import decode_record
+from branchline.formats.claude_code.listing import ClaudeCodeListingReader
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.reading import ClaudeCodeReading, agent_of
+from branchline.formats.claude_code.records import ERROR
 from branchline.formats.lines import head_lines
+from branchline.formats.transcript import Transcript
 
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
@@ -43,6 +46,17 @@ _CUT = re.compile(
 )
 _CWD = re.compile(rb'^[^\n]{0,1000}?"cwd"\s*:\s*("[^"\\]{1,4000}")', re.MULTILINE)
 _PLACE = re.compile(r"[/\\]projects[/\\][^/\\]+[/\\](?:.*[/\\])?[^/\\]+\.jsonl$")
+
+
+class _Answer(msgspec.Struct, gc=False):
+    model: str | None = None
+
+
+class _Record(msgspec.Struct, gc=False):
+    message: _Answer
+
+
+_model_in = msgspec.json.Decoder(_Record).decode
 
 
 class ClaudeCodeFormat(Format):
@@ -78,6 +92,21 @@ class ClaudeCodeFormat(Format):
 
     def reader(self, path: str = "") -> ClaudeCodeReader:
         return ClaudeCodeReader(path)
+
+    def listing_reader(self, path: str = "") -> ClaudeCodeListingReader:
+        return ClaudeCodeListingReader(path)
+
+    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+        """Without what the answer says and spent."""
+        reading = transcript.reading
+        assert isinstance(reading, ClaudeCodeReading)
+        try:
+            model = _model_in(transcript.raw(position)).message.model
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return super().answered_by(transcript, position)
+        if not model or (reading.kinds[position] == ERROR and model == "<synthetic>"):
+            return None
+        return ModelRef(provider="anthropic", id=model)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """What the first records tell; of one that is too long, what stands at its beginning."""

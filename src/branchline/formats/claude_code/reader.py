@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
-import msgspec
-
 from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
+from branchline.formats.claude_code.plain import CUT_SHORT, Plain, mark_of, plain_of, thoughts_of
 from branchline.formats.claude_code.reading import ClaudeCodeReading, Kept, agent_of, answer_key, spent_at
 from branchline.formats.claude_code.records import (
     ANSWER,
@@ -35,7 +34,7 @@ from branchline.formats.claude_code.records import (
     row_from,
     text_of,
 )
-from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.lines import Bulk, LinesReader, bulk
 from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
@@ -59,8 +58,6 @@ _SESSION_FILE = re.compile(r"(?:^|[/\\])([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0
 _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
-_NO_WORDS = hash("")
-_CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
 _BESIDE = frozenset(
     {
@@ -88,10 +85,11 @@ class ClaudeCodeReader(LinesReader):
 
     format_name = "claude-code"
     markers = (b'{"parentUuid":', b'{"type":"', b'{"isSidechain":', b'{"uuid":"')
+    begins_with_header = False
 
     def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._known = ClaudeCodeReading()
+        self._known = ClaudeCodeReading()
+        super().__init__(self._known)
         self._path = path
         self._known.agent = agent_of(path)
         self._titles: dict[str, str] = {}
@@ -104,61 +102,92 @@ class ClaudeCodeReader(LinesReader):
 
     # -- records --------------------------------------------------------------------------------------
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        found = bulk(data, end, decode_rows)
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
+        found = bulk(data, end, decode_rows, start=start)
         if found is None:
             return False
+        self.take_bulk(found)
+        return True
+
+    def take_bulk(self, found: Bulk) -> None:
+        """Records of the usual shape, one on each line."""
         reading = self._known
-        first = len(reading.tree)
-        ends = found.ends
+        first, ends = len(reading.tree), found.ends
         sizes = self._take_rows(found.values)
         if len(reading.tree) - first == len(ends):
-            self.add_block(first, offset, ends)
-            return True
-        self.add_lines(first, offset, sizes, ends)
-        return True
+            self.add_block(first, reading.consumed, ends)
+        else:
+            self.add_lines(first, reading.consumed, sizes, ends)
 
     def _take_rows(self, rows: Sequence[Row]) -> list[int]:
         """Many records; returns how many entries each of them is. Stretches of plain ones go in together."""
         sizes: list[int] = []
-        number = self.reading.lines + 1
-        stretch: list[Row] = []
-        for row in rows:
-            if (
-                row.uuid
-                and row.type in _SPEAKING_TYPES
-                and row.message is not None
-                and not (row.isSidechain or row.forkedFrom or row.logicalParentUuid)
-            ):
-                stretch.append(row)
-                continue
-            if stretch:
-                sizes += self._take_stretch(stretch, number)
-                number += len(stretch)
-                stretch = []
-            sizes.append(self._take_row(row, number))
-            number += 1
-        return sizes + self._take_stretch(stretch, number) if stretch else sizes
+        plain = self.plain_ones(rows)
+        plain.append(None)
+        line = self.reading.lines + 1
+        done = 0
+        while done < len(rows):
+            stop = plain.index(None, done) if self._has_begun() else done
+            if stop > done:
+                sizes += self._take_stretch(rows[done:stop], plain[done:stop], line + done)  # type: ignore[arg-type]
+                done = stop
+            else:
+                sizes.append(self._take_row(rows[done], line + done))
+                done += 1
+        return sizes
 
-    def _take_stretch(self, rows: list[Row], number: int) -> list[int]:
+    def plain_ones(self, rows: Sequence[Row]) -> list[Plain | None]:
+        """What those of these records are that may be part of a stretch; None for all others."""
+        return [
+            plain_of(row)
+            if row.uuid
+            and row.type in _SPEAKING_TYPES
+            and row.message is not None
+            and not (row.isSidechain or row.forkedFrom or row.logicalParentUuid)
+            else None
+            for row in rows
+        ]
+
+    def _has_begun(self) -> bool:
+        """Whether nothing more is to be found out at the beginning of a file."""
+        reading = self._known
+        return bool(
+            self._cwd
+            and self._prompt
+            and self._first_time
+            and (reading.own_from is not None or not reading.forked_from)
+        )
+
+    def _take_stretch(self, rows: Sequence[Row], plain: Sequence[Plain], number: int) -> list[int]:
         """Prompts, answers and results that follow each other."""
         reading = self._known
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
-        plain = list(map(_plain, rows))
-        if (
-            not (self._cwd and self._prompt and self._first_time)
-            or None in plain
-            or (reading.forked_from and reading.own_from is None)
-            or not reading.tree.claim(uuids)
-        ):
+        if not reading.tree.claim(uuids):
             return [self._take_row(row, place) for place, row in enumerate(rows, number)]
         reading.session_ids.update({row.sessionId: None for row in rows if row.sessionId})
         first = len(reading.tree.parents)
-        links = reading.linker
-        spending, names, calls = reading.spending, reading.tool_names, links.calls
+        kinds = [one.kind for one in plain]
+        times = [row.timestamp or "" for row in rows]
+        self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, kinds)), "")
+        reading.linker.add_stretch(
+            uuids,
+            [row.parentUuid for row in rows],
+            kinds,
+            types=["message"] * len(rows),
+            times=times,
+            roles=list(map(_ROLES.get, kinds)),
+            quiet=self.look_into(first, rows, plain),
+            marks=[one.mark for one in plain],
+        )
+        self._leaf = first + len(rows) - 1
+        return [1] * len(rows)
+
+    def look_into(self, first: int, rows: Sequence[Row], plain: Sequence[Plain]) -> list[int]:
+        """Remember what was spent and called for; gives the answers without words."""
+        reading = self._known
+        spending, names, calls = reading.spending, reading.tool_names, reading.linker.calls
         quiet = []
         for position, row, one in zip(range(first, first + len(rows)), rows, plain, strict=True):
-            assert one is not None
             if one.kind == ANSWER:
                 if one.quiet:
                     quiet.append(position)
@@ -176,21 +205,7 @@ class ClaudeCodeReader(LinesReader):
                             names[block.id] = block.name or ""  # type: ignore[union-attr]
             elif one.calls:
                 calls[position] = one.calls
-        kinds = [one.kind for one in plain]  # type: ignore[union-attr]
-        times = [row.timestamp or "" for row in rows]
-        self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, kinds)), "")
-        links.add_stretch(
-            uuids,
-            [row.parentUuid for row in rows],
-            kinds,
-            types=["message"] * len(rows),
-            times=times,
-            roles=list(map(_ROLES.get, kinds)),
-            quiet=quiet,
-            marks=[one.mark for one in plain],  # type: ignore[union-attr]
-        )
-        self._leaf = first + len(rows) - 1
-        return [1] * len(rows)
+        return quiet
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         row = row_from(fields)
@@ -231,7 +246,7 @@ class ClaudeCodeReader(LinesReader):
             role=_ROLES.get(kind),
             quiet=kind == ANSWER and self._answered(row, text),
             logical=row.logicalParentUuid,
-            mark=_mark(text) if text else _mark(_thoughts(content)),
+            mark=mark_of(text or thoughts_of(content)),
             sidechain=sidechain,
             guest=not uuid,
         )
@@ -291,7 +306,7 @@ class ClaudeCodeReader(LinesReader):
 
     def _answered(self, row: Row, text: str) -> bool:
         """Whether an answer has no words for a person."""
-        return not text.strip() and (row.message is None or row.message.stop_reason not in _CUT_SHORT)
+        return not text.strip() and (row.message is None or row.message.stop_reason not in CUT_SHORT)
 
     def _take_answer(self, position: int, row: Row, content: str | tuple[Block, ...] | None) -> None:
         reading, said = self._known, row.message
@@ -428,53 +443,9 @@ class ClaudeCodeReader(LinesReader):
         )
 
 
-def _mark(text: str) -> int:
-    """A number for some words. Of long ones both ends and the length are enough to tell a replay."""
-    if len(text) < 1024:
-        return hash(text)
-    return hash((len(text), text[:256], text[-256:]))
-
-
-class _Plain(msgspec.Struct, gc=False):
-    """A prompt, an answer or a single result."""
-
-    kind: int
-    mark: int
-    quiet: bool = False
-    calls: str = ""
-
-
-def _plain(row: Row) -> _Plain | None:
-    """What stretches are made of; None for anything else."""
-    said = row.message
-    assert said is not None
-    content = said.content
-    if row.type == "assistant":
-        if row.isApiErrorMessage or said.model == "<synthetic>" or not isinstance(content, tuple):
-            return None
-        text = calls = ""
-        for block in content:
-            if block.text:
-                text = f"{text}\n{block.text}" if text else block.text
-            elif block.id and block.type.endswith("tool_use"):
-                calls = f"{calls}\n{block.id}" if calls else block.id
-        quiet = (not text or text.isspace()) and said.stop_reason not in _CUT_SHORT
-        return _Plain(ANSWER, _mark(text or _thoughts(content)), quiet, calls)
-    if isinstance(content, tuple) and len(content) == 1 and content[0].type == "tool_result":
-        return _Plain(RESULT, _NO_WORDS, calls=content[0].tool_use_id or "")
-    text = text_of(content)
-    return _Plain(HUMAN, _mark(text)) if kind_of(row, text) == HUMAN else None
-
-
 def _kept(about: Compacted | None) -> Kept:
     if about is None:
         return Kept(None, None)
     segment, messages = about.preservedSegment, about.preservedMessages
     first = None if messages is None or not messages.uuids else messages.uuids[0]
     return Kept(first or (None if segment is None else segment.headUuid), about.preTokens)
-
-
-def _thoughts(content: str | tuple[Block, ...] | None) -> str:
-    if not isinstance(content, tuple):
-        return ""
-    return "".join([block.thinking for block in content if block.thinking])

@@ -53,7 +53,7 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
     payload = fields.get("payload")
     payload = payload if isinstance(payload, dict) else (fields if _text(fields.get("type")) in ITEMS else {})
     provider = _text(reading.meta.get("model_provider"))
-    model = reading.models.get(position) or None
+    model = reading.model_at(position)
     match tree.types[position]:
         case "message":
             message = item_message(payload, reading.tool_names, milliseconds(time), provider, model)

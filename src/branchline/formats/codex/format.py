@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.context import ContextMessage, ContextRules
+from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, jsontext
 from branchline.formats.base import Format, Reading
 from branchline.formats.codex.decoding import decode_line
@@ -18,6 +18,7 @@ from branchline.formats.codex.reading import CodexReading
 from branchline.formats.codex.rows import ITEMS
 from branchline.formats.codex.threads import gathered, read_names, rollout_name, unpack
 from branchline.formats.lines import head_lines
+from branchline.formats.transcript import Transcript
 
 __all__ = ["CODEX", "CodexFormat"]
 
@@ -60,6 +61,18 @@ class CodexFormat(Format):
 
     def reader(self, path: str = "") -> CodexReader:
         return CodexReader(path)
+
+    def listing_reader(self, path: str = "") -> CodexReader:
+        return CodexReader(path, shape_only=True)
+
+    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+        """As the settings of its turn say."""
+        reading = transcript.reading
+        assert isinstance(reading, CodexReading)
+        model, provider = reading.model_at(position), reading.meta.get("model_provider")
+        if not model:
+            return None
+        return ModelRef(provider=provider if isinstance(provider, str) else "", id=model)
 
     def is_packed(self, head: bytes) -> bool:
         return head.startswith(ZSTD)

@@ -60,6 +60,7 @@ _LINES = frozenset(
         "security_risk_score",
     }
 )
+_REGULAR = _LINES - {"session_meta"}
 _SPEAKERS = frozenset({"user", "assistant"})
 _MOVING = frozenset({"thread_rolled_back"})
 _MODELS_OWN = ITEMS - {"function_call_output", "custom_tool_call_output", "agent_message", "ghost_snapshot"}
@@ -68,15 +69,20 @@ _MODES = frozenset({"legacy", "paginated", "default"})
 
 
 class CodexReader(LinesReader):
-    """Reads one rollout; its name tells thread and rollout where no record does."""
+    """Reads one rollout; its name tells thread and rollout where no record does.
+
+    ``shape_only`` is for lists of sessions: it leaves out the names of tools and which answers are quiet.
+    """
 
     format_name = "codex"
     markers = (b'{"timestamp":"', b'{"type":"', b'{"record_type":"')
+    headers = 1
 
-    def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._known = CodexReading()
+    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
+        self._known = CodexReading()
+        super().__init__(self._known)
         self._path = path
+        self._shape_only = shape_only
         self._named = NAME.search(path)
         self._compressed = False
         self._parent = ROOT
@@ -110,18 +116,18 @@ class CodexReader(LinesReader):
             return
         super().finish(tail)
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
         if not self._known.meta:
             return False
-        found = bulk(data, end, decode_rows)
-        if found is None or any(row.type not in _LINES or row.payload is None for row in found.values):
+        found = bulk(data, end, decode_rows, start=start)
+        if found is None or None in [row.payload for row in found.values]:
             return False
-        if any(row.type == "session_meta" for row in found.values):
+        if not _REGULAR.issuperset([row.type for row in found.values]):
             return False
-        self._take_rows(found.values, found.ends, offset)
+        self._take_rows(found.values, found.ends)
         return True
 
-    def _take_rows(self, rows: Sequence[Row], ends: list[int], offset: int) -> None:
+    def _take_rows(self, rows: Sequence[Row], ends: list[int]) -> None:
         reading = self._known
         first = len(reading.tree)
         number = reading.lines + 1
@@ -137,28 +143,26 @@ class CodexReader(LinesReader):
                 done += 1
                 number += 1
         if len(reading.tree) - first == len(ends):
-            self.add_block(first, offset, ends)
+            self.add_block(first, reading.consumed, ends)
             return
-        self.add_lines(first, offset, sizes, ends)
+        self.add_lines(first, reading.consumed, sizes, ends)
 
     def _take_stretch(self, rows: Sequence[Row], start: int, number: int) -> int:
         """Plain items and events that follow each other, each an entry; returns how many there were."""
         if self._copying:
             return 0
         reading = self._known
-        first = position = len(reading.tree)
-        types: list[str] = []
+        first = len(reading.tree)
+        types: dict[int, str] = {}  # of entries that are no messages
         roles: list[str | None] = []
-        times: list[str] = []
         quiet: list[int] = []
         history, classes, said = self._history, self._classes, self._said
-        models, names, model = reading.models, reading.tool_names, self._model
-        type_, role = "custom", None
-        for row in islice(rows, start, None):
+        names = None if self._shape_only else reading.tool_names
+        for position, row in enumerate(islice(rows, start, None), first):
             item = row.payload
             assert item is not None
             kind = item.type
-            type_, role = "message", None
+            role: str | None = None
             if row.type == "response_item":
                 sort, words = OTHER, ""
                 if kind in _OUTPUTS:
@@ -171,33 +175,34 @@ class CodexReader(LinesReader):
                         self._turn_places.append(len(history))
                         self._hear(words, row.timestamp or "", 1)
                     else:
-                        type_, words = "custom_message", ""
+                        types[position], words = "custom_message", ""
                 elif kind in _MODELS_OWN and (kind != "message" or item.role == "assistant"):
                     role = "assistant"
-                    if model:
-                        models[position] = model
-                    if item.call_id:
-                        names[item.call_id] = item.name or kind.removesuffix("_call")
-                    if kind != "message" or not item_text(item).strip():
-                        quiet.append(position)
+                    if names is not None:
+                        if item.call_id:
+                            names[item.call_id] = item.name or kind.removesuffix("_call")
+                        if kind != "message" or not item_text(item).strip():
+                            quiet.append(position)
                 else:
                     break
                 history.append(position)
                 classes.append(sort)
                 said.append(words)
             elif row.type == "event_msg" and kind not in _MOVING:
-                type_ = self._note_event(item, position, row.timestamp or "")
+                types[position] = self._note_event(item, position, row.timestamp or "")
             else:
                 break
-            types.append(type_)
             roles.append(role)
-            times.append(row.timestamp or "")
-            position += 1
-        count = position - first
-        if count:
+        if count := len(roles):
+            times = [row.timestamp or "" for row in islice(rows, start, start + count)]
+            kinds = ["message"] * count
+            for position, kind in types.items():
+                kinds[position - first] = kind
+            before = self._parent
             reading.tree.claim([f"line-{line}" for line in range(number, number + count)])
-            reading.tree.fill([self._parent, *range(first, position - 1)], types, times, roles, quiet)
-            self._parent = position - 1
+            parents = None if before == first - 1 else [before, *range(first, first + count - 1)]
+            reading.tree.fill(parents, kinds, times, roles, quiet)
+            self._parent = first + count - 1
             self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, roles)), "")
         return count
 
@@ -258,7 +263,7 @@ class CodexReader(LinesReader):
         """One line; returns how many entries it is."""
         time = row.timestamp or ""
         if self._copying:
-            self._follow_copy(time, row.ordinal)
+            self._follow_copy(time, row.ordinal, number)
         key = f"line-{number}"
         payload = row.payload
         assert payload is not None
@@ -320,7 +325,6 @@ class CodexReader(LinesReader):
         else:
             silent = kind != "message" or not item_text(item).strip()
             position = self._add(key, "message", time, "assistant", quiet=silent)
-            reading.models[position] = self._model
             self._spoken = max(self._spoken, time)
             if item.call_id:
                 reading.tool_names[item.call_id] = item.name or kind.removesuffix("_call")
@@ -347,7 +351,6 @@ class CodexReader(LinesReader):
                 totals = totals_from(event.info)
                 if totals is not None and totals != reading.totals:
                     reading.spent[position] = difference(totals, reading.totals)
-                    reading.models[position] = self._model
                     reading.totals = totals
                     return "usage"
             case "task_started" | "turn_started":
@@ -375,6 +378,7 @@ class CodexReader(LinesReader):
         kinds = []
         if model != self._model:
             kinds.append("model_change")
+            reading.models.append((len(reading.tree), model))
         if effort != self._effort:
             kinds.append("thinking_level_change")
         self._model, self._effort = model, effort
@@ -430,14 +434,14 @@ class CodexReader(LinesReader):
             position = tree.parents[position]
         return position
 
-    def _follow_copy(self, time: str, ordinal: int | None) -> None:
+    def _follow_copy(self, time: str, ordinal: int | None, line: int) -> None:
         """Tell where the records end that came from others.
 
         Those that a fork copied all have the time of the fork; those of a rollout with which this one begins
         have smaller numbers, and their totals of tokens are not gone on with.
         """
         if (base := self._known.base) is not None:
-            if ordinal is None or ordinal < base.end_ordinal or self._known.lines < 2:
+            if ordinal is None or ordinal < base.end_ordinal or line < 2:
                 return
             self._known.totals = Totals()
         else:

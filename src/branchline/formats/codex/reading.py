@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from branchline.formats.base import Reading
@@ -59,7 +61,13 @@ class CodexReading(Reading):
         self.tool_names: dict[str, str] = {}
         self.numbers: dict[int, int] = {}
         self.foreign = 0
-        self.models: dict[int, str] = {}
+        self.models: list[tuple[int, str]] = []
+        """The models that turns were given, each from which entry on."""
+
+    def model_at(self, position: int) -> str | None:
+        """The model of the turn that an entry belongs to."""
+        number = bisect_right(self.models, position, key=itemgetter(0))
+        return self.models[number - 1][1] or None if number else None
 
     @property
     def source(self) -> str | None:

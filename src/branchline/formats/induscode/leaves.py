@@ -55,6 +55,10 @@ class Deepest:
         """Take in what was added to the tree since; costs as much as that."""
         tree, depths = self._tree, self._depths
         parents, keys, best = tree.parents, tree.keys, self.position
+        if not tree.heads() and not tree.placeholders:  # one line, of which the last entry is the deepest
+            depths += range(len(depths) + 1, len(parents) + 1)
+            self.position = len(parents) - 1
+            return self.position
         for position in range(len(depths), len(parents)):
             parent = parents[position]
             depth = 1 if parent == ROOT else depths[parent] + 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +16,7 @@ import msgspec
 
 from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Block, Reading
+from branchline.formats.base import Reading
 from branchline.formats.induscode.leaves import Below, Deepest, Head, stands_at
 from branchline.formats.induscode.skeleton import (
     SCHEMA,
@@ -77,10 +76,11 @@ class InduscodeReader(LinesReader):
 
     format_name = "induscode"
     markers = (b'{"schema":"',)
+    begins_with_header = False
 
     def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._reading = InduscodeReading(path)
+        self._reading = InduscodeReading(path)
+        super().__init__(self._reading)
         self._head: Head | None = None
         self._below: Below | None = None
         self._other_schema: str | None = None
@@ -88,27 +88,25 @@ class InduscodeReader(LinesReader):
 
     # -- the regular way: many lines at once ----------------------------------------------------------
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        found = bulk(data, end, decode_lines)
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
+        found = bulk(data, end, decode_lines, start=start)
         if found is None:
             return False
         lines: Sequence[Line] = found.values
         kinds: list[str] = [line.kind for line in lines]
         entries = lines if "head" not in kinds else [line for line in lines if line.kind == "entry"]
-        first = len(self.reading.tree)
+        first, offset = len(self.reading.tree), self.reading.consumed
         if entries and not self._take_entries(entries):
             return False
         if entries is lines:
             self.add_block(first, offset, found.ends)
             return True
-        self._place(kinds, first, offset, found.ends)
+        line = self.reading.lines
+        self.add_lines(first, offset, [kind == "entry" for kind in kinds], found.ends)
         last = len(kinds) - 1 - kinds[::-1].index("head")
-        start = found.ends[last - 1] + 1 if last else 0
+        begin = found.ends[last - 1] + 1 if last else 0
         after = first + kinds[:last].count("entry")
-        self._set_head(
-            lines[last].leaf, after, self.reading.lines + last + 1, offset + start, found.ends[last] - start
-        )
-        self.reading.lines += len(kinds)
+        self._set_head(lines[last].leaf, after, line + last + 1, offset + begin, found.ends[last] - begin)
         return True
 
     def _take_entries(self, lines: Sequence[Line]) -> bool:
@@ -131,22 +129,6 @@ class InduscodeReader(LinesReader):
             return False
         self._note_spoken(newest)
         return True
-
-    def _place(self, kinds: list[str], first: int, offset: int, ends: list[int]) -> None:
-        """Say where the entries lie among the head lines."""
-        reading, starts = self.reading, [0, *(end + 1 for end in ends)]
-        last_line, begin = -2, 0
-        for number, kind in enumerate(kinds):
-            if kind == "head":
-                continue
-            if number == last_line + 1:
-                reading.blocks[-1].ends.append(ends[number] - begin)
-            else:
-                begin = starts[number]
-                block = array("q", (ends[number] - begin,))
-                reading.blocks.append(Block(first, offset + begin, reading.lines + number + 1, block))
-            first += 1
-            last_line = number
 
     # -- the careful way: one line at a time ----------------------------------------------------------
 

@@ -25,9 +25,13 @@ class OhMyPiReading(Reading):
     def __init__(self, path: str) -> None:
         super().__init__(NAME)
         self.current_version = CURRENT_VERSION
-        self.blob_directories = blob_directories(path)
+        self._path = path
         self.titles = Titles()
         self.slot_end = 0
+
+    @property
+    def blob_directories(self) -> tuple[str, ...]:
+        return blob_directories(self._path)
 
 
 class OhMyPiReader(PiReader):
@@ -40,11 +44,12 @@ class OhMyPiReader(PiReader):
 
     def feed(self, data: bytes, end: int) -> None:
         """Take whole lines; slot and header go in alone, so that what follows them is regular work."""
-        while not self._started and self.reading.lines < 2 and 0 < (first := data.find(b"\n") + 1) < end:
-            super().feed(data[:first], first)
-            data = data[first:end]
-            end -= first
-        super().feed(data, end)
+        reading, start = self.reading, 0
+        while not self._started and reading.lines < 2 and 0 < (stop := data.find(b"\n", start) + 1) < end:
+            self._feed_line(data[start : stop - 1], reading.consumed)
+            reading.consumed += stop - start
+            start = stop
+        super().feed(data[start:end] if start else data, end - start)
 
     def take_written(self, entry: Entry, data: bytes) -> bool:
         del entry, data

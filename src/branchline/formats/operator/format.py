@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from branchline.context import ContextRules
-from branchline.entries import Damaged, Entry, Header, jsontext
+import msgspec
+
+from branchline.context import ContextRules, ModelRef
+from branchline.entries import AssistantMessage, Damaged, Entry, Header, MessageEntry, jsontext
 from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.lines import head_lines
 from branchline.formats.operator.forking import fork_lines, whole_lines
@@ -72,6 +74,9 @@ class OperatorFormat(Format):
     def reader(self, path: str = "") -> OperatorReader:
         return OperatorReader(path)
 
+    def listing_reader(self, path: str = "") -> OperatorReader:
+        return OperatorReader(path, shape_only=True)
+
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         assert isinstance(reading, OperatorReading)
         tree = reading.tree
@@ -79,7 +84,16 @@ class OperatorFormat(Format):
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        return to_entry(jsontext.loads(line), key, parent, reading.result(position), reading.first_parts)
+        entry = to_entry(jsontext.loads(line), key, parent, reading.result(position), reading.first_parts)
+        if tree.roles[position] == "assistant" and (model := reading.models.at(position)) is not None:
+            return _answered_by(entry, model)
+        return entry
+
+    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+        """The model that was chosen last above the answer."""
+        assert isinstance(transcript.reading, OperatorReading)
+        model = transcript.reading.models.at(position)
+        return model if model is not None and model.id else None
 
     def context_rules(self) -> ContextRules:
         """As pi's; but a system message is a message like others, also where a compaction keeps it."""
@@ -116,6 +130,14 @@ class OperatorFormat(Format):
         """All projects lie together."""
         del cwd, environment
         return os.path.join(home, ".operator", "sessions")
+
+
+def _answered_by(entry: Entry, model: ModelRef) -> Entry:
+    """An answer with the model that gave it, which only an entry above it names."""
+    if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
+        return entry
+    answer = msgspec.structs.replace(entry.message, provider=model.provider or None, model=model.id or None)
+    return msgspec.structs.replace(entry, message=answer)
 
 
 OPERATOR = OperatorFormat()

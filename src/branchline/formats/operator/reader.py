@@ -9,25 +9,35 @@ from __future__ import annotations
 
 import os
 import re
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from branchline.context import ModelRef
 from branchline.entries import Header, jsontext
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Block, LabelState, Reading
+from branchline.formats.base import LabelState, Reading
 from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.operator.nearest import Nearest
 from branchline.formats.operator.records import Result
-from branchline.formats.operator.skeleton import Line, decode_lines, look_at, oddities_of, said_in
-from branchline.formats.operator.times import instant, iso_time, iso_times
-from branchline.formats.operator.titles import Titles
+from branchline.formats.operator.skeleton import (
+    Line,
+    Looked,
+    decode_lines,
+    decode_shapes,
+    glance_at,
+    look_at,
+    oddities_of,
+    said_in,
+)
+from branchline.formats.operator.times import are_times, instant, iso_time, iso_times
 from branchline.tree import ROOT, BackwardLinker, Kind
 
 __all__ = ["OperatorReader", "OperatorReading"]
 
 VERSION = 3
 _SIDE = frozenset({"label", "session_info", "leaf"})
-_SPEAKERS = frozenset({"user", "assistant"})
+_NOTED = _SIDE | {"model_change"}
+_MESSAGES = frozenset({"message"})
 _FRAGMENT = re.compile(
     rb'\s*\{"id":"([^"\\]+)","timestamp":-?[0-9][0-9.eE+-]*,'
     rb'(?:"parent_id":(?:"([^"\\]+)"|null),)?"type":"[^"\\]*"'
@@ -51,6 +61,8 @@ class OperatorReading(Reading):
         """Those among them that another one of the same line follows."""
         self.first_parts: dict[str, str] = {}
         """For the last entry of such a line, the first one."""
+        self.models: Nearest[ModelRef] = Nearest(self.tree)
+        """The models that were chosen: no answer names its own."""
 
     def result(self, position: int) -> Result | None:
         """Which tool result an entry stands for."""
@@ -59,38 +71,49 @@ class OperatorReading(Reading):
 
 
 class OperatorReader(LinesReader):
-    """Reads sessions of version 3; the path helps where the header is lost."""
+    """Reads sessions of version 3; the path helps where the header is lost.
+
+    ``shape_only`` is for lists of sessions: it leaves out the names of tools, which answers are quiet and, in
+    all but forks, times.
+    """
 
     format_name = "operator"
     markers = (b'{"id":"', b'{"type":"session"')
 
-    def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._reading = OperatorReading()
+    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
+        self._reading = OperatorReading()
+        super().__init__(self._reading)
         self._path = path
         self._started = False
         self._calls: dict[str, str] = {}
         self._moves: dict[int, int | None] = {}
-        self._titles = Titles(self.reading.tree)
+        self._titles: Nearest[str] = Nearest(self.reading.tree)
+        self._shape_only = shape_only
 
     # -- the regular way: many lines at once ----------------------------------------------------------
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        found = bulk(data, end, decode_lines) if self._started else None
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
+        if not self._started:
+            return False
+        found = bulk(data, end, decode_shapes if self._shape_only else decode_lines, start=start)
         if found is None:
             return False
         lines: Sequence[Line] = found.values
         types: list[str] = [line.type for line in lines]
-        times = iso_times([line.timestamp for line in lines])
-        said = [line.message if line.type == "message" else None for line in lines]
-        if not times or types.count("message") != len(said) - said.count(None):
+        moments = [line.timestamp for line in lines]
+        said = [line.message for line in lines]
+        kinds = set(types)
+        if kinds != _MESSAGES:
+            said = [line.message if line.type == "message" else None for line in lines]
+        if not are_times(moments) or types.count("message") != len(said) - said.count(None):
             return False
         calls: dict[str, str] = {}
-        looked = look_at(said, calls, self._calls)
+        looked = glance_at(said) if self._shape_only else look_at(said, calls, self._calls)
         if looked.newest and instant(looked.newest) is None:
             return False
         ids = [line.id for line in lines]
         parents = [line.parent_id for line in lines]
+        times = [""] * len(lines) if self._needs_no_times(looked) else iso_times(moments)
         roles, tools = looked.roles, looked.tools
         first = len(self.reading.tree)
         rows: Sequence[int] = range(len(lines))
@@ -100,37 +123,37 @@ class OperatorReader(LinesReader):
         if not self.reading.linker.extend(ids, parents, types, times, roles, quiet):
             return False
         self._calls |= calls
-        self._place(first, offset, found.ends, rows)
+        self._place(first, found.ends, rows)
         self._note_spoken(looked.newest)
         for number, names in tools.items():
             self._note_tools(first + rows[number], names)
-        if not _SIDE.isdisjoint(types):
+        if not _NOTED.isdisjoint(kinds):
             for row, line in zip(rows, lines, strict=True):
-                if line.type in _SIDE:
+                if line.type == "model_change":
+                    self._note_model(first + row, line.provider_id, line.model_id)
+                elif line.type in _SIDE:
                     target = None if line.target_id is None else self._found(line.target_id, first + row)
                     self._note_side(first + row, line.type, line.label, line.target_id, target, line.name)
         return True
 
-    def _place(self, first: int, offset: int, ends: list[int], rows: Sequence[int]) -> None:
+    def _needs_no_times(self, looked: Looked) -> bool:
+        """Whether nobody who lists sessions asks when these entries were made.
+
+        In a fork it tells which came from the parent; where nobody said anything, how old the file is.
+        """
+        header = self.reading.header
+        is_fork = header is not None and header.parent_session is not None
+        return self._shape_only and not is_fork and looked.newest > 0
+
+    def _place(self, first: int, ends: list[int], rows: Sequence[int]) -> None:
         """Say where the entries lie; those of one line lie in the same place."""
-        reading = self.reading
+        offset = self.reading.consumed
         if isinstance(rows, range):
             self.add_block(first, offset, ends)
-            return
-        start = row = 0
-        for number, last in enumerate(rows):
-            if last - row > number - start or number == len(ends) - 1:
-                begin = ends[start - 1] + 1 if start else 0
-                block = array("q", [end - begin for end in ends[start : number + 1]])
-                reading.blocks.append(Block(first + row, offset + begin, reading.lines + start + 1, block))
-                begin = ends[number - 1] + 1 if number else 0
-                for inner in range(row + number - start + 1, last + 1):
-                    alone = array("q", [ends[number] - begin])
-                    reading.blocks.append(
-                        Block(first + inner, offset + begin, reading.lines + number + 1, alone)
-                    )
-                start, row = number + 1, last + 1
-        reading.lines += len(ends)
+        else:
+            self.add_lines(
+                first, offset, [one - other for one, other in zip(rows, [-1, *rows], strict=False)], ends
+            )
 
     # -- the careful way: one line at a time ----------------------------------------------------------
 
@@ -166,6 +189,8 @@ class OperatorReader(LinesReader):
         self._note_spoken(looked.newest)
         if tools:
             self._note_tools(position, tools)
+        elif kind == "model_change":
+            self._note_model(position, fields.get("provider_id"), fields.get("model_id"))
         elif kind in _SIDE:
             label, name = fields.get("label"), fields.get("name")
             self._note_side(
@@ -241,6 +266,12 @@ class OperatorReader(LinesReader):
         if moment > (self.reading.last_message_time or 0):
             self.reading.last_message_time = moment
 
+    def _note_model(self, position: int, provider: object, model: object) -> None:
+        chosen = ModelRef(
+            provider=provider if isinstance(provider, str) else "", id=model if isinstance(model, str) else ""
+        )
+        self._reading.models.add(position, chosen)
+
     def _note_tools(self, position: int, tools: Sequence[str]) -> None:
         reading = self._reading
         if len(tools) == 1:
@@ -263,7 +294,8 @@ class OperatorReader(LinesReader):
     ) -> None:
         reading = self.reading
         if kind == "session_info":
-            self._titles.add(position, (name or "").strip())
+            if title := (name or "").strip():
+                self._titles.add(position, title)
         elif kind == "leaf":
             self._moves[position] = ROOT if target_id is None else target
         if kind == "session_info" or target_id is None:

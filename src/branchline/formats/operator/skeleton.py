@@ -16,7 +16,17 @@ from branchline.formats.operator.records import ROLES, STOP_REASONS, TREE_ROLES,
 from branchline.formats.operator.times import instant
 from branchline.tree import Kind
 
-__all__ = ["Line", "Looked", "Said", "decode_lines", "look_at", "oddities_of", "said_in"]
+__all__ = [
+    "Line",
+    "Looked",
+    "Said",
+    "decode_lines",
+    "decode_shapes",
+    "glance_at",
+    "look_at",
+    "oddities_of",
+    "said_in",
+]
 
 
 _ENDED_WELL = (None, "stop", "tool_calls")
@@ -132,9 +142,82 @@ class Line(msgspec.Struct, gc=False):
     label: str | None = None
     target_id: str | None = None
     name: str | None = None
+    provider_id: str | None = None
+    model_id: str | None = None
 
 
 decode_lines: Callable[[memoryview], Sequence[Line]] = msgspec.json.Decoder(Line).decode_lines
+
+
+# -- for lists: what messages are, not what they say --------------------------------------------------------
+
+
+class _Piece(msgspec.Struct, tag_field="type", gc=False):
+    """One part of a message, of which only its kind is asked."""
+
+
+class _Text(_Piece, tag="text", gc=False):
+    pass
+
+
+class _Image(_Piece, tag="image", gc=False):
+    pass
+
+
+class _Answered(_Piece, tag="tool_result", gc=False):
+    pass
+
+
+class _Audio(_Piece, tag="audio", gc=False):
+    pass
+
+
+class _Thinking(_Piece, tag="thinking", gc=False):
+    pass
+
+
+class _Asked(_Piece, tag="tool_call", gc=False):
+    pass
+
+
+_SHOWN = frozenset({_Text, _Image})
+
+
+class _SaidShape(Said, gc=False):
+    contents: tuple[_Text | _Image | _Audio | _Thinking | _Asked | _Answered, ...]  # type: ignore[assignment]
+
+
+class _Shape(Line, gc=False):
+    message: _SaidShape | None = None
+
+
+decode_shapes: Callable[[memoryview], Sequence[Line]] = msgspec.json.Decoder(_Shape).decode_lines
+
+
+def glance_at(messages: Iterable[Any]) -> Looked:
+    """As :func:`look_at`, without the names of tools and without the answers that are quiet."""
+    roles: list[str | None] = []
+    tools: dict[int, list[str]] = {}
+    newest: float = 0
+    for number, message in enumerate(messages):
+        role: str | None = None if message is None else message.role
+        if message is None:
+            pass
+        elif role == "tool":
+            contents = message.contents
+            if len(contents) == 1 and type(contents[0]) is _Answered:
+                role = "toolResult"
+            elif answered := ["" for part in contents if type(part) is _Answered]:
+                role = "toolResult"
+                tools[number] = answered
+        elif role in ("assistant", "user"):
+            time = message.timestamp
+            if time is not None and time > newest and not _SHOWN.isdisjoint(map(type, message.contents)):
+                newest = time
+        else:
+            role = TREE_ROLES.get(message.role, message.role)
+        roles.append(role)
+    return Looked(roles, tools, [], newest)
 
 
 # -- one line, with care ----------------------------------------------------------------------------------

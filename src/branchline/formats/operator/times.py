@@ -7,7 +7,7 @@ from datetime import date
 
 from branchline.context import milliseconds
 
-__all__ = ["instant", "iso_time", "iso_times", "seconds_of"]
+__all__ = ["are_times", "instant", "iso_time", "iso_times", "seconds_of"]
 
 _LAST_SECOND = 253_402_300_799  # of the year 9999
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -27,10 +27,13 @@ def iso_time(value: object) -> str:
     return "" if instant(value) is None else iso_times([value])[0]  # type: ignore[list-item]
 
 
+def are_times(values: Sequence[float]) -> bool:
+    """Whether there are some, and all of them are times."""
+    return bool(values) and min(values) >= 0 and max(values) <= _LAST_SECOND
+
+
 def iso_times(values: Sequence[float]) -> list[str]:
-    """Many stored times as text; none at all when one of them is no time."""
-    if not values or not (min(values) >= 0 and max(values) <= _LAST_SECOND):
-        return []
+    """Many stored times, each of which is one, as text."""
     found: list[str] = []
     minute, to_the_minute = -60, ""
     for value in values:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from branchline.context import ModelRef
 from branchline.entries import (
     SIDE,
     AssistantMessage,
@@ -89,7 +90,7 @@ class Chain:
         tree = reading.tree
         self._reading = reading
         self._refuse = refuse
-        self._fresh: set[str] = set()
+        self._fresh: dict[str | None, ModelRef | None] = {}  # what was added, and the model in force there
         self._tip = self._key(reading.leaf)
         self._standing = self._key(tree.conversation(reading.leaf))
 
@@ -99,14 +100,53 @@ class Chain:
 
     def _add(self, entry: Entry) -> bytes:
         parent = self._tip if isinstance(entry, Leaf) or entry.parent == self._standing else entry.parent
-        line = entry_line(entry, self._name(parent), name=self._name, refuse=self._refuse)
-        self._fresh.add(entry.id)
+        change = self._change_before(entry, parent)
+        lines = b""
+        if change is not None:
+            lines = self._line(change, parent)
+            parent = change.id
+        line = lines + self._line(entry, parent)
         self._tip = entry.id
         if isinstance(entry, Leaf):
             self._tip = self._standing = entry.target
         else:
             self._standing = entry.parent if entry.type in SIDE else entry.id
         return line
+
+    def _line(self, entry: Entry, parent: str | None) -> bytes:
+        line = entry_line(entry, self._name(parent), name=self._name, refuse=self._refuse)
+        model = self._model_at(parent)
+        if isinstance(entry, ModelChange):
+            model = ModelRef(provider=entry.provider, id=entry.model_id)
+        self._fresh[entry.id] = model
+        return line
+
+    def _change_before(self, entry: Entry, parent: str | None) -> ModelChange | None:
+        """The choice of a model that must stand before an answer, which has no other place to name it."""
+        message = _known(entry.message) if isinstance(entry, MessageEntry) else None
+        if not isinstance(message, AssistantMessage) or not message.model:
+            return None
+        model = ModelRef(provider=message.provider or "", id=message.model)
+        if model == self._model_at(parent):
+            return None
+        return ModelChange(
+            id=self._free_id(f"model {entry.id}"),
+            timestamp=entry.timestamp,
+            provider=model.provider,
+            model_id=model.id,
+        )
+
+    def _model_at(self, key: str | None) -> ModelRef | None:
+        """The model in force at an entry."""
+        if key is None or key in self._fresh:
+            return self._fresh.get(key)
+        return self._reading.models.at(self._reading.tree.position(key))
+
+    def _free_id(self, seed: str) -> str:
+        """An id that is not used yet."""
+        while (found := random_uuid(seed)[:8]) in self._reading.tree or found in self._fresh:
+            seed += "+"
+        return found
 
     def _key(self, position: int) -> str | None:
         return None if position == ROOT else self._reading.tree.keys[position]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from branchline.context import ContextMessage, ContextRules
+import msgspec
+
+from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import CustomContent, Entry, Header, UserMessage, jsontext
 from branchline.formats.base import Format, LinkNames, Reading
 from branchline.formats.golang import time_of
@@ -26,6 +29,24 @@ _ROW = re.compile(
     rb'(?:"parentId"\s*:\s*"[^"\\]*"\s*,\s*)?"ts"\s*:\s*"'
 )
 _NAME = re.compile(r"[/\\]piglet[/\\]sessions[/\\][0-9a-fA-F-]{36}\.jsonl$")
+
+
+class _Rest(msgspec.Struct, gc=False):
+    provider: Any = None
+    model: Any = None
+
+
+class _Answer(msgspec.Struct, gc=False):
+    provider: str | None = None
+    model: str | None = None
+    branchline: _Rest | None = None
+
+
+class _Line(msgspec.Struct, gc=False):
+    data: _Answer
+
+
+_answer_in = msgspec.json.Decoder(_Line).decode
 
 
 class PigletFormat(Format):
@@ -53,8 +74,21 @@ class PigletFormat(Format):
     def reader(self, path: str = "") -> PigletReader:
         return PigletReader(path)
 
+    def listing_reader(self, path: str = "") -> PigletReader:
+        return PigletReader(path, shape_only=True)
+
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         return record_of(line, reading.tree, position)
+
+    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+        """Without what the answer says."""
+        try:
+            answer = _answer_in(transcript.raw(position)).data
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return super().answered_by(transcript, position)
+        if not answer.model or answer.branchline not in (None, _Rest()):  # the names are kept beside it
+            return super().answered_by(transcript, position)
+        return ModelRef(provider=answer.provider or "", id=answer.model)
 
     def context_rules(self) -> ContextRules:
         """The model is that of the last meta row; what was left behind on a branch is a note for people."""

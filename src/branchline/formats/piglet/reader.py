@@ -19,7 +19,7 @@ from branchline.formats.base import LabelState
 from branchline.formats.golang import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
 from branchline.formats.piglet.reading import PigletReading
-from branchline.formats.piglet.rows import Facts, columns, decode_messages, decode_rows, facts_of
+from branchline.formats.piglet.rows import Facts, columns, decode_rows, decode_shapes, facts_of
 from branchline.tree import BackwardLinker, Linker, Tree
 
 __all__ = ["PigletReader"]
@@ -30,7 +30,6 @@ _FRAGMENT = re.compile(
     rb'\{"type":"((?:[^"\\]|\\.)*+)","id":"([^"\\]{1,200})"(?:,"(?:(ts)":|parentId":"([^"\\]{0,200})"))?'
 )
 _META = b'{"type":"meta"'
-_BEGINNING = 16  # lines
 _SPEAKERS = frozenset({"user", "assistant"})
 _NOTHING = Facts("nothing")  # of a line that is no entry, but has a number
 _NO_META = "no row in it tells which session it is"
@@ -50,16 +49,20 @@ class _Held(NamedTuple):
 
 
 class PigletReader(LinesReader):
-    """Reads the lines of one file; the path tells the id where no row does."""
+    """Reads the lines of one file; the path tells the id where no row does.
+
+    ``shape_only`` is for lists of sessions: it leaves out which answers are quiet.
+    """
 
     format_name = "piglet"
     linker: Callable[[Tree], Linker] = BackwardLinker
 
-    def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._known = PigletReading()
-        self.reading.linker = BackwardLinker(self.reading.tree)
+    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
+        self._known = PigletReading()
+        self._known.linker = BackwardLinker(self._known.tree)
+        super().__init__(self._known)
         self._path = path
+        self._shape_only = shape_only
         self._legacy = 0
         self._has_ids = False
         self._held: list[_Held] = []
@@ -67,25 +70,33 @@ class PigletReader(LinesReader):
 
     # -- many lines at once ---------------------------------------------------------------------------
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
-        if self._held:
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
+        reading = self._known
+        if self._held or reading.meta is None:
             return False
-        # Near the beginning there are rows of other kinds; with care for a few, the rest are often messages.
-        near = self.reading.lines < _BEGINNING
-        found = bulk(data, end, decode_messages if near else decode_rows)
+        found = bulk(data, end, decode_shapes if self._shape_only else decode_rows, start=start)
         if found is None:
             return False
         rows = columns(found.values)
-        if "" in rows.ids or any(kind == "meta" for kind, _ in rows.others.values()):
+        if (
+            "" in rows.ids
+            or any(kind == "meta" for kind, _ in rows.others.values())
+            or not all(map(_names_session, rows.metas.values()))
+        ):
             return False
-        reading = self._known
         first = len(reading.tree)
         times = utc_times(rows.times)
-        quiet = [first + number for number in rows.quiet]
-        if not reading.linker.extend(rows.ids, rows.parents, rows.types, times, rows.roles, quiet):
-            return False
-        self._has_ids = True
-        self.add_block(first, offset, found.ends)
+        if rows.ids:
+            quiet = [first + number for number in rows.quiet]
+            if not reading.linker.extend(rows.ids, rows.parents, rows.types, times, rows.roles, quiet):
+                return False
+            self._has_ids = True
+        if rows.metas:
+            sizes = [number not in rows.metas for number in range(len(found.ends))]
+            self.add_lines(first, reading.consumed, sizes, found.ends)
+            reading.set_meta(next(reversed(rows.metas.values())))
+        else:
+            self.add_block(first, reading.consumed, found.ends)
         spoken = map(_SPEAKERS.__contains__, reversed(rows.roles))
         self._spoken = next(compress(reversed(times), spoken), self._spoken)
         for number, (kind, fields) in rows.others.items():
@@ -149,7 +160,7 @@ class PigletReader(LinesReader):
     def _take_meta(self, data: Any, line: bytes, offset: int) -> None:
         reading = self._known
         self.gap = False
-        if not isinstance(data, dict) or not isinstance(data.get("id"), str) or not data["id"]:
+        if not _names_session(data):
             what = "a meta row that does not say which session it is; ignored"
             reading.note("extra-header", what, line=reading.lines, offset=offset, size=len(line))
             return
@@ -243,3 +254,8 @@ class PigletReader(LinesReader):
             reading.note_end("no-header", "no readable meta row; opened read-only", line=1)
             named = _NAME.search(self._path)
             reading.header = None if named is None else Header(id=named[1])
+
+
+def _names_session(data: Any) -> bool:
+    """Whether this is what a meta row holds."""
+    return isinstance(data, dict) and isinstance(data.get("id"), str) and bool(data["id"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Union
 
 import msgspec
 
@@ -16,8 +16,8 @@ __all__ = [
     "Facts",
     "Rows",
     "columns",
-    "decode_messages",
     "decode_rows",
+    "decode_shapes",
     "facts_of",
     "readable_messages",
 ]
@@ -31,6 +31,7 @@ KINDS = frozenset({*MESSAGES, "meta", "compact", "branch_summary", "label", "cus
 OURS = "ext:branchline:"
 """How the kinds begin in which we keep entries that piglet does not have."""
 
+_SIMPLE = frozenset({"user", "tool_result"})  # whatever these hold, they are that
 _ENDED_WELL = frozenset({None, "", "stop", "toolUse"})
 
 
@@ -51,17 +52,17 @@ class _Row(msgspec.Struct, gc=False):
 
 class _User(_Row, tag_field="type", tag="user", gc=False):
     type: ClassVar[str] = "message"
-    role: ClassVar[str] = "user"
+    role: ClassVar[str | None] = "user"
 
 
 class _Result(_Row, tag_field="type", tag="tool_result", gc=False):
     type: ClassVar[str] = "message"
-    role: ClassVar[str] = "toolResult"
+    role: ClassVar[str | None] = "toolResult"
 
 
 class _Answer(_Row, tag_field="type", tag="assistant", gc=False, kw_only=True):
     type: ClassVar[str] = "message"
-    role: ClassVar[str] = "assistant"
+    role: ClassVar[str | None] = "assistant"
     data: _AnswerData
 
     def is_quiet(self) -> bool:
@@ -72,6 +73,36 @@ class _Answer(_Row, tag_field="type", tag="assistant", gc=False, kw_only=True):
         return self.data.stopReason in _ENDED_WELL
 
 
+class _AnswerShape(_Row, tag_field="type", tag="assistant", gc=False):
+    """An answer for a list, which does not ask what it says."""
+
+    type: ClassVar[str] = "message"
+    role: ClassVar[str | None] = "assistant"
+
+
+class _Meta(msgspec.Struct, tag_field="type", tag="meta", gc=False):
+    data: dict[str, Any]
+
+
+_SPECIAL = (
+    *sorted(KINDS - MESSAGES.keys() - {"meta"}),
+    OURS + "thinking_level_change",
+    OURS + "usage",
+)
+_Special = tuple(
+    msgspec.defstruct(
+        f"_Special{number}",
+        [("data", msgspec.Raw, msgspec.Raw(b"null"))],
+        bases=(_Row,),
+        tag_field="type",
+        tag=kind,
+        gc=False,
+        namespace={"type": kind, "role": None},
+    )
+    for number, kind in enumerate(_SPECIAL)
+)
+
+
 class _Other(msgspec.Struct, gc=False):
     """Any line with an id."""
 
@@ -80,9 +111,12 @@ class _Other(msgspec.Struct, gc=False):
     ts: str = ""
     parentId: str | None = None  # noqa: N815
     data: msgspec.Raw = msgspec.Raw(b"null")
+    role: ClassVar[str | None] = None
 
 
-decode_messages = msgspec.json.Decoder(_User | _Result | _Answer).decode_lines
+_MESSAGE_ROWS = frozenset({_User, _Result, _Answer, _AnswerShape})
+_decode_known = msgspec.json.Decoder(Union[(_User, _Result, _Answer, _Meta, *_Special)]).decode_lines
+_decode_shapes = msgspec.json.Decoder(Union[(_User, _Result, _AnswerShape, _Meta, *_Special)]).decode_lines
 _decode_others = msgspec.json.Decoder(_Other).decode_lines
 
 
@@ -95,7 +129,10 @@ class Facts(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The columns of many lines; ``others`` are those that are no plain messages, by their number."""
+    """The columns of many lines; ``others`` are those that are no plain messages, by their number.
+
+    Meta rows are no entries: ``metas`` has what they say, by the numbers of their lines.
+    """
 
     ids: list[str]
     parents: list[str | None]
@@ -104,36 +141,50 @@ class Rows(NamedTuple):
     roles: list[str | None]
     quiet: list[int]
     others: dict[int, tuple[str, Any]]
+    metas: dict[int, dict[str, Any]]
 
 
 def decode_rows(data: bytes | memoryview) -> Sequence[Any]:
     """The skeletons of many lines, in the order in which they stand; an error where one has no id."""
     try:
-        return decode_messages(data)
+        return _decode_known(data)
+    except msgspec.ValidationError:
+        return _decode_others(data)
+
+
+def decode_shapes(data: bytes | memoryview) -> Sequence[Any]:
+    """The same for lists, which do not ask what answers say."""
+    try:
+        return _decode_shapes(data)
     except msgspec.ValidationError:
         return _decode_others(data)
 
 
 def columns(rows: Sequence[Any]) -> Rows:
     """The columns of these skeletons."""
-    ids = [row.id for row in rows]
-    parents = [row.parentId or None for row in rows]
-    times = [row.ts for row in rows]
-    if not rows or type(rows[0]) is not _Other:
+    kinds = set(map(type, rows))
+    metas: dict[int, dict[str, Any]] = {}
+    if _Meta in kinds:
+        metas = {number: row.data for number, row in enumerate(rows) if type(row) is _Meta}
+        rows = [row for row in rows if type(row) is not _Meta]
+    types, roles = [row.type for row in rows], [row.role for row in rows]
+    quiet = []
+    if _Answer in kinds:
         quiet = [number for number, row in enumerate(rows) if type(row) is _Answer and row.is_quiet()]
-        return Rows(ids, parents, times, [row.type for row in rows], [row.role for row in rows], quiet, {})
-    found, others = [], {}
-    for number, row in enumerate(rows):
-        data = None
-        if row.type not in ("user", "tool_result"):
-            data = jsontext.loads(bytes(row.data))
-        found.append(facts_of(row.type, data))
-        if row.type not in MESSAGES:
-            others[number] = (row.type, data)
-    quiet = [number for number, facts in enumerate(found) if facts.quiet]
-    return Rows(
-        ids, parents, times, [facts.type for facts in found], [facts.role for facts in found], quiet, others
-    )
+    others: dict[int, tuple[str, Any]] = {}
+    if not kinds <= _MESSAGE_ROWS:
+        for number, row in enumerate(rows):
+            if type(row) in _MESSAGE_ROWS:
+                continue
+            data = None if row.type in _SIMPLE else jsontext.loads(bytes(row.data))
+            facts = facts_of(row.type, data)
+            types[number], roles[number] = facts.type, facts.role
+            if facts.quiet:
+                quiet.append(number)
+            if row.type not in MESSAGES:
+                others[number] = (row.type, data)
+    ids, times = [row.id for row in rows], [row.ts for row in rows]
+    return Rows(ids, [row.parentId or None for row in rows], times, types, roles, quiet, others, metas)
 
 
 def facts_of(kind: str, data: Any) -> Facts:

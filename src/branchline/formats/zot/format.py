@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 
+from branchline.context import ModelRef
 from branchline.entries import (
     CompactionSummaryMessage,
     Cost,
@@ -79,6 +80,9 @@ class ZotFormat(Format):
     def reader(self, path: str = "") -> ZotReader:
         return ZotReader(path)
 
+    def listing_reader(self, path: str = "") -> ZotReader:
+        return ZotReader(path, shape_only=True)
+
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
         """The record of an entry; its id and parent are those of the tree."""
         assert isinstance(reading, ZotReading)
@@ -124,6 +128,12 @@ class ZotFormat(Format):
                 return Custom(
                     id=key, parent=parent, timestamp=time, custom_type=str(fields["type"]), data=data
                 )
+
+    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+        """As the meta row above it says."""
+        assert isinstance(transcript.reading, ZotReading)
+        speaker = Speaker(transcript.reading.meta_at(position))
+        return None if speaker.model is None else ModelRef(provider=speaker.provider or "", id=speaker.model)
 
     # -- writing --------------------------------------------------------------------------------------
 

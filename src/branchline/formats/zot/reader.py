@@ -17,18 +17,18 @@ from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
 from branchline.formats.golang import utc_time
 from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.zot.naming import RowLinker
 from branchline.formats.zot.reading import ZotReading, is_meta
 from branchline.formats.zot.rows import (
     SILENCE,
     Answer,
     Columns,
-    Message,
     Results,
-    Silence,
     Sums,
     User,
     Words,
     decode_rows,
+    decode_shapes,
     is_summary,
 )
 
@@ -43,16 +43,22 @@ _NO_META = "no row in it tells which session it is"
 
 
 class ZotReader(LinesReader):
-    """Reads the rows of one file; the path tells id and start where no row does."""
+    """Reads the rows of one file; the path tells id and start where no row does.
+
+    ``shape_only`` is for lists of sessions: it leaves out what answers call for, which of them are quiet, and
+    ids, which are numbers then.
+    """
 
     format_name = "zot"
     markers = (b'{"type":"', b'{"title":"')
 
-    def __init__(self, path: str = "") -> None:
-        super().__init__()
-        self.reading = self._known = ZotReading()
+    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
+        self._known = ZotReading()
+        self._rows = RowLinker(self._known.tree)
+        self._known.linker = self._rows
+        super().__init__(self._known)
         self._path = path
-        self._repeats: dict[str, int] = {}
+        self._shape_only = shape_only
         self._row_key = ""
         self._usage_rows = 0
         self._spoken = ""
@@ -60,62 +66,89 @@ class ZotReader(LinesReader):
 
     # -- many rows at once ----------------------------------------------------------------------------
 
-    def take_regular(self, data: bytes, end: int, offset: int) -> bool:
+    def take_regular(self, data: bytes, start: int, end: int) -> bool:
         """Messages and usage as zot writes them; False, and nothing done, when there is anything else."""
-        found = bulk(data, end, decode_rows)
+        found = bulk(data, end, decode_shapes if self._shape_only else decode_rows, start=start)
         if found is None:
             return False
+        reading, tree = self._known, self.reading.tree
+        first = len(tree)
         columns = Columns(found.values, self._time)
         self._time = next(filter(None, reversed(columns.times)), self._time)
-        tree = self.reading.tree
-        first = len(tree)
         spoken = map(_SPEAKERS.__contains__, reversed(columns.roles))
         self._spoken = next(compress(reversed(columns.times), spoken), self._spoken)
         self._look_for_own(columns)
-        self._claim(data, found.ends, columns)
-        self._place(first, offset, found.ends, columns.shared)
+        quiet: Sequence[int] = ()
+        if self._shape_only:
+            tree.keys += map(str, range(first, first + len(found.ends) + columns.more))
+        else:
+            quiet = self._listen(first, data[start:] if start else data, found.ends, columns.messages)
         if columns.shared:
+            self.add_lines(first, reading.consumed, columns.sizes, found.ends)
             columns.spread()
-        quiet = self._listen(first, columns.messages)
-        self._spend(first, columns)
+        else:
+            self.add_block(first, reading.consumed, found.ends)
+        if columns.spent:
+            places = [place for place, role in enumerate(columns.roles, first) if role is None]
+            reading.before.update(zip(places, [reading.sums, *columns.spent], strict=False))
+            reading.sums = columns.spent[-1]
+        tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
         tree.fill(None, columns.types, columns.times, columns.roles, quiet)
         return True
 
-    def _claim(self, data: bytes, ends: list[int], columns: Columns) -> None:
-        """Give the entries of these rows their keys."""
-        before = (self._row_key, self._usage_rows)
-        if not self._repeats and self.reading.tree.claim(self._keys(data, ends, columns)):
-            return
-        self._row_key, self._usage_rows = before
-        self.reading.tree.claim(self._keys(data, ends, columns, numbered=True))
+    def _listen(self, position: int, data: bytes, ends: list[int], messages: list[Any]) -> list[int]:
+        """Name the entries of these rows, and remember what answers ask for; gives those without words.
 
-    def _keys(self, data: bytes, ends: list[int], columns: Columns, *, numbered: bool = False) -> list[str]:
-        """The keys of the entries in these rows; ``numbered`` where some of the rows were there before."""
-        keys: list[str] = []
-        fresh: set[str] = set()
-        key, usage_rows, shared = self._row_key, self._usage_rows, columns.shared
+        One loop and no calls, because it goes over every row of a session.
+        """
+        reading = self._known
+        tool_names, numbers, calls = reading.tool_names, reading.numbers, reading.calls
+        keys = reading.tree.keys
+        key, usage_rows = self._row_key, self._usage_rows
         copy = _DIGEST.copy
-        start = 0
-        for number, (message, end) in enumerate(zip(columns.messages, ends, strict=True)):
+        quiet = []
+        begin = 0
+        kind: Any = None
+        for message, end in zip(messages, ends, strict=True):
             if message is SILENCE:
                 usage_rows += 1
-                keys.append(f"{key}u{usage_rows}")
-            else:
-                tail = end - _TAIL
-                # Written out, and without max(): nothing else here is done as often.
-                row = data[start if start > tail else tail : end]  # noqa: FURB136
-                digest = copy()  # a third quicker than making one anew
-                digest.update(row)
-                key = digest.hexdigest()
-                if numbered:
-                    key = self._numbered(key, fresh)
-                usage_rows = 0
-                keys.append(key)
-                if number in shared:
-                    keys += [f"{key}.{place}" for place in range(2, shared[number] + 1)]
-            start = end + 1
+                keys.append(key + "u1" if usage_rows == 1 else f"{key}u{usage_rows}")
+                position += 1
+                begin = end + 1
+                continue
+            digest = copy()  # a third quicker than making one anew
+            digest.update(data[end - _TAIL if end - begin > _TAIL else begin : end])
+            key = digest.hexdigest()
+            keys.append(key)
+            usage_rows = 0
+            begin = end + 1
+            kind = type(message)
+            if kind is Answer:
+                calls = {}
+                silent = True
+                for block in message.content or ():
+                    if block.name is not None and block.id is not None:
+                        calls[block.id] = block.name
+                    elif silent and (text := block.text) and not text.isspace():
+                        silent = False
+                if silent:
+                    quiet.append(position)
+            elif kind is Results and (results := message.content):
+                if name := calls.get(results[0].call_id):
+                    tool_names[position] = name
+                if len(results) > 1:
+                    for place, result in enumerate(results[1:], 1):
+                        position += 1
+                        keys.append(f"{key}.{place + 1}")
+                        numbers[position] = place
+                        if name := calls.get(result.call_id):
+                            tool_names[position] = name
+            position += 1
         self._row_key, self._usage_rows = key, usage_rows
-        return keys
+        reading.calls = calls
+        if kind is not None:
+            reading.calls_open = kind is Answer
+        return quiet
 
     def _look_for_own(self, columns: Columns) -> None:
         """Count messages, and find the first one that did not come with the fork."""
@@ -126,54 +159,10 @@ class ZotReader(LinesReader):
             if reading.own_from is not None:
                 reading.message_rows += len(messages) - number - messages[number:].count(SILENCE)
                 break
-            if type(message) is not Silence:
+            if message is not SILENCE:
                 summary = type(message) is User and is_summary(message.meta)
                 reading.count_message(position, columns.times[number], summary=summary)
             position += columns.shared.get(number, 1)
-
-    def _listen(self, first: int, messages: list[Message | Silence]) -> list[int]:
-        """Remember what answers ask for and what their results are named; gives the answers without words."""
-        reading = self._known
-        tool_names, numbers = reading.tool_names, reading.numbers
-        quiet = []
-        result = 0
-        for position, message in enumerate(messages, first):
-            if type(message) is Answer:
-                if self._answered(message.content or ()):
-                    quiet.append(position)
-            elif type(message) is Results:
-                results = message.content or ()
-                if result:
-                    numbers[position] = result
-                if results and (name := reading.calls.get(results[result].call_id)):
-                    tool_names[position] = name
-                result = (result + 1) % (len(results) or 1)
-        last = next((message for message in reversed(messages) if message is not SILENCE), SILENCE)
-        if last is not SILENCE:
-            reading.calls_open = type(last) is Answer
-        return quiet
-
-    def _spend(self, first: int, columns: Columns) -> None:
-        """Take in totals; what each row adds is told by those before it."""
-        if spent := columns.spent:
-            reading = self._known
-            places = [place for place, message in enumerate(columns.messages, first) if message is SILENCE]
-            reading.before.update(zip(places, [reading.sums, *spent], strict=False))
-            reading.sums = spent[-1]
-
-    def _place(self, first: int, offset: int, ends: list[int], shared: dict[int, int]) -> None:
-        """Say where the entries of these rows lie."""
-        if not shared:
-            self.add_block(first, offset, ends)
-            return
-        reading = self._known
-        start = 0
-        for number, end in enumerate(ends):
-            reading.lines += 1
-            for _ in range(shared.get(number, 1)):
-                reading.place(first, offset + start, end - start, reading.lines)
-                first += 1
-            start = end + 1
 
     def _answered(self, content: Sequence[Words]) -> bool:
         """Remember what an answer asks for; whether it has no words for a person."""
@@ -186,14 +175,6 @@ class ZotReader(LinesReader):
                 silent = False
         self._known.calls = calls
         return silent
-
-    def _numbered(self, key: str, fresh: set[str]) -> str:
-        """The key of a row; with a number if the tree or ``fresh`` has it already."""
-        if key in self.reading.tree.positions or key in fresh:
-            count = self._repeats[key] = self._repeats.get(key, 1) + 1
-            return f"{key}-{count}"
-        fresh.add(key)
-        return key
 
     # -- one row at a time ----------------------------------------------------------------------------
 
@@ -222,7 +203,7 @@ class ZotReader(LinesReader):
         if not reading.metas:
             reading.header_line, reading.header_end = line, offset + len(line)
         reading.add_meta(fields)
-        self._time = self._time or (reading.header.timestamp if reading.header else "")
+        self._time = self._time or reading.started
         model = fields.get("model")
         if (isinstance(model, str) and model) or len(reading.metas) > 1:
             self._add(self._key(line), line, offset, type="model_change")
@@ -265,6 +246,7 @@ class ZotReader(LinesReader):
         role: str | None = None,
         quiet: bool = False,
     ) -> int:
+        key = self._rows.key_of(key)
         keys = self.reading.tree.keys
         parent = keys[-1] if keys else None
         self._time = time or self._time
@@ -273,7 +255,7 @@ class ZotReader(LinesReader):
 
     def _key(self, line: bytes) -> str:
         row = line.strip()[-_TAIL:]
-        self._row_key = self._numbered(blake2b(row, digest_size=8).hexdigest(), set())
+        self._row_key = blake2b(row, digest_size=8).hexdigest()
         self._usage_rows = 0
         return self._row_key
 
@@ -294,6 +276,7 @@ class ZotReader(LinesReader):
         reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         if reading.metas:
+            reading.set_header()
             if reading.read_only == _NO_META:
                 reading.read_only = None
         elif reading.lines:

@@ -40,6 +40,7 @@ class ZotReading(Reading):
         self.message_rows = 0
         self.own_from: int | None = None
         """The entry of the first message that did not come with the fork."""
+        self.started = ""
         self._said: dict[str, Any] = {}
 
     def meta_at(self, position: int) -> dict[str, Any]:
@@ -51,19 +52,26 @@ class ZotReading(Reading):
     def add_meta(self, fields: dict[str, Any]) -> None:
         """Take in a meta row: the last one counts, where it says something."""
         self.metas.append(Meta(len(self.tree), fields))
-        self._said |= {name: value for name, value in fields.items() if value}
+        before = self._said.get("started")
+        self._said.update([item for item in fields.items() if item[1]])
         if isinstance(title := fields.get("title"), str):
             self.title = title.strip() or self.title
+        if (started := self._said.get("started")) != before:
+            self.started = utc_time(_text(started))
+
+    def set_header(self) -> None:
+        """What all meta rows so far say together."""
+        said = self._said
         metadata: dict[str, Any] = {
-            name: text for name in ("provider", "model", "version") if (text := _text(self._said.get(name)))
+            name: text for name in ("provider", "model", "version") if (text := _text(said.get(name)))
         }
         if self.fork_point:
             metadata["fork_point"] = self.fork_point
         self.header = Header(
-            id=_text(self._said.get("id")),
-            timestamp=utc_time(_text(self._said.get("started"))),
-            cwd=_text(self._said.get("cwd")),
-            parent_session=_text(self._said.get("parent")) or None,
+            id=_text(said.get("id")),
+            timestamp=self.started,
+            cwd=_text(said.get("cwd")),
+            parent_session=_text(said.get("parent")) or None,
             metadata=metadata or None,
         )
 
@@ -75,13 +83,11 @@ class ZotReading(Reading):
 
     def count_message(self, position: int, time: str, *, summary: bool) -> None:
         """Notice where a fork says something of its own: behind what it asked for, or younger than itself."""
-        header = self.header
         if (
             self.own_from is None
             and self.metas
-            and header is not None
             and not summary
-            and (self.message_rows >= self.fork_point or time > header.timestamp > "")
+            and (self.message_rows >= self.fork_point or time > self.started > "")
         ):
             self.own_from = position
         self.message_rows += 1

@@ -1,8 +1,8 @@
-"""Many rows of zot at once: decoded no further than a tree asks, and turned into columns."""
+"""Many rows of zot at once: decoded no further than a tree, or a list, asks; and turned into columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -13,13 +13,12 @@ __all__ = [
     "SILENCE",
     "Answer",
     "Columns",
-    "Message",
     "Results",
-    "Silence",
     "Sums",
     "User",
     "Words",
     "decode_rows",
+    "decode_shapes",
     "is_summary",
 ]
 
@@ -64,59 +63,99 @@ class Results(msgspec.Struct, tag_field="role", tag="tool", gc=False):
     time: str = ""
 
 
-class Silence(msgspec.Struct, frozen=True, gc=False):
+class _AnswerShape(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
+    """An answer for a list, which does not ask what it says."""
+
+    role: ClassVar[str | None] = "assistant"
+    time: str = ""
+
+
+class _Silence(msgspec.Struct, frozen=True, gc=False):
     """What stands for the message of a row without one."""
 
     role: ClassVar[str | None] = None
     time: str = ""
 
 
-Message = User | Answer | Results
-SILENCE = Silence()
+SILENCE = _Silence()
 
 
 class _MessageRow(msgspec.Struct, tag_field="type", tag="message", gc=False):
-    type: ClassVar[str] = "message"
-    message: Message
+    message: User | Answer | Results
+
+
+class _MessageShape(msgspec.Struct, tag_field="type", tag="message", gc=False):
+    message: User | _AnswerShape | Results
 
 
 class _UsageRow(msgspec.Struct, tag_field="type", tag="usage", gc=False):
-    type: ClassVar[str] = "usage"
-    message: ClassVar[Silence] = SILENCE
+    message: ClassVar[_Silence] = SILENCE
     cumulative: Sums
 
 
-Row = _MessageRow | _UsageRow
-
-decode_rows = msgspec.json.Decoder(Row).decode_lines
+decode_rows: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
+    _MessageRow | _UsageRow
+).decode_lines
 """Messages and usage as zot writes them; anything else is an error."""
+
+decode_shapes: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
+    _MessageShape | _UsageRow
+).decode_lines
+"""The same for lists."""
 
 
 class Columns:
-    """Rows as the columns of a tree, one value for each row.
+    """Rows as columns of a tree, one value for each row.
 
-    A row without a time has that of the row before it; ``time`` is that of the last row before these.
+    A usage row has the time of the row before it; ``time`` is the last one that was known before these rows.
     """
 
     __slots__ = ("messages", "roles", "shared", "spent", "times", "types")
 
     def __init__(self, rows: Sequence[Any], time: str) -> None:
-        self.types: list[str] = [row.type for row in rows]
-        self.messages: list[Message | Silence] = [row.message for row in rows]
-        self.spent: list[Sums] = [row.cumulative for row in rows if row.message is SILENCE]
-        self.roles: list[str | None] = [message.role for message in self.messages]
-        self.times = utc_times([message.time for message in self.messages])
+        messages: list[Any] = [row.message for row in rows]
+        self.messages = messages
+        self.roles: list[str | None] = [message.role for message in messages]
+        self.types = ["message"] * len(messages)
+        self.times = utc_times([message.time for message in messages])
+        silent = [number for number, role in enumerate(self.roles) if role is None]
+        self.spent: list[Sums] = [rows[number].cumulative for number in silent]
+        self.shared: dict[int, int] = {}
+        """The rows with more than one result, and how many."""
+        if (
+            max([len(message.content or ()) for message in messages if type(message) is Results], default=0)
+            > 1
+        ):
+            self.shared = {
+                number: len(message.content)
+                for number, message in enumerate(messages)
+                if type(message) is Results and message.content and len(message.content) > 1
+            }
+        simple = self.times.count("") == len(silent)
+        for number in silent:
+            self.types[number] = "usage"
+            if simple:
+                self.times[number] = self.times[number - 1] if number else time
+        if silent and not simple:
+            self._set_times_of_usage(time)
+
+    def _set_times_of_usage(self, time: str) -> None:
+        """The same where some messages do not say when they were written."""
         for number, message in enumerate(self.messages):
             if message is SILENCE:
                 self.times[number] = time
             else:
                 time = self.times[number] or time
-        self.shared = {
-            number: len(message.content)
-            for number, message in enumerate(self.messages)
-            if type(message) is Results and message.content and len(message.content) > 1
-        }
-        """The rows with more than one result, and how many."""
+
+    @property
+    def more(self) -> int:
+        """How many more entries there are than rows."""
+        return sum(self.shared.values()) - len(self.shared)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many entries each row is."""
+        return [self.shared.get(number, 1) for number in range(len(self.messages))]
 
     def spread(self) -> None:
         """One value for each entry instead: a row with several results is several entries."""
