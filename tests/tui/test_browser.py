@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from branchline import SessionLibrary, demo
 from branchline.library.looking import Look
 from branchline.tui.app import BranchlineApp
+from branchline.tui.browser_state import BrowserState
 from branchline.tui.pins import Pins
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.dialogs import ConfirmScreen
@@ -319,7 +320,7 @@ def test_scope_sort_programs_and_hints_are_chosen_with_a_click_wherever_they_sta
         await click(app, pilot, "? keys")
         assert isinstance(app.screen, HelpScreen)
 
-    app = BranchlineApp(FileSource.everywhere(), pins=Pins(str(tmp_path / "pins.json")))
+    app = BranchlineApp(BrowserState(FileSource.everywhere(), "here", Pins(str(tmp_path / "pins.json"))))
     drive(app, told, (width, 24))
 
 

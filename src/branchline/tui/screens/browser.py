@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -18,15 +16,14 @@ from branchline.errors import BranchlineError
 from branchline.formats.continuing import Going, going_on
 from branchline.library import SessionRow
 from branchline.places import OURS
+from branchline.tui.browser_layout import is_previewing, is_wide
 from branchline.tui.browser_state import BrowserState, Pill
-from branchline.tui.browsing import Sort
-from branchline.tui.pins import Pins
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import AskScreen, ConfirmScreen
 from branchline.tui.screens.reasons import Reason, ReasonsScreen
 from branchline.tui.screens.session_reading import SessionReading
 from branchline.tui.session_lines import reason_words
-from branchline.tui.source import Scope, Source, name_of
+from branchline.tui.source import name_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
@@ -34,8 +31,6 @@ from branchline.views.words import count
 
 __all__ = ["SessionBrowser"]
 
-_WIDE = 110
-_TALL = 20
 _TWO = 2
 
 
@@ -56,21 +51,13 @@ class SessionBrowser(SessionReading):
     SessionBrowser.crowded #programs { display: block; }
     """
 
-    def __init__(
-        self,
-        source: Source,
-        scope: Scope,
-        pins: Pins,
-        *,
-        words: str = "",
-        sort: Sort = "recent",
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        super().__init__(source, BrowserState(source, scope, pins, words=words, sort=sort, now=now))
-        self.words = words
+    def __init__(self, state: BrowserState) -> None:
+        super().__init__(state)
+        self.words = state.words
         self._removed: list[list[tuple[SessionRow, str]]] = []
         self._wants_preview: bool | None = None
         self._stale = False
+        self._away = False
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
@@ -88,15 +75,16 @@ class SessionBrowser(SessionReading):
         self._fit()
         self._load()
         self.show_everything()
+        if self.state.loaded.done:
+            self._look_inside()
 
     # -- the pane beside ------------------------------------------------------------------------------
 
     def _fit(self) -> None:
         """Put the preview beside the list, below it, or nowhere, as there is room."""
-        wide = self.size.width >= _WIDE
-        self.query_one("#body").set_class(wide, "wide")
-        wanted = self._wants_preview
-        self.set_class(wide or self.size.height > _TALL if wanted is None else wanted, "previewing")
+        width, height = self.size
+        self.query_one("#body").set_class(is_wide(width), "wide")
+        self.set_class(is_previewing(width, height, wanted=self._wants_preview), "previewing")
         self.call_after_refresh(self._show_bars)
 
     def on_resize(self) -> None:
@@ -287,8 +275,14 @@ class SessionBrowser(SessionReading):
         """Read the list again when it is next shown: there are new sessions."""
         self._stale = True
 
+    def on_screen_suspend(self) -> None:
+        self._away = True
+
     def on_screen_resume(self) -> None:
         """Back from another screen: the session may have grown, or be gone."""
+        if not self._away:  # shown for the first time
+            return
+        self._away = False
         if self._stale:
             self._stale = False
             self.action_reload()
