@@ -200,7 +200,7 @@ class SessionBrowser(SessionReading):
 
     def action_remove(self) -> None:
         rows = self._chosen()
-        others = sorted({row.agent for row in rows if row.agent not in (None, OURS)}, key=str)
+        others = sorted({self.source.agent(row) for row in rows} - {OURS})
         if not others:
             self._remove(rows)
             return
@@ -210,7 +210,7 @@ class SessionBrowser(SessionReading):
                 self._remove(rows)
 
         question = (
-            f"Not all of these are branchline's own: there are sessions of {', '.join(map(str, others))}. "
+            f"Not all of these are branchline's own: there are sessions of {', '.join(others)}. "
             "Their files are moved into a hidden folder beside them, where their programs do not see them; "
             "u brings them back."
         )
