@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
+from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.formats.continuing import Going
 from branchline.library import SessionRow
@@ -28,6 +30,10 @@ from branchline.tui.start import View
 from branchline.tui.summarizing import SummaryModel
 from branchline.tui.themes import THEMES
 from branchline.views.text import safe
+
+if TYPE_CHECKING:
+    from textual.actions import ActionParseResult
+    from textual.dom import DOMNode
 
 __all__ = ["BranchlineApp"]
 
@@ -94,6 +100,25 @@ class BranchlineApp(App[int]):
     def tell(self, words: str) -> None:
         """Say that something went wrong."""
         self.notify(safe(words)[:500], severity="error", markup=False, timeout=8)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Say what a file has done to us, for the length of a ``with`` block; nothing of it ends the app."""
+        try:
+            yield
+        except (BranchlineError, OSError, ValueError) as problem:
+            self.tell(str(problem) or type(problem).__name__)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Do what a key stands for. The file that it is about may be gone, shorter, or another one by now."""
+        with self.telling():
+            return await super().run_action(action, default_namespace, namespaces)
+        return True
 
     def action_theme(self) -> None:
         self.theme = DARK if self.theme == LIGHT else LIGHT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyedScreen", "ListScreen", "bindings"]
 
+_Answer = TypeVar("_Answer")
 _DEBOUNCE = 0.03
 """Seconds after a key before a search begins: more keys may follow."""
 _LONGEST_NOTICE = 500
@@ -50,6 +51,15 @@ class KeyedScreen(Screen[Any]):
             markup=False,
             timeout=8 if wrong else 4,
         )
+
+    def ask(self, question: Screen[_Answer], then: Callable[[_Answer | None], None]) -> None:
+        """Show a question, and do something with its answer; what goes wrong then is told."""
+
+        def answered(answer: _Answer | None) -> None:
+            with self.branchline.telling():
+                then(answer)
+
+        self.app.push_screen(question, answered)
 
     def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = False) -> None:
         """Do something in a worker thread.

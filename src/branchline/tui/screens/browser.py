@@ -7,6 +7,7 @@ import shutil
 from functools import partial
 from typing import ClassVar
 
+import msgspec
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
@@ -32,6 +33,8 @@ from branchline.views.words import count
 __all__ = ["SessionBrowser"]
 
 _TWO = 2
+_LOOK = 1.0
+"""Seconds between looks at the session under the cursor."""
 
 
 class SessionBrowser(SessionReading):
@@ -77,6 +80,13 @@ class SessionBrowser(SessionReading):
         self.show_everything()
         if self.state.loaded.done:
             self._look_inside()
+        self.set_interval(_LOOK, self._look)
+
+    def _look(self) -> None:
+        """See whether the session under the cursor is as it was: what is shown beside it should be true."""
+        row = self.row
+        if self.is_current and row is not None and row.problem is None and self.source.is_changed(row):
+            self._look_again([row])
 
     # -- the pane beside ------------------------------------------------------------------------------
 
@@ -194,9 +204,7 @@ class SessionBrowser(SessionReading):
                 return
             self._look_again([row])
 
-        self.app.push_screen(
-            AskScreen("Title of this session", row.title or "", hint="empty takes it away"), named
-        )
+        self.ask(AskScreen("Title of this session", row.title or "", hint="empty takes it away"), named)
 
     def action_remove(self) -> None:
         rows = self._chosen()
@@ -214,7 +222,7 @@ class SessionBrowser(SessionReading):
             "Their files are moved into a hidden folder beside them, where their programs do not see them; "
             "u brings them back."
         )
-        self.app.push_screen(ConfirmScreen(question, "move to the trash"), answered)
+        self.ask(ConfirmScreen(question, "move to the trash"), answered)
 
     def _remove(self, rows: list[SessionRow]) -> None:
         removed: list[tuple[SessionRow, str]] = []
@@ -257,8 +265,9 @@ class SessionBrowser(SessionReading):
         for row in rows:
             try:
                 found.append(self.source.again(row))
-            except Exception:  # noqa: BLE001  whatever it is now, it is no session that can be shown
-                found.append(None)
+            except Exception as problem:  # noqa: BLE001  whatever it is now, the list says why it cannot be read
+                words = str(problem) or type(problem).__name__
+                found.append(msgspec.structs.replace(row, problem=words, title=None, first_prompt=None))
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._seen_again, rows, found, back=back)
 
@@ -266,6 +275,14 @@ class SessionBrowser(SessionReading):
         for row, now in zip(rows, found, strict=True):
             if now is not None:
                 self.state.replace(now, back=back)
+                if now.problem is not None:
+                    self.tell(
+                        f"{row.title or row.id} cannot be read any more: {reason_words(now)}", wrong=True
+                    )
+                elif now.id != row.id:
+                    self.tell(f"another session has taken the place of {row.title or row.id}", wrong=True)
+                elif now.size < row.size:
+                    self.tell(f"{row.title or row.id} became shorter", wrong=True)
             elif name_of(row) in self.state.loaded.rows:  # else it was removed here while it was read
                 self.state.drop([row])
                 self.tell(f"{row.title or row.id} is not there any more", wrong=True)
@@ -328,7 +345,7 @@ class SessionBrowser(SessionReading):
         if going.moved:
             words.append(f"The directory of this session is not there any more:\n{going.cwd}")
         words.append(f"Continue in {cwd} instead?" if going.moved else "Continue there?")
-        self.app.push_screen(ConfirmScreen("\n\n".join(words), "continue there"), answered)
+        self.ask(ConfirmScreen("\n\n".join(words), "continue there"), answered)
 
     def action_tree(self) -> None:
         if self.row is not None:
