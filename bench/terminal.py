@@ -1,6 +1,7 @@
-"""The full-screen browser measured: `python -m bench.terminal` prints the time of this process for each work.
+"""The full-screen browser measured: `python -m bench.terminal` prints the time of the process for each work.
 
-The screens are driven without a terminal, by the same code that a terminal drives. Limits are what the
+The start is that of the installed program in a terminal of its own, from the first moment of its process. The
+other works are done here, without a terminal, by the same code that a terminal drives. Limits are what the
 project promises; a work beyond its limit ends with code 1.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import os
 import sys
 import tempfile
 import time
@@ -15,12 +18,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.first_paint import best_paint
+
 if TYPE_CHECKING:
     from textual.strip import Strip
 
 SESSIONS = 2_000
 ENTRIES = 100_000
 SIZE = (160, 48)
+RUNS = 3
 TIME = "2026-01-01T00:00:00.000Z"
 
 
@@ -34,9 +40,9 @@ def message(number: int, parent: int | None, text: str, role: str) -> str:
     return json.dumps({**head, "timestamp": TIME, "message": content}, separators=(",", ":"))
 
 
-def session(number: int, entries: int, branch_every: int = 0) -> str:
+def session(number: int, entries: int, branch_every: int = 0, cwd: str = "/home/u/shop") -> str:
     """The text of a session; every so many entries it branches."""
-    header = {"type": "session", "version": 3, "id": f"s{number}", "timestamp": TIME, "cwd": "/home/u/shop"}
+    header = {"type": "session", "version": 3, "id": f"s{number}", "timestamp": TIME, "cwd": cwd}
     lines = [json.dumps(header, separators=(",", ":"))]
     for entry in range(entries):
         parent = entry - 1 if entry else None
@@ -49,14 +55,38 @@ def session(number: int, entries: int, branch_every: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
-def fill(directory: Path) -> None:
+def fill(directory: Path, cwd: str = "/home/u/shop") -> None:
     for number in range(SESSIONS):
-        (directory / f"2026-01-01T00-00-00-000Z_s{number}.jsonl").write_text(session(number, 12))
+        text = session(number, 12, cwd=cwd)
+        (directory / f"2026-01-01T00-00-00-000Z_s{number}.jsonl").write_text(text)
+
+
+def start(home: Path) -> Iterator[tuple[str, float, float]]:
+    """From the start of the process to rows, then to what only the app shows."""
+    from branchline.formats import PI
+
+    cwd = home / "shop"
+    cwd.mkdir(parents=True)
+    directory = Path(PI.directory(str(cwd), {}, str(home)) or "")
+    directory.mkdir(parents=True)
+    fill(directory, str(cwd))
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    environment = {**kept, "HOME": str(home), "TERM": "xterm-256color"}
+    command = (sys.executable, "-m", "branchline")
+    for what, words, limit in (
+        ("first rows", "question 0 of", 0.3),
+        ("the app there, with the last turns", "assistant", 0.7),
+    ):
+        paint = best_paint(RUNS, command, words, cwd=cwd, environment=environment, size=SIZE)
+        seconds = paint.wall if paint.cpu is None else paint.cpu
+        yield f"{what}, from the start of the process", seconds, limit
+        yield "  the same on the wall", paint.wall, math.inf
 
 
 async def browser(directory: Path) -> list[tuple[str, float, float]]:
     """First rows on the screen, and the answer to a key of a search."""
     from branchline.tui.app import BranchlineApp
+    from branchline.tui.browser_state import BrowserState
     from branchline.tui.pins import Pins
     from branchline.tui.source import FileSource
     from branchline.tui.widgets.row_list import RowList
@@ -73,7 +103,7 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
     RowList.render_line = watched  # type: ignore[method-assign, assignment]
     begun = time.process_time()
     source = FileSource.of_directory(str(directory))
-    app = BranchlineApp(source, pins=Pins(str(directory / "none" / "pins.json")))
+    app = BranchlineApp(BrowserState(source, "here", Pins(str(directory / "none" / "pins.json"))))
     async with app.run_test(size=SIZE) as pilot:
         while not app.browser.state.loaded.done:
             await pilot.pause(0.01)
@@ -95,13 +125,15 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
     """A large tree: opened, and gone through."""
     from branchline.session import Session
     from branchline.tui.app import BranchlineApp
+    from branchline.tui.browser_state import BrowserState
     from branchline.tui.pins import Pins
     from branchline.tui.screens.tree import TreeNavigator
     from branchline.tui.source import FileSource
 
     empty = path.parent / "empty"
     empty.mkdir()
-    app = BranchlineApp(FileSource.of_directory(str(empty)), pins=Pins(str(empty / "p.json")))
+    source = FileSource.of_directory(str(empty))
+    app = BranchlineApp(BrowserState(source, "here", Pins(str(empty / "p.json"))))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.2)
         begun = time.process_time()
@@ -126,6 +158,7 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
 
 def results() -> Iterator[tuple[str, float, float]]:
     with tempfile.TemporaryDirectory() as folder:
+        yield from start(Path(folder) / "home")
         directory = Path(folder) / "sessions"
         directory.mkdir()
         fill(directory)
@@ -140,7 +173,8 @@ def main() -> None:
     for name, seconds, limit in results():
         failed = failed or seconds > limit
         mark = "" if seconds <= limit else "   TOO SLOW"
-        print(f"{name:<60} {seconds * 1000:8.1f} ms   (at most {limit * 1000:.0f} ms){mark}")
+        allowed = "" if math.isinf(limit) else f"   (at most {limit * 1000:.0f} ms)"
+        print(f"{name:<66} {seconds * 1000:8.1f} ms{allowed}{mark}")
     sys.exit(1 if failed else 0)
 
 

@@ -17,6 +17,8 @@ from textual.pilot import Pilot
 
 from branchline import demo
 from branchline.tui.app import BranchlineApp
+from branchline.tui.browser_state import BrowserState
+from branchline.tui.pins import Pins
 from branchline.tui.source import FileSource
 
 _FONTS = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
@@ -43,7 +45,8 @@ async def settle(pilot: Pilot[int]) -> None:
 
 async def pictures(target: Path, size: tuple[int, int], theme: str, wanted: set[str]) -> None:
     """Go through all screens once and keep a picture of each that is wanted."""
-    app = BranchlineApp(FileSource.everywhere(), theme=theme, now=lambda: _NOW)  # type: ignore[arg-type]
+    state = BrowserState(FileSource.everywhere(), "here", Pins(), now=lambda: _NOW)
+    app = BranchlineApp(state, theme=theme)  # type: ignore[arg-type]
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         for name, keys in SCREENS:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import branchline.cli.browsing as browsing
+from branchline.tui.browser_state import BrowserState
 from cli.conftest import Run
 
 
@@ -46,7 +47,7 @@ def test_reading_needs_a_session(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((), {"view": "sessions", "scope": "here", "row": None}),
+        ((), {"view": "sessions", "scope": "here", "row": None, "words": ""}),
         (("--all", "--search", "login"), {"view": "sessions", "scope": "all", "words": "login"}),
         (("talk",), {"view": "tree"}),
         (("talk", "--read"), {"view": "transcript"}),
@@ -62,8 +63,8 @@ def test_the_arguments_choose_screen_scope_and_search(
 ) -> None:
     called: dict[str, object] = {}
 
-    def opened(source: object, **options: object) -> int:
-        called.update(options)
+    def opened(state: BrowserState, **options: object) -> int:
+        called.update(options, scope=state.scope, words=state.words)
         return 0
 
     monkeypatch.setattr(browsing, "_on_a_terminal", lambda: True)
@@ -85,7 +86,7 @@ def test_with_no_session_on_this_machine_the_demo_library_opens_and_says_so(
         "BRANCHLINE_CONFIG", f"{tmp_path}/config.toml"
     )  # the demo sets it, and this takes it back
     monkeypatch.setattr(browsing, "can_browse", lambda _out: True)
-    monkeypatch.setattr("branchline.tui.run", lambda _source, **options: called.update(options) or 0)
+    monkeypatch.setattr("branchline.tui.run", lambda _state, **options: called.update(options) or 0)
 
     run()
 

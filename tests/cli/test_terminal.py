@@ -131,6 +131,49 @@ def test_plain_output_says_in_words_what_is_drawn_and_is_the_same_in_a_pipe(term
         assert not set("│└├─•›▸▾·") & set(run(*words, "--plain").stdout)
 
 
+def test_two_branches_and_what_a_model_sees_are_plain_words_too(run, talk) -> None:
+    diff = run("diff", talk, "--plain").stdout
+    sums = run("diff", talk, "--plain", "--stat").stdout
+
+    assert diff.isascii()
+    assert diff.startswith("first: talk Auth refactor at ")
+    assert "\n  user\n    first: And the tests?\n    second: Then what?\n" in diff
+    assert "\nfirst, " in diff
+    assert sums.splitlines()[-5:] == diff.splitlines()[-5:]
+    assert "turn 1" not in sums
+    assert not any(line.lstrip().startswith(("- ", "+ ", "---", "+++")) for line in diff.splitlines())
+
+
+def test_a_call_of_a_tool_is_said_in_words(run, write_session) -> None:
+    call = '{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}}'
+    path = write_session(
+        '{"type":"message","id":"a1","parentId":null,"timestamp":"2026-01-05T09:00:00.000Z",'
+        f'"message":{{"role":"assistant","content":[{call}],"timestamp":1}}}}'
+    )
+
+    assert 'calls bash {"command":"ls"}' in run("context", path, "--plain").stdout
+    assert '→ bash {"command":"ls"}' in run("context", path).stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_where_a_terminal_has_no_unicode_plots_and_trees_are_drawn_in_ascii(
+    terminal, talk, monkeypatch, encoding
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+
+    for command in (
+        ("stats",),
+        ("stats", "--by", "day"),
+        ("tree", talk),
+        ("diff", talk),
+        ("ls",),
+        ("forest",),
+    ):
+        printed = terminal(*command)
+        assert printed.isascii()
+        assert "?" not in printed.replace("tests?", "").replace("what?", "").replace("start?", "")
+
+
 def test_options_of_the_output_count_before_the_command_as_well(run, talk) -> None:
     assert run("--json", "tree", talk).stdout == run("tree", talk, "--json").stdout
     assert COLOUR.search(run("--color", "always", "tree", talk).stdout)

@@ -15,8 +15,10 @@ from textual.worker import WorkerCancelled
 from branchline import Session
 from branchline.clock import FixedClock
 from branchline.tui.app import BranchlineApp
+from branchline.tui.browser_state import BrowserState
+from branchline.tui.browsing import Sort
 from branchline.tui.pins import Pins
-from branchline.tui.source import FileSource
+from branchline.tui.source import FileSource, Scope
 
 CWD = "/home/u/shop"
 START = 1_767_225_600_000
@@ -140,9 +142,18 @@ def source(directory: Path) -> FileSource:
     return made
 
 
-def app_on(directory: Path, **options: Any) -> BranchlineApp:
+def state_of(
+    directory: Path, *, scope: Scope = "here", words: str = "", sort: Sort = "recent"
+) -> BrowserState:
+    """What the browser knows of a directory, nothing read yet."""
     pins = Pins(str(directory / "own" / "pins.json"))
-    return BranchlineApp(source(directory), pins=pins, now=now, **options)
+    return BrowserState(source(directory), scope, pins, words=words, sort=sort, now=now)
+
+
+def app_on(
+    directory: Path, *, scope: Scope = "here", words: str = "", sort: Sort = "recent", **options: Any
+) -> BranchlineApp:
+    return BranchlineApp(state_of(directory, scope=scope, words=words, sort=sort), **options)
 
 
 def drive(app: BranchlineApp, told: Story, size: tuple[int, int] = (80, 24)) -> None:

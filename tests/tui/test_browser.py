@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import msgspec
 import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from branchline import SessionLibrary, demo
+from branchline import SessionLibrary, demo, places
 from branchline.library.looking import Look
 from branchline.tui.app import BranchlineApp
+from branchline.tui.browser_state import BrowserState
 from branchline.tui.pins import Pins
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.dialogs import ConfirmScreen
@@ -69,7 +69,7 @@ def test_several_sessions_go_to_the_trash_at_once_and_come_back_with_one_key(ses
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         before = names(app)
-        await press(pilot, "space", "space", "d")
+        await press(pilot, "space", "space", "d", "enter")
         assert names(app) == before[2:]
         assert len(library.trash()) == 2
         await press(pilot, "u")
@@ -82,12 +82,6 @@ def test_several_sessions_go_to_the_trash_at_once_and_come_back_with_one_key(ses
 
 
 def test_sessions_of_other_programs_are_removed_only_after_a_question(sessions: Path) -> None:
-    app = app_on(sessions)
-    look = app.source._look  # type: ignore[attr-defined]
-    app.source._look = lambda scope: Look(  # type: ignore[attr-defined]
-        [msgspec.structs.replace(row, agent="pi") for row in look(scope)], lambda row: row
-    )
-
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "d")
         assert isinstance(app.screen, ConfirmScreen)
@@ -99,7 +93,19 @@ def test_sessions_of_other_programs_are_removed_only_after_a_question(sessions: 
         await press(pilot, "u")
         assert len(names(app)) == 6
 
-    drive(app, told)
+    drive(app_on(sessions), told)  # a directory that is not ours, as `browse --dir` opens it
+
+
+def test_our_own_sessions_go_to_the_trash_without_a_question(world: Path) -> None:
+    directory = Path(places.session_directory(CWD))
+    talk(directory, 1, "Ours").close()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "d")
+        assert names(app) == []
+        assert "moved to the trash" in said(app)
+
+    drive(app_on(directory), told)
 
 
 def test_a_title_is_written_into_the_session_and_the_file_keeps_its_name(sessions: Path) -> None:
@@ -319,7 +325,7 @@ def test_scope_sort_programs_and_hints_are_chosen_with_a_click_wherever_they_sta
         await click(app, pilot, "? keys")
         assert isinstance(app.screen, HelpScreen)
 
-    app = BranchlineApp(FileSource.everywhere(), pins=Pins(str(tmp_path / "pins.json")))
+    app = BranchlineApp(BrowserState(FileSource.everywhere(), "here", Pins(str(tmp_path / "pins.json"))))
     drive(app, told, (width, 24))
 
 

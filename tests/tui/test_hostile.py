@@ -7,10 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from branchline import Session
 from branchline.tui.app import BranchlineApp
+from branchline.tui.detailing import Passage, detail_passages, pages_of
+from branchline.tui.widgets.text_panel import TextPanel
 from tui.kit import CWD, HOSTILE, answer, app_on, call, clock, drive, press, result, screen, user
 
 ACTING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -88,14 +92,91 @@ def test_no_screen_shows_anything_that_acts_or_hides(hostile: Path) -> None:
     assert "‹U+202E›" in text
 
 
-def test_a_megabyte_in_one_message_is_cut_short_and_can_be_read_whole(hostile: Path) -> None:
+def test_a_megabyte_in_one_message_is_cut_short_and_can_be_read_whole_page_by_page(hostile: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "t")
         assert "more characters" in str(app.screen.query_one("#detail").words)  # type: ignore[attr-defined]
         await press(pilot, "enter", *["down"] * 7, "enter")
-        assert "The whole entry" in screen(app)
+        assert "The whole entry   page 1 of 25" in screen(app)
+        panel = app.screen.query_one(TextPanel)
+        await press(pilot, "end")
+        assert "page 25 of 25" in screen(app)
+        assert panel.scroll_offset.y == panel.max_scroll_y
+        await press(pilot, "home", "up")
+        assert "page 1 of 25" in screen(app)
+        panel.scroll_to(y=panel.max_scroll_y, animate=False)
+        await press(pilot, "space")
+        assert "page 2 of 25" in screen(app)
+        await press(pilot, "up")
+        assert "page 1 of 25" in screen(app)
 
     drive(app_on(hostile), told, (100, 40))
+
+
+@pytest.mark.parametrize("flood", ["\u200b", "\x1b[31m", "e\u0301", "日本", "word "])
+def test_the_whole_of_an_entry_of_megabytes_is_there_in_a_moment(flood: str, tmp_path: Path) -> None:
+    text = flood * (3_000_000 // len(flood))
+    with Session.create(CWD, directory=tmp_path, clock=clock(1)) as session:
+        leaf = session.append_message(user(text))
+        session.append_message(answer("long"))
+        begun = time.process_time()
+
+        pages = pages_of(detail_passages(session, session.index.position(leaf)))
+        lines = [line for passage in pages[0] for line in passage.lines(80)]
+
+    assert time.process_time() - begun < 1.5  # a quarter of a second; it was twenty
+    assert lines
+    assert "".join(passage.text for page in pages for passage in page) == text.strip("\n")
+
+
+@given(st.lists(st.text(st.sampled_from("ab\n"), max_size=60), max_size=5), st.integers(1, 30))
+def test_pages_hold_every_letter_in_order_and_none_is_longer_than_asked(texts: list[str], size: int) -> None:
+    pages = pages_of([Passage(text=text) for text in texts], size)
+
+    parted = "".join(passage.text for page in pages for passage in page)
+    assert parted.replace("\n", "") == "".join(texts).replace("\n", "")
+    assert all(sum(len(passage.text) for passage in page) <= size for page in pages)
+
+
+def test_names_of_files_and_programs_are_only_words_on_every_screen(tmp_path: Path) -> None:
+    """A file may be called anything, and a format of another package may name its program as it likes."""
+    directory = tmp_path / "sessions"
+    name = HOSTILE.replace("/", "")
+    with Session.create(CWD, directory=directory, clock=clock(1)) as session:
+        session.append_message(user("Hello"))
+        session.append_message(answer("Hello."))
+        path = session.file
+    assert path is not None
+    (directory / f"{name}.jsonl").write_bytes(Path(path).read_bytes())
+    (directory / f"bad {name}.jsonl").write_bytes(b"this is no session\n")
+    app = app_on(directory)
+    app.source.agent = lambda _row: HOSTILE  # type: ignore[method-assign]
+    seen: list[str] = []
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        for keys in (
+            ("l",),  # the paths
+            ("v", "v", "down"),
+            ("down",),
+            ("a",),
+            ("escape", "exclamation_mark"),  # the reasons
+            ("escape", "s", "s", "slash", "=hello", "enter"),
+            ("y",),  # the command
+            ("d",),  # the question
+            ("escape", "enter"),
+            ("escape", "escape", "escape", "f"),
+            ("escape", "home", "t"),
+            ("escape", "o"),
+            ("escape", "space", "down", "c"),
+        ):
+            await press(pilot, *keys)
+            seen.append(screen(app))
+            seen.extend(str(note.message) for note in app._notifications)
+
+    drive(app, told, (120, 30))
+
+    assert any("␛[31mred" in text for text in seen)
+    assert all(ACTING.search(text.replace("\n", "")) is None for text in seen)
 
 
 def test_floods_in_titles_labels_directories_and_models_cost_a_moment_and_act_on_nothing(

@@ -169,7 +169,7 @@ def test_without_a_width_nothing_is_drawn(session):
     assert not set(text) & set("█▁▂▃▄▅▆▇▉▊▋▌▍▎▏…")
 
 
-@pytest.mark.parametrize("columns", [20, 40, 50, 80, 100, 200])
+@pytest.mark.parametrize("columns", [20, 30, 40, 50, 80, 100, 200])
 @pytest.mark.parametrize("dimension", ["day", "model", "agent", "directory"])
 def test_a_table_fits_and_hostile_names_are_harmless(session, dimension, columns):
     groups = tally(session).by(dimension)
@@ -179,8 +179,9 @@ def test_a_table_fits_and_hostile_names_are_harmless(session, dimension, columns
 
     assert len(lines) == len(groups) + 1
     assert all("\x1b" not in line_text(line) and "\n" not in line_text(line) for line in lines)
-    if columns >= 40:
-        assert all(line_width(line) <= columns for line in lines)
+    assert all(line_width(line) <= columns for line in lines)
+    assert all("cost" in line_text(lines[0]) and "$" in line_text(line) for line in lines[1:])
+    assert all(line_width(line) <= columns for line in overview(tally(session), columns=columns))
 
 
 numbers = st.floats() | st.integers(-(10**20), 10**20)

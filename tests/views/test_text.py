@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from branchline.views import text
-from branchline.views.text import clusters, cut, one_line, pad, safe, width
+from branchline.views.text import clusters, cut, cut_start, one_line, pad, safe, width
 
 HOSTILE = "\x00\x07\x08\x0b\r\x1b\x7f\x85\x9b\x9d\u00ad\u061c\u200b\u200c\u200d\u200e\u202e\u2028\u2066\u2069\ufe0f\ufeff\U000e0041\ud83d\ude00"
 hostile_texts = st.text(
@@ -181,6 +181,23 @@ def test_a_cut_fits_and_begins_like_the_text(text, columns):
 
     assert width(shown) <= max(0, columns)
     assert shown == line or line.startswith(shown.removesuffix("…"))
+
+
+@settings(deadline=None)
+@given(hostile_texts, st.integers(-1, 12))
+def test_a_cut_of_the_start_fits_and_ends_like_the_text(text, columns):
+    line = one_line(text)
+
+    shown = cut_start(line, columns)
+
+    assert width(shown) <= max(0, columns)
+    assert shown == line or line.endswith(shown.removeprefix("…"))
+
+
+def test_what_tells_two_paths_apart_is_kept():
+    assert cut_start("~/work/shop/frontend", 12) == "…op/frontend"
+    assert cut_start("日本語", 5) == "…本語"
+    assert cut_start("日本語", 4) == "…語"
 
 
 WORDS = "a Z 0 é e\u0301 日 ｆ 한 \u1112\u1161\u11ab 👍 👍🏽 👩‍💻 👨‍👩‍👧 ❤️ ❤ 1️⃣ 🇩🇪 🏳️‍🌈 ↔️ ™ │ … ש\u05b8 ا ก็ か\u3099 ‹ ☰ ⌚"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -14,6 +14,8 @@ from branchline.cli.output import Output
 
 if TYPE_CHECKING:
     from branchline.library import SessionRow
+    from branchline.settings import Settings
+    from branchline.tui.browser_state import BrowserState
     from branchline.tui.browsing import Arranged
     from branchline.tui.source import Scope, Source
     from branchline.tui.start import View
@@ -111,19 +113,22 @@ def can_browse(out: Output) -> bool:
 
 def open_home() -> None:
     """Open the browser on what there is: this directory, else all, else the demo library."""
-    from branchline.cli.targets import discovery
+    from branchline.cli.demonstrating import enter_demo
+    from branchline.settings import load
 
+    settings = load().settings
+    state = _state(settings, scope=settings.scope)
+    found = state.begin()
+    if not found and state.scope == "here":
+        state.scope = "all"
+        found = state.begin()
     notice = ""
-    scope: Scope | None = None
-    if next(discovery().look(deep=False), None) is None:
-        scope = "all"
-        if next(discovery(everywhere=True).look(deep=False), None) is None:
-            from branchline.cli.demonstrating import enter_demo
-
-            enter_demo()
-            notice = "no sessions were found on this machine: these are those of the demo library"
-            scope = "here"
-    open_browser(scope=scope, notice=notice)
+    if not found:
+        enter_demo()
+        notice = "no sessions were found on this machine: these are those of the demo library"
+        state = _state(settings, scope="here")
+        state.begin()
+    _run(settings, state, notice=notice)
 
 
 def open_browser(
@@ -133,26 +138,46 @@ def open_browser(
     session: str | None = None,
     words: str = "",
     directory: str | None = None,
-    notice: str = "",
 ) -> None:
     """Open the browser with the settings of this person, and exit with its code."""
-    from branchline.cli.themes import theme_for
     from branchline.settings import load
-    from branchline.tui import run
 
     settings = load().settings
+    row = None if session is None else _row(session, directory)
+    state = _state(settings, scope=scope or settings.scope, words=words, directory=directory)
+    if view == "sessions":
+        state.begin()
+    _run(settings, state, view=view, row=row)
+
+
+def _state(
+    settings: Settings, *, scope: Scope, words: str = "", directory: str | None = None
+) -> BrowserState:
+    from branchline.tui.browser_state import BrowserState
+    from branchline.tui.pins import Pins
+
+    return BrowserState(_source(directory), scope, Pins(ids=settings.pins), words=words, sort=settings.sort)
+
+
+def _run(
+    settings: Settings,
+    state: BrowserState,
+    *,
+    view: View = "sessions",
+    row: SessionRow | None = None,
+    notice: str = "",
+) -> NoReturn:
+    from branchline.cli.themes import theme_for
+    from branchline.tui import run
+
     code = run(
-        _source(directory),
+        state,
         view=view,
-        scope=scope or settings.scope,
-        row=None if session is None else _row(session, directory),
-        words=words,
-        sort=settings.sort,
+        row=row,
         filter=settings.filter,
         theme=theme_for(settings.theme),
         mouse=settings.mouse,
         notice=notice,
-        pins=settings.pins,
         model=settings.model,
         base_url=settings.base_url,
     )

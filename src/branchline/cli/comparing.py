@@ -84,15 +84,30 @@ def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool, stat
         out.result("diff", _fields(left, right, view))
         return
     _print_head(out, left, right, view)
-    if not stat:
-        _print_turns(out, view, two=two or (not one and (out.columns or 0) >= _WIDE))
-    from branchline.views.compare_lines import sums
-
     names = (_name(left, right), _name(right, left))
-    for line in sums(view, names, home=os.path.expanduser("~")):
-        out.row(*line)
+    if out.plain and not two and not one:
+        _print_words(out, view, names, stat=stat)
+    else:
+        if not stat:
+            _print_turns(out, view, two=two or (not one and (out.columns or 0) >= _WIDE))
+        _print_sums(out, view, names)
     if not view.pairs:
         remark("there is nothing to compare: both are the same path")
+
+
+def _print_words(out: Output, view: CompareView, names: tuple[str, str], *, stat: bool) -> None:
+    from branchline.views.compare_words import spoken_sums, spoken_turns
+
+    home = os.path.expanduser("~")
+    for line in (*(() if stat else spoken_turns(view, home=home)), *spoken_sums(view, names, home=home)):
+        out.line(*line)
+
+
+def _print_sums(out: Output, view: CompareView, names: tuple[str, str]) -> None:
+    from branchline.views.compare_lines import sums
+
+    for line in sums(view, names, home=os.path.expanduser("~")):
+        out.row(*line)
 
 
 def _print_turns(out: Output, view: CompareView, *, two: bool) -> None:
@@ -104,8 +119,9 @@ def _print_turns(out: Output, view: CompareView, *, two: bool) -> None:
 
 
 def _print_head(out: Output, left: _End, right: _End, view: CompareView) -> None:
-    out.row(paint("removed", f"--- {_described(left)}"))
-    out.row(paint("added", f"+++ {_described(right)}"))
+    first, second = ("first: ", "second: ") if out.plain else ("--- ", "+++ ")
+    out.row(paint("removed", f"{first}{_described(left)}"))
+    out.row(paint("added", f"{second}{_described(right)}"))
     shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
     how = ", by their words" if view.shared and view.by == "text" else ""
     upto = f", up to {_entry_words(left.session, view.common_ancestor)}" if view.common_ancestor else ""

@@ -104,11 +104,11 @@ def _print(out: Output, context: Context) -> None:
         if number:
             out.line()
         out.line(paint("user" if role_of(message) == "user" else "heading", role_of(message)))
-        for line in _lines(message):
+        for line in _lines(message, "calls" if out.plain else "→"):
             out.text(line, indent="  ")
 
 
-def _lines(message: Message) -> list[str]:
+def _lines(message: Message, calls: str) -> list[str]:
     """What a message holds, block by block; pictures and signatures in a few words."""
     from branchline.context.javascript import stringify
     from branchline.entries import Image, SystemMessage, Text, Thinking, ToolCall
@@ -124,7 +124,7 @@ def _lines(message: Message) -> list[str]:
             case Thinking():
                 lines.append(f"(thinking) {block.thinking or '(redacted)'}")
             case ToolCall():
-                lines.append(f"→ {block.name} {stringify(block.arguments)}")
+                lines.append(f"{calls} {block.name} {stringify(block.arguments)}")
             case Image():
                 lines.append(f"[{block.mime_type or 'image'}, {size_words(len(block.data) * 3 // 4)}]")
             case _:

@@ -25,7 +25,7 @@ __all__ = ["Color", "Output", "Piece", "Role", "paint", "remark"]
 Color = Literal["auto", "always", "never"]
 
 _DEEPEST = 20_000
-_ASCII = str.maketrans("│└├─•›…⊞⊟▸▾·×→↳█▉▊▋▌▍▎▏▇▆▅▄▃▂▁", "|`|-*>~+->v.x>>########%#*+=-.")
+_ASCII = str.maketrans("│└├─•›‹…⋯⊞⊟▸▾·×→↳█▉▊▋▌▍▎▏▇▆▅▄▃▂▁", "|`|-*><~~+->v.x>>########%*+=-:.")
 """What our drawings become where only ASCII is wanted; each character has one column, as before."""
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from branchline.formats.base import Format
+from branchline.formats.packages import may_be_named
 
 __all__ = ["GROUP", "BrokenFormat", "InstalledFormats", "installed", "knows"]
 
@@ -37,6 +38,8 @@ class InstalledFormats(NamedTuple):
 @cache
 def installed() -> InstalledFormats:
     """The formats of installed packages, loaded once. ``installed.cache_clear()`` looks again."""
+    if not may_be_named(GROUP):
+        return InstalledFormats((), ())
     from importlib.metadata import entry_points  # noqa: PLC0415  reads every installed package
 
     found: dict[str, Format] = {}

@@ -5,33 +5,37 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from functools import partial
-from typing import ClassVar, Literal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
+from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.formats.continuing import Going
 from branchline.library import SessionRow
 from branchline.session import Session
 from branchline.tree import Filter
-from branchline.tui.browsing import Sort
-from branchline.tui.pins import Pins
+from branchline.tui.browser_layout import SMALLEST
+from branchline.tui.browser_state import BrowserState
+from branchline.tui.looks import DARK, LIGHT
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.too_small import TooSmall
-from branchline.tui.source import Scope, Source
+from branchline.tui.source import Scope
 from branchline.tui.start import View
 from branchline.tui.summarizing import SummaryModel
-from branchline.tui.themes import DARK, LIGHT, THEMES
+from branchline.tui.themes import THEMES
 from branchline.views.text import safe
 
-__all__ = ["BranchlineApp"]
+if TYPE_CHECKING:
+    from textual.actions import ActionParseResult
+    from textual.dom import DOMNode
 
-_SMALLEST = (40, 10)
+__all__ = ["BranchlineApp"]
 
 
 class BranchlineApp(App[int]):
@@ -47,38 +51,41 @@ class BranchlineApp(App[int]):
 
     def __init__(
         self,
-        source: Source,
+        state: BrowserState,
         *,
         view: View = "sessions",
-        scope: Scope = "here",
         row: SessionRow | None = None,
-        words: str = "",
-        sort: Sort = "recent",
         filter: Filter = "default",  # noqa: A002
         theme: Literal["dark", "light"] = "dark",
-        pins: Pins | None = None,
-        hooks: Hooks = NO_HOOKS,
+        hooks: Callable[[], Hooks] = lambda: NO_HOOKS,
         summary_model: SummaryModel | None = None,
-        now: Callable[[], float] = time.time,
         notice: str = "",
     ) -> None:
         super().__init__()
-        self.source = source
-        self.pins = Pins() if pins is None else pins
-        self.hooks = hooks
+        self.source = state.source
+        self.pins = state.pins
         self.summary_model = summary_model
-        self.now = now
+        self.now = state.now
         self.filter: Filter = filter
+        self._load_hooks = hooks
         self._view = view
         self._notice = notice
-        self.browser = SessionBrowser(source, scope, self.pins, words=words, sort=sort, now=now)
+        self.browser = SessionBrowser(state)
         self._row = row
         for made in THEMES:
             self.register_theme(made)
         self.theme = LIGHT if theme == "light" else DARK
 
+    @cached_property
+    def hooks(self) -> Hooks:
+        """The plugins of this person, loaded when the first of them is to be asked."""
+        return self._load_hooks()
+
+    def get_default_screen(self) -> SessionBrowser:
+        """The browser is there from the beginning: no other screen is drawn before it, or takes its keys."""
+        return self.browser
+
     def on_mount(self) -> None:
-        self.push_screen(self.browser)
         if self._row is not None and self._view == "tree":
             self.open_tree(self._row)
         elif self._row is not None and self._view == "transcript":
@@ -94,14 +101,33 @@ class BranchlineApp(App[int]):
         """Say that something went wrong."""
         self.notify(safe(words)[:500], severity="error", markup=False, timeout=8)
 
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Say what a file has done to us, for the length of a ``with`` block; nothing of it ends the app."""
+        try:
+            yield
+        except (BranchlineError, OSError, ValueError) as problem:
+            self.tell(str(problem) or type(problem).__name__)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Do what a key stands for. The file that it is about may be gone, shorter, or another one by now."""
+        with self.telling():
+            return await super().run_action(action, default_namespace, namespaces)
+        return True
+
     def action_theme(self) -> None:
         self.theme = DARK if self.theme == LIGHT else LIGHT
 
     def on_resize(self, event: events.Resize) -> None:
         """Say so when there is too little room, and go on when there is enough."""
-        small = event.size.width < _SMALLEST[0] or event.size.height < _SMALLEST[1]
+        small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
         if small and not isinstance(self.screen, TooSmall):
-            self.push_screen(TooSmall(*_SMALLEST))
+            self.push_screen(TooSmall(*SMALLEST))
         elif not small and isinstance(self.screen, TooSmall):
             self.pop_screen()
 

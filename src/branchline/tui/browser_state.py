@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Literal, NamedTuple
 
 from branchline.library import SessionRow
 from branchline.stores import Hidden
 from branchline.tui.browsing import SORTS, Arranged, Choice, Item, Sort, arrange, face_of
+from branchline.tui.hinting import PRESS_TO_SEARCH, search_line
 from branchline.tui.pins import Pins
 from branchline.tui.session_lines import Columns, columns_for, header_line, session_line
 from branchline.tui.source import Batch, Scope, Source, name_of
 from branchline.views.calls import short_path
 from branchline.views.query import Face, Query, Verdict, parse_query
-from branchline.views.spans import Line, Piece, Span, line_of
+from branchline.views.spans import Line, Piece, Span, line_of, line_width, shown_line
 from branchline.views.words import count
 
-__all__ = ["BrowserState", "Loaded", "Pill"]
+__all__ = ["Bars", "BrowserState", "Loaded", "Pill"]
 
 
 class Pill(NamedTuple):
@@ -30,10 +31,19 @@ class Pill(NamedTuple):
     value: str = ""
 
 
-class Loaded:
-    """What was read of one scope so far."""
+class Bars(NamedTuple):
+    """The pills above the list; ``programs`` is empty where one line is enough."""
 
-    def __init__(self) -> None:
+    top: list[Pill]
+    programs: list[Pill]
+
+
+class Loaded:
+    """What was read of one scope so far, and the batches that are still to come."""
+
+    def __init__(self, batches: Iterator[Batch]) -> None:
+        self.batches = batches
+        self.is_being_read = False
         self.rows: dict[str, SessionRow] = {}
         self.hidden: list[Hidden] = []
         self.loaded = 0
@@ -53,6 +63,12 @@ class Loaded:
     @property
     def unreadable(self) -> list[SessionRow]:
         return [row for row in self.rows.values() if row.problem is not None]
+
+
+def _failing(problem: Exception) -> Iterator[Batch]:
+    """What was to be read, with the failure that is all there is of it."""
+    yield from ()
+    raise problem
 
 
 class BrowserState:
@@ -89,7 +105,20 @@ class BrowserState:
     @property
     def loaded(self) -> Loaded:
         """What was read of the scope that is shown."""
-        return self.scopes.setdefault(self.scope, Loaded())
+        loaded = self.scopes.get(self.scope)
+        if loaded is None:
+            loaded = self.scopes[self.scope] = Loaded(self.source.rows(self.scope))
+        return loaded
+
+    def begin(self) -> bool:
+        """Read the first batch here and now; whether there is anything in this scope."""
+        loaded = self.loaded
+        try:
+            loaded.take(next(loaded.batches))
+        except Exception as problem:  # noqa: BLE001  formats come from many hands; the list itself says it
+            loaded.batches = _failing(problem)
+        self.arrange()
+        return bool(loaded.rows) or not loaded.done
 
     @property
     def items(self) -> list[Item]:
@@ -112,6 +141,7 @@ class BrowserState:
 
     def search(self, words: str) -> None:
         """Look for other words."""
+        self.words = words
         self.query = parse_query(words, now=datetime.fromtimestamp(self.now()).astimezone())
         self.decided = {}
 
@@ -201,6 +231,14 @@ class BrowserState:
     def _columns(self, width: int) -> Columns:
         return columns_for(width, directory=self.scope == "all", path=self.paths)
 
+    def search_line(self, words: str, *, typing: bool = False) -> Line:
+        """The words of a search as they are typed, and why the last ones could not be searched for."""
+        problem = self.query.problem if words else None
+        return line_of(
+            *search_line(words, PRESS_TO_SEARCH, typing=typing),
+            Span(f"   {problem}" if problem else "", "warning"),
+        )
+
     def columns_line(self, width: int) -> Line:
         """The names of the columns."""
         return header_line(self._columns(width), path=self.paths)
@@ -240,6 +278,15 @@ class BrowserState:
             )
             for agent in agents
         ]
+
+    def bars(self, width: int) -> Bars:
+        """All pills in one line; where they do not fit, the programs have a line of their own."""
+        top, programs = self.top_pills(), self.program_pills()
+        gap = [Pill(Span("   "))] if programs else []
+        together = [*top, *gap, *programs]
+        if not programs or line_width(shown_line(pill.span for pill in together)) <= width:
+            return Bars(together, [])
+        return Bars(top, [*gap, *programs])
 
     def seen_line(self) -> Line:
         """What was seen, what of it is shown, and what is still going on."""

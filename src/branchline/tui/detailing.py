@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
 from branchline.entries import AssistantMessage, Compaction, Entry, MessageEntry, ToolResult
 from branchline.session import Session
 from branchline.tree import Finding
@@ -11,10 +14,12 @@ from branchline.views.spans import Line, Role, Span, line_of
 from branchline.views.words import size_words, tokens
 from branchline.views.wrapping import text_lines, wrap_line
 
-__all__ = ["detail_lines", "reason_at"]
+__all__ = ["Passage", "detail_lines", "detail_passages", "pages_of", "reason_at"]
 
 SHORT = 8_000
 """Characters of a text that the pane shows; reading it whole shows all."""
+PAGE = 40_000
+"""Characters that are laid out at once: of the most hostile text as many as take a quarter of a second."""
 _ROLES: dict[str, Role] = {
     "user": "user",
     "tool": "tool",
@@ -29,28 +34,63 @@ _ROLES: dict[str, Role] = {
 }
 
 
-def detail_lines(
-    session: Session, position: int, columns: int, *, home: str = "", most: int | None = SHORT
-) -> list[Line]:
-    """The entry at a position: who and when, then every part of it. ``most`` limits each text."""
+class Passage(NamedTuple):
+    """A piece of what there is to read: a line of spans, or a text in one role."""
+
+    line: Line = ()
+    text: str = ""
+    role: Role = "plain"
+    indent: str = ""
+
+    def lines(self, columns: int) -> list[Line]:
+        """The passage broken to a width."""
+        if self.text:
+            return text_lines(self.text, columns, self.role, indent=self.indent)
+        return wrap_line(self.line, columns, indent=len(self.indent))
+
+
+def detail_lines(session: Session, position: int, columns: int, *, home: str = "") -> list[Line]:
+    """The entry at a position: who and when, then every part of it, long ones cut."""
+    passages = detail_passages(session, position, home=home, most=SHORT)
+    return [line for passage in passages for line in passage.lines(columns)]
+
+
+def detail_passages(
+    session: Session, position: int, *, home: str = "", most: int | None = None
+) -> list[Passage]:
+    """The same, not yet broken into lines. ``most`` limits each text."""
     entry = session.transcript.entry(position)
-    lines = wrap_line(_facts(session, position, entry), columns, indent=2)
+    passages = [Passage(_facts(session, position, entry), indent="  ")]
     finding = reason_at(session, position)
     if finding is not None:
-        lines += wrap_line(
-            line_of(Span(f"damage: {finding.message} (line {finding.line})", "error")), columns
-        )
+        words = f"damage: {finding.message} (line {finding.line})"
+        passages.append(Passage(line_of(Span(words, "error"))))
     if call := _call_of(session, position, entry):
-        lines += wrap_line(call, columns)
-    deck = cards(
-        [entry],
-        labels=session.transcript.reading.labels,
-        home=home,
-        side_records=True,
-    )
+        passages.append(Passage(call))
+    deck = cards([entry], labels=session.transcript.reading.labels, home=home, side_records=True)
     for card in deck:
-        lines += [(), *_card(card, columns, most)]
-    return lines
+        passages += [Passage(), *_card(card, most)]
+    return passages
+
+
+def pages_of(passages: Iterable[Passage], size: int = PAGE) -> list[list[Passage]]:
+    """Passages in pages of about so many characters; a long text is parted between its lines if it can be."""
+    pages: list[list[Passage]] = [[]]
+    room = size
+    for passage in passages:
+        start = 0
+        while len(passage.text) - start > room:
+            end = passage.text.rfind("\n", start, start + room)
+            following = end + 1 if end > start else start + room
+            part = passage.text[start : end if end > start else following]
+            pages[-1].append(passage._replace(text=part))
+            pages.append([])
+            start, room = following, size
+        rest = passage._replace(text=passage.text[start:])
+        if rest.text or not passage.text:
+            pages[-1].append(rest)
+        room -= len(rest.text)
+    return pages
 
 
 def reason_at(session: Session, position: int) -> Finding | None:
@@ -94,24 +134,20 @@ def _call_of(session: Session, position: int, entry: Entry) -> Line:
     return () if call is None else line_of(Span("answers ", "dim"), Span(call_text(call), "tool"))
 
 
-def _card(card: Card, columns: int, most: int | None) -> list[Line]:
+def _card(card: Card, most: int | None) -> Iterator[Passage]:
     role = _ROLES.get(card.kind, "plain")
-    lines: list[Line] = []
     if card.kind not in ("user", "assistant") or card.title not in ("User", "Assistant"):
         state = "  ✗ failed" if card.error else "  (no result)" if card.open else ""
-        lines += wrap_line(
-            line_of(Span(card.title, "heading"), Span(state, "error" if card.error else "dim")), columns
-        )
+        yield Passage(line_of(Span(card.title, "heading"), Span(state, "error" if card.error else "dim")))
     if card.meta and card.kind != "assistant":  # an answer has them in its first line
-        lines += wrap_line(line_of(Span(" · ".join(card.meta), "dim")), columns)
+        yield Passage(line_of(Span(" · ".join(card.meta), "dim")))
     if card.arguments and card.arguments != "{}":
-        lines += text_lines(_limited(card.arguments, most), columns, "dim", indent="  ")
+        yield Passage(text=_limited(card.arguments, most), role="dim", indent="  ")
     if card.body.strip():
         body_role: Role = "error" if card.error else "plain" if role == "user" else role
-        lines += text_lines(_limited(card.body.strip("\n"), most), columns, body_role)
+        yield Passage(text=_limited(card.body.strip("\n"), most), role=body_role)
     for picture in card.pictures:
-        lines.append(line_of(Span(f"[picture: {picture.mime_type}, {size_words(picture.size)}]", "custom")))
-    return lines
+        yield Passage(line_of(Span(f"[picture: {picture.mime_type}, {size_words(picture.size)}]", "custom")))
 
 
 def _limited(text: str, most: int | None) -> str:

@@ -10,6 +10,7 @@ from branchline.library import SessionRow
 from branchline.tui.browsing import Item
 from branchline.views.calls import short_path
 from branchline.views.spans import Line, Piece, Role, Span, cut_line, line_of, line_width, pad_line
+from branchline.views.text import cut_start, one_line
 from branchline.views.words import age, count, money
 
 __all__ = ["Columns", "columns_for", "facts_lines", "header_line", "reason_words", "session_line"]
@@ -78,9 +79,9 @@ def session_line(
     """One session. ``marked`` rows are chosen for what is done next; ``current`` is the one we came from."""
     row = item.row
     marks = ("✓" if marked else "●" if current else " ") + ("★" if item.pinned else " ")
-    where = short_path((row.path if path else row.cwd) or "", home)
-    if not path and len(where) > columns.place > 0:
-        where = "…" + where[1 - columns.place :]
+    where = one_line(short_path((row.path if path else row.cwd) or "", home))
+    if columns.place:
+        where = cut_start(where, columns.place)
     return _line(
         Span(f" {marks} ", "label" if marked or item.pinned else "active"),
         _name(item),

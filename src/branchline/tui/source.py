@@ -74,6 +74,10 @@ class Source(Protocol):
         """The row as it is now; None when the session is gone."""
         ...
 
+    def is_changed(self, row: SessionRow) -> bool:
+        """Whether a session is not as its row says any more. A quick question, asked again and again."""
+        ...
+
     def contents(self, row: SessionRow, query: Query) -> Contents | None:
         """What is said inside; None when a quick look shows that the query cannot match."""
         ...
@@ -178,6 +182,13 @@ class FileSource:
             title=now.title or kept_elsewhere,
             parent_session=now.parent_session or row.parent_session,
         )
+
+    def is_changed(self, row: SessionRow) -> bool:
+        try:
+            status = os.stat(_path(row))
+        except OSError:
+            return True
+        return (status.st_size, round(status.st_mtime * 1000)) != (row.size, row.modified_ms)
 
     def contents(self, row: SessionRow, query: Query) -> Contents | None:
         with open(_path(row), "rb") as file:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from branchline.library import SessionRow
 from branchline.tree import Filter
-from branchline.tui.browsing import Sort
-from branchline.tui.source import Scope, Source
+from branchline.tui.browser_layout import SMALLEST
+from branchline.tui.browser_state import BrowserState
+
+if TYPE_CHECKING:
+    from branchline.flows.hooks import Hooks
 
 __all__ = ["View", "available", "run"]
 
@@ -22,40 +24,56 @@ def available() -> bool:
 
 
 def run(
-    source: Source,
+    state: BrowserState,
     *,
     view: View = "sessions",
-    scope: Scope = "here",
     row: SessionRow | None = None,
-    words: str = "",
-    sort: Sort = "recent",
     filter: Filter = "default",  # noqa: A002
     theme: Literal["dark", "light"] = "dark",
     mouse: bool = True,
     notice: str = "",
-    pins: Iterable[str] = (),
     model: str | None = None,
     base_url: str | None = None,
 ) -> int:
-    """Open the app and return an exit code when the person leaves it."""
-    from branchline.plugins import Plugins  # noqa: PLC0415
-    from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
-    from branchline.tui.pins import Pins  # noqa: PLC0415
-    from branchline.tui.summarizing import SummaryModel  # noqa: PLC0415
+    """Open the app and return an exit code when the person leaves it.
 
-    app = BranchlineApp(
-        source,
-        view=view,
-        scope=scope,
-        row=row,
-        words=words,
-        sort=sort,
-        filter=filter,
-        theme=theme,
-        notice=notice,
-        pins=Pins(ids=pins),
-        hooks=Plugins.load(),
-        summary_model=None if model is None else SummaryModel(name=model, base_url=base_url),
-    )
-    app.run(mouse=mouse)
+    Where it opens with the list, the first screenful is drawn here, before Textual is loaded.
+    """
+    from branchline.tui.first_screen import first_screen  # noqa: PLC0415
+
+    def draw(columns: int, rows: int) -> str | None:
+        if view != "sessions" or columns < SMALLEST[0] or rows < SMALLEST[1]:
+            return None
+        return _first_words(state, columns, rows, theme)
+
+    with first_screen(draw) as hand_over:
+        from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
+        from branchline.tui.summarizing import SummaryModel  # noqa: PLC0415
+
+        app = BranchlineApp(
+            state,
+            view=view,
+            row=row,
+            filter=filter,
+            theme=theme,
+            notice=notice,
+            hooks=_hooks,
+            summary_model=None if model is None else SummaryModel(name=model, base_url=base_url),
+        )
+        hand_over()
+        app.run(mouse=mouse)
     return app.return_code or 0
+
+
+def _first_words(state: BrowserState, columns: int, rows: int, theme: Literal["dark", "light"]) -> str:
+    from branchline.tui.first_picture import color_system, first_picture, painted  # noqa: PLC0415
+    from branchline.tui.looks import DARK, LIGHT  # noqa: PLC0415
+
+    picture = first_picture(state, columns, rows)
+    return painted(picture, LIGHT if theme == "light" else DARK, color_system())
+
+
+def _hooks() -> Hooks:
+    from branchline.plugins import Plugins  # noqa: PLC0415
+
+    return Plugins.load()

@@ -12,7 +12,7 @@ from branchline.views.spans import Line, Role, Span, line_of, pad_line
 from branchline.views.text import clusters, one_line, safe, width
 from branchline.views.words import count, money, tokens
 
-__all__ = ["side_by_side", "sums", "unified"]
+__all__ = ["near", "side_by_side", "sums", "unified"]
 
 _ROLES: dict[Literal[" ", "-", "+"], Role] = {" ": "plain", "-": "removed", "+": "added"}
 _AROUND = 2  # lines of both sides that are shown around a difference
@@ -85,10 +85,10 @@ def _turn_note(pair: TurnPair) -> str:
 
 def _difference(difference: Difference) -> Iterator[Line]:
     """The lines that differ with a few around them; what is left out between is counted."""
-    near = _near(difference)
+    shown = near(difference)
     hidden = 0
     for place, (mark, text) in enumerate(difference):
-        if place not in near:
+        if place not in shown:
             hidden += 1
             continue
         if hidden:
@@ -99,11 +99,12 @@ def _difference(difference: Difference) -> Iterator[Line]:
         yield _left_out(hidden)
 
 
-def _near(difference: Difference) -> set[int]:
+def near(difference: Difference) -> set[int]:
+    """The lines that differ, and a few around them; of a text that is the same, its beginning."""
     changed = [place for place, (mark, _) in enumerate(difference) if mark != " "]
     if not changed:
         return set(range(min(_AROUND, len(difference))))
-    return {near for place in changed for near in range(place - _AROUND, place + _AROUND + 1)}
+    return {around for place in changed for around in range(place - _AROUND, place + _AROUND + 1)}
 
 
 def _left_out(number: int) -> Line:

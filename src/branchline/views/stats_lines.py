@@ -10,14 +10,17 @@ from branchline.views.calls import short_path
 from branchline.views.plots import bar, sparkline
 from branchline.views.spans import Line, Role, Span, line_of
 from branchline.views.stats import Dimension, Figures, Group, Stats
-from branchline.views.text import cut, one_line, pad, width
+from branchline.views.text import cut, cut_start, one_line, pad, width
 from branchline.views.words import count, money, tokens
+from branchline.views.wrapping import wrap_line
 
 __all__ = ["overview", "table"]
 
 _TOP = 5
+_FACT = 8
 _TOOLS = 8
 _SHORT_NAME = 28
+_SHORTEST_NAME = 9
 _SHORT_BAR, _LONGEST_BAR = 10, 40
 _UNKNOWN: dict[Dimension, str] = {
     "day": "(no time)",
@@ -26,6 +29,9 @@ _UNKNOWN: dict[Dimension, str] = {
     "directory": "(none)",
 }
 _ROLES: dict[Dimension, Role] = {"day": "time", "model": "model", "agent": "program", "directory": "path"}
+
+
+_TOLD_BY_THEIR_END: frozenset[Dimension] = frozenset({"model", "directory"})
 
 
 class _Column(NamedTuple):
@@ -49,6 +55,8 @@ _CHOICES = (
     (_COLUMNS[1], _COLUMNS[4], _COLUMNS[6]),
 )
 """From wide to narrow: the first that leaves room for a name and a bar is taken."""
+_NARROW = (_CHOICES[-1], (_COLUMNS[1], _COLUMNS[6]), (_COLUMNS[6],))
+"""Where no bar fits: the first that leaves room for a name. What was spent is told in any case."""
 
 
 def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> list[Line]:
@@ -77,6 +85,8 @@ def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> lis
         shown = [f"{one_line(tool.name)} {tool.calls:,}" for tool in stats.tools[:_TOOLS]]
         more = len(stats.tools) - _TOOLS
         lines.append(_fact("tools", ", ".join(shown) + (f", {more} more" if more > 0 else "")))
+    if columns is not None:
+        lines = [part for line in lines for part in wrap_line(line, columns, indent=_FACT)]
     dimensions: tuple[Dimension, ...] = ("model", "agent", "directory")
     for dimension in dimensions:
         groups = stats.by(dimension)
@@ -88,7 +98,7 @@ def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> lis
 
 
 def _fact(name: str, text: str, role: Role = "plain") -> Line:
-    return line_of(Span(f"{name:<8}", "dim"), Span(text, role))
+    return line_of(Span(f"{name:<{_FACT}}", "dim"), Span(text, role))
 
 
 def _days(stats: Stats, columns: int) -> list[Line]:
@@ -112,14 +122,18 @@ def table(
     names = [_name(group, dimension, home) for group in groups]
     longest = max([width(dimension), *map(width, names)])
     chosen, cells, widths, left = _grid(groups, columns, min(longest, _SHORT_NAME) + 2 + _SHORT_BAR)
-    name_room = longest if columns is None else max(8, min(longest, left - 2 - _SHORT_BAR))
+    with_bar = left - 2 - _SHORT_BAR
+    name_room = longest
+    if columns is not None:
+        name_room = min(longest, with_bar if with_bar >= _SHORT_NAME else max(1, left))
     bar_room = min(_LONGEST_BAR, left - name_room - 2)
     measure, _ = _measure(groups)
     largest = max((measure(group.figures) for group in groups), default=0)
     titles = "".join(f"  {column.title:>{room}}" for column, room in zip(chosen, widths, strict=True))
     lines = [line_of(Span(pad(dimension, name_room) + titles, "heading"))]
     for group, name, row in zip(groups, names, cells, strict=True):
-        spans = [Span(pad(cut(name, name_room), name_room), _ROLES[dimension])]
+        shown = (cut_start if dimension in _TOLD_BY_THEIR_END else cut)(name, name_room)
+        spans = [Span(pad(shown, name_room), _ROLES[dimension])]
         for column, room, text in zip(chosen, widths, row, strict=True):
             spans.append(Span(f"  {pad(text, room, right=True)}", column.role))
         if bar_room >= 4:
@@ -140,14 +154,15 @@ class _Grid(NamedTuple):
 def _grid(groups: Sequence[Group], columns: int | None, wanted: int) -> _Grid:
     """As many columns as leave the wanted room for name and bar; without a width, all of them."""
     grids = []
-    for chosen in _CHOICES:
-        cells = [[column.text(group.figures) for column in chosen] for group in groups]
-        titles = [column.title for column in chosen]
-        widths = [max(map(len, texts)) for texts in zip(titles, *cells, strict=True)]
-        left = 0 if columns is None else columns - sum(widths) - 2 * len(widths)
-        grids.append(_Grid(chosen, cells, widths, left))
-        if columns is None or left >= wanted:
-            break
+    for choices, needed in ((_CHOICES, wanted), (_NARROW, _SHORTEST_NAME)):
+        for chosen in choices:
+            cells = [[column.text(group.figures) for column in chosen] for group in groups]
+            titles = [column.title for column in chosen]
+            widths = [max(map(len, texts)) for texts in zip(titles, *cells, strict=True)]
+            left = 0 if columns is None else columns - sum(widths) - 2 * len(widths)
+            grids.append(_Grid(chosen, cells, widths, left))
+            if columns is None or left >= needed:
+                return grids[-1]
     return grids[-1]
 
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-__all__ = ["Cluster", "clusters", "cut", "one_line", "pad", "safe", "width"]
+__all__ = ["Cluster", "clusters", "cut", "cut_start", "one_line", "pad", "safe", "width"]
 
 _JOINING = "\u0620-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18aa"
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"
@@ -96,6 +96,20 @@ def cut(text: str, columns: int, mark: str = "…") -> str:
         if used <= room:
             end = cluster.end
     return text
+
+
+def cut_start(text: str, columns: int, mark: str = "…") -> str:
+    """As much of the end of a line as fits, with the mark before it: what tells paths and models apart."""
+    if width(text) <= columns:
+        return text
+    mark = mark if width(mark) <= columns else ""
+    room, start = columns - width(mark), len(text)
+    for cluster in reversed(list(clusters(text))):
+        room -= cluster.columns
+        if room < 0:
+            break
+        start = cluster.start
+    return mark + text[start:] if columns > 0 else ""
 
 
 def pad(text: str, columns: int, *, right: bool = False) -> str:

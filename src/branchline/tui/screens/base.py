@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from branchline.tui.keys import SCREENS, keys_of, shown_key
+from branchline.tui.hinting import PRESS_TO_SEARCH, hints, search_line
+from branchline.tui.keys import SCREENS
 from branchline.tui.widgets.line_bar import LineBar, Part
 from branchline.tui.widgets.row_list import RowList
-from branchline.views.spans import Line, Span, line_of, line_width
+from branchline.views.spans import Line
 from branchline.views.text import one_line, safe
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyedScreen", "ListScreen", "bindings"]
 
+_Answer = TypeVar("_Answer")
 _DEBOUNCE = 0.03
 """Seconds after a key before a search begins: more keys may follow."""
 _LONGEST_NOTICE = 500
@@ -50,6 +52,15 @@ class KeyedScreen(Screen[Any]):
             timeout=8 if wrong else 4,
         )
 
+    def ask(self, question: Screen[_Answer], then: Callable[[_Answer | None], None]) -> None:
+        """Show a question, and do something with its answer; what goes wrong then is told."""
+
+        def answered(answer: _Answer | None) -> None:
+            with self.branchline.telling():
+                then(answer)
+
+        self.app.push_screen(question, answered)
+
     def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = False) -> None:
         """Do something in a worker thread.
 
@@ -59,26 +70,14 @@ class KeyedScreen(Screen[Any]):
         self.run_worker(work, thread=True, group=group, exclusive=exclusive, description=group)
 
     def hints(self) -> list[Part]:
-        """The keys that matter most, as many as fit; a click does what the key does."""
-        hints = [
-            Part(
-                line_of(Span(shown_key(key.keys).split(" ")[0], "active"), Span(f" {key.hint}", "dim")),
-                partial(self.call_later, self.run_action, key.action),
-            )
-            for key in keys_of(self.table)
-            if key.hint
+        """The keys that matter most; a click does what the key does."""
+        return [
+            Part(hint.line, None if hint.action is None else partial(self._press, hint.action))
+            for hint in hints(self.table, self.size.width)
         ]
-        ends = 2  # how to see all keys, and how to leave, are always told
-        room = self.size.width - 2 - sum(line_width(hint.line) + 3 for hint in hints[-ends:])
-        told = []
-        for hint in hints[:-ends]:
-            room -= line_width(hint.line) + 3
-            if room >= 0:
-                told.append(hint)
-        parts = [Part(line_of(" "))]
-        for hint in (*told, *hints[-ends:]):
-            parts += [hint, Part(line_of("   "))]
-        return parts
+
+    def _press(self, action: str) -> None:
+        self.call_later(self.run_action, action)
 
     def show_hints(self) -> None:
         self.query_one("#hints", LineBar).say_parts(self.hints())
@@ -121,15 +120,10 @@ class ListScreen(KeyedScreen):
 
     def search_line(self) -> Line:
         """The search line, when it says anything else than the words."""
-        return line_of(
-            Span(" / ", "active" if self.typing or self.words else "dim"),
-            Span(self.words, "title"),
-            Span("▏" if self.typing or self.always_typing else "", "active"),
-            Span("" if self.words else self.search_hint(), "dim"),
-        )
+        return search_line(self.words, self.search_hint(), typing=self.typing, caret=self.always_typing)
 
     def search_hint(self) -> str:
-        return " type to search" if self.always_typing else " press / to search"
+        return " type to search" if self.always_typing else PRESS_TO_SEARCH
 
     # -- typing ---------------------------------------------------------------------------------------
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
+import msgspec
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
@@ -18,15 +17,14 @@ from branchline.errors import BranchlineError
 from branchline.formats.continuing import Going, going_on
 from branchline.library import SessionRow
 from branchline.places import OURS
+from branchline.tui.browser_layout import is_previewing, is_wide
 from branchline.tui.browser_state import BrowserState, Pill
-from branchline.tui.browsing import Sort
-from branchline.tui.pins import Pins
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import AskScreen, ConfirmScreen
 from branchline.tui.screens.reasons import Reason, ReasonsScreen
 from branchline.tui.screens.session_reading import SessionReading
 from branchline.tui.session_lines import reason_words
-from branchline.tui.source import Scope, Source, name_of
+from branchline.tui.source import name_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
@@ -34,9 +32,9 @@ from branchline.views.words import count
 
 __all__ = ["SessionBrowser"]
 
-_WIDE = 110
-_TALL = 20
 _TWO = 2
+_LOOK = 1.0
+"""Seconds between looks at the session under the cursor."""
 
 
 class SessionBrowser(SessionReading):
@@ -56,21 +54,13 @@ class SessionBrowser(SessionReading):
     SessionBrowser.crowded #programs { display: block; }
     """
 
-    def __init__(
-        self,
-        source: Source,
-        scope: Scope,
-        pins: Pins,
-        *,
-        words: str = "",
-        sort: Sort = "recent",
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        super().__init__(source, BrowserState(source, scope, pins, words=words, sort=sort, now=now))
-        self.words = words
+    def __init__(self, state: BrowserState) -> None:
+        super().__init__(state)
+        self.words = state.words
         self._removed: list[list[tuple[SessionRow, str]]] = []
         self._wants_preview: bool | None = None
         self._stale = False
+        self._away = False
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
@@ -88,15 +78,23 @@ class SessionBrowser(SessionReading):
         self._fit()
         self._load()
         self.show_everything()
+        if self.state.loaded.done:
+            self._look_inside()
+        self.set_interval(_LOOK, self._look)
+
+    def _look(self) -> None:
+        """See whether the session under the cursor is as it was: what is shown beside it should be true."""
+        row = self.row
+        if self.is_current and row is not None and row.problem is None and self.source.is_changed(row):
+            self._look_again([row])
 
     # -- the pane beside ------------------------------------------------------------------------------
 
     def _fit(self) -> None:
         """Put the preview beside the list, below it, or nowhere, as there is room."""
-        wide = self.size.width >= _WIDE
-        self.query_one("#body").set_class(wide, "wide")
-        wanted = self._wants_preview
-        self.set_class(wide or self.size.height > _TALL if wanted is None else wanted, "previewing")
+        width, height = self.size
+        self.query_one("#body").set_class(is_wide(width), "wide")
+        self.set_class(is_previewing(width, height, wanted=self._wants_preview), "previewing")
         self.call_after_refresh(self._show_bars)
 
     def on_resize(self) -> None:
@@ -206,13 +204,11 @@ class SessionBrowser(SessionReading):
                 return
             self._look_again([row])
 
-        self.app.push_screen(
-            AskScreen("Title of this session", row.title or "", hint="empty takes it away"), named
-        )
+        self.ask(AskScreen("Title of this session", row.title or "", hint="empty takes it away"), named)
 
     def action_remove(self) -> None:
         rows = self._chosen()
-        others = sorted({row.agent for row in rows if row.agent not in (None, OURS)}, key=str)
+        others = sorted({self.source.agent(row) for row in rows} - {OURS})
         if not others:
             self._remove(rows)
             return
@@ -222,11 +218,11 @@ class SessionBrowser(SessionReading):
                 self._remove(rows)
 
         question = (
-            f"Not all of these are branchline's own: there are sessions of {', '.join(map(str, others))}. "
+            f"Not all of these are branchline's own: there are sessions of {', '.join(others)}. "
             "Their files are moved into a hidden folder beside them, where their programs do not see them; "
             "u brings them back."
         )
-        self.app.push_screen(ConfirmScreen(question, "move to the trash"), answered)
+        self.ask(ConfirmScreen(question, "move to the trash"), answered)
 
     def _remove(self, rows: list[SessionRow]) -> None:
         removed: list[tuple[SessionRow, str]] = []
@@ -269,8 +265,9 @@ class SessionBrowser(SessionReading):
         for row in rows:
             try:
                 found.append(self.source.again(row))
-            except Exception:  # noqa: BLE001  whatever it is now, it is no session that can be shown
-                found.append(None)
+            except Exception as problem:  # noqa: BLE001  whatever it is now, the list says why it cannot be read
+                words = str(problem) or type(problem).__name__
+                found.append(msgspec.structs.replace(row, problem=words, title=None, first_prompt=None))
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._seen_again, rows, found, back=back)
 
@@ -278,6 +275,14 @@ class SessionBrowser(SessionReading):
         for row, now in zip(rows, found, strict=True):
             if now is not None:
                 self.state.replace(now, back=back)
+                if now.problem is not None:
+                    self.tell(
+                        f"{row.title or row.id} cannot be read any more: {reason_words(now)}", wrong=True
+                    )
+                elif now.id != row.id:
+                    self.tell(f"another session has taken the place of {row.title or row.id}", wrong=True)
+                elif now.size < row.size:
+                    self.tell(f"{row.title or row.id} became shorter", wrong=True)
             elif name_of(row) in self.state.loaded.rows:  # else it was removed here while it was read
                 self.state.drop([row])
                 self.tell(f"{row.title or row.id} is not there any more", wrong=True)
@@ -287,8 +292,14 @@ class SessionBrowser(SessionReading):
         """Read the list again when it is next shown: there are new sessions."""
         self._stale = True
 
+    def on_screen_suspend(self) -> None:
+        self._away = True
+
     def on_screen_resume(self) -> None:
         """Back from another screen: the session may have grown, or be gone."""
+        if not self._away:  # shown for the first time
+            return
+        self._away = False
         if self._stale:
             self._stale = False
             self.action_reload()
@@ -334,7 +345,7 @@ class SessionBrowser(SessionReading):
         if going.moved:
             words.append(f"The directory of this session is not there any more:\n{going.cwd}")
         words.append(f"Continue in {cwd} instead?" if going.moved else "Continue there?")
-        self.app.push_screen(ConfirmScreen("\n\n".join(words), "continue there"), answered)
+        self.ask(ConfirmScreen("\n\n".join(words), "continue there"), answered)
 
     def action_tree(self) -> None:
         if self.row is not None:

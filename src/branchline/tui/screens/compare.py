@@ -11,6 +11,7 @@ from textual.worker import get_current_worker
 
 from branchline.session import Session
 from branchline.tree import ROOT
+from branchline.tui.living import Living
 from branchline.tui.screens.base import KeyedScreen, bindings
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
@@ -25,6 +26,7 @@ from branchline.views.wrapping import wrap_line
 __all__ = ["CompareScreen"]
 
 _NAME = 30
+_LOOK = 1.0
 _TWO_COLUMNS = 72
 """Columns from which two sides can be read beside each other."""
 
@@ -49,6 +51,7 @@ class CompareScreen(KeyedScreen):
     ) -> None:
         super().__init__()
         self.sides = [(left, left_leaf or left.leaf), (right, right_leaf or right.leaf)]
+        self._living = [Living(session) for session in dict.fromkeys((left, right))]
         self.view: CompareView | None = None
         self._home = os.path.expanduser("~")
         self._turns: list[int] = []
@@ -63,6 +66,22 @@ class CompareScreen(KeyedScreen):
         self.panel.focus()
         self.show_hints()
         self._compare()
+        self.set_interval(_LOOK, self._look)
+
+    def _look(self) -> None:
+        """Say what happens to the files while they are compared; who was read again is compared again."""
+        for living in self._living:
+            before, news = living.session, living.look()
+            if news.words is not None:
+                self.tell(news.words, wrong=True)
+            if news.session is not None:
+                self.sides = [
+                    (session, leaf)
+                    if session is not before
+                    else (news.session, leaf if leaf in news.session.index else news.session.leaf)
+                    for session, leaf in self.sides
+                ]
+                self._compare()
 
     def on_unmount(self) -> None:
         for session, _leaf in self.sides:

@@ -77,7 +77,7 @@ class EntryActing(ListScreen):
             if name is not None:
                 actions[name](key)
 
-        self.app.push_screen(PickScreen("This entry", options), picked)
+        self.ask(PickScreen("This entry", options), picked)
 
     def _attempt(self, work: Callable[[], Awaitable[str | None]]) -> None:
         """Do something that may fail, and say what came of it."""
@@ -123,7 +123,7 @@ class EntryActing(ListScreen):
             if summary is not None and summary.strip():
                 self._navigate(key, summary)
 
-        self.app.push_screen(AskScreen("What happened on the branch that you leave?"), said)
+        self.ask(AskScreen("What happened on the branch that you leave?"), said)
 
     def _navigate_summed_up(self, key: str) -> None:
         model = self.branchline.summary_model
@@ -136,7 +136,7 @@ class EntryActing(ListScreen):
                 self._attempt(lambda: self._summed_up(key, model, focus))
 
         question = AskScreen("What should the summary look at?", hint="empty: the whole branch")
-        self.app.push_screen(question, focused)
+        self.ask(question, focused)
 
     async def _summed_up(self, key: str, model: SummaryModel, focus: str) -> str:
         writing = WritingScreen(f"{model.name} sums up the branch that you leave")
@@ -184,7 +184,7 @@ class EntryActing(ListScreen):
 
             self._attempt(write)
 
-        self.app.push_screen(
+        self.ask(
             AskScreen("Label of this entry", self.session.label(key) or "", hint="empty takes it away"), named
         )
 
@@ -206,7 +206,7 @@ class EntryActing(ListScreen):
 
             self._attempt(write)
 
-        self.app.push_screen(AskScreen("Export to which file?", f"{self.session.id[:8]}-{key[:8]}.md"), named)
+        self.ask(AskScreen("Export to which file?", f"{self.session.id[:8]}-{key[:8]}.md"), named)
 
     def _read_whole(self, key: str) -> None:
         self.app.push_screen(WholeEntry(self.session, self.session.index.position(key), self.home))
@@ -232,7 +232,7 @@ class EntryActing(ListScreen):
                 self.tree_state.take(self.session)
                 self.show_rows()
 
-        self.app.push_screen(TurnPicker(self.session), picked)
+        self.ask(TurnPicker(self.session), picked)
 
     def _compare(self, key: str) -> None:
         if self.session.leaf is None:

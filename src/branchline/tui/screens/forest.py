@@ -24,6 +24,8 @@ from branchline.views.words import count
 
 __all__ = ["ForestScreen"]
 
+_LOOK = 1.0
+
 
 class ForestScreen(ListScreen):
     """Gives back the session that was chosen, or None; ``current`` is marked."""
@@ -52,6 +54,15 @@ class ForestScreen(ListScreen):
         self.list.focus()
         self.show_hints()
         self._load()
+        self.set_interval(_LOOK, self._look)
+
+    def _look(self) -> None:
+        """See whether the session under the cursor is as it was; if not, all are read again."""
+        row = self.row
+        if self.is_current and row is not None and row.problem is None and self.source.is_changed(row):
+            self.tell(f"{row.title or row.id} has changed; the forest is read again")
+            self.current = name_of(row)
+            self._load()
 
     def _load(self) -> None:
         self._forest = None

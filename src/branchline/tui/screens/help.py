@@ -40,11 +40,11 @@ class TextScreen(ModalScreen[None]):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self._title = title
+        self.title_words = title
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield LineBar(Span(self._title, "heading"))
+            yield LineBar(Span(self.title_words, "heading"))
             yield TextPanel()
             yield LineBar(
                 Span("Esc", "active"), Span(" closes   ", "dim"), Span("↑↓", "active"), Span(" scroll", "dim")
@@ -58,12 +58,15 @@ class TextScreen(ModalScreen[None]):
         """What there is to read."""
         raise NotImplementedError
 
-    def action_scroll(self, by: int) -> None:
+    def scroll_lines(self, by: int) -> None:
+        """Scroll by so many lines."""
         self.query_one(TextPanel).scroll_relative(y=by, animate=False)
 
+    def action_scroll(self, by: int) -> None:
+        self.scroll_lines(by)
+
     def action_pages(self, by: int) -> None:
-        panel = self.query_one(TextPanel)
-        panel.scroll_relative(y=by * max(1, panel.size.height - 1), animate=False)
+        self.scroll_lines(by * max(1, self.query_one(TextPanel).size.height - 1))
 
 
 class HelpScreen(TextScreen):

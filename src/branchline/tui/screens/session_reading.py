@@ -9,17 +9,18 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from branchline.library import SessionRow
+from branchline.tui.browser_layout import layout_for
 from branchline.tui.browser_state import BrowserState, Loaded, Pill
 from branchline.tui.contents_cache import ContentsCache
 from branchline.tui.previewing import last_cards, preview_lines
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.session_lines import facts_lines
-from branchline.tui.source import Batch, Scope, Source, name_of
+from branchline.tui.source import Batch, name_of
 from branchline.tui.widgets.line_bar import LineBar, Part
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.cards import Card
 from branchline.views.query import Query, Verdict
-from branchline.views.spans import Line, Span, line_of, line_width, shown_line
+from branchline.views.spans import Line, Span, line_of
 from branchline.views.wrapping import wrap_line
 
 __all__ = ["SessionReading"]
@@ -34,11 +35,11 @@ _PAUSE = 0.1
 class SessionReading(ListScreen):
     """A list of sessions that fills itself. What a person does with them is the screen's business."""
 
-    def __init__(self, source: Source, state: BrowserState) -> None:
+    def __init__(self, state: BrowserState) -> None:
         super().__init__()
-        self.source = source
+        self.source = state.source
         self.state = state
-        self._contents = ContentsCache(source)
+        self._contents = ContentsCache(state.source)
         self._resting: Timer | None = None
         self._previewed: tuple[str, int, int] | None = None
         self._uncounted: list[SessionRow] = []
@@ -67,19 +68,19 @@ class SessionReading(ListScreen):
     def _show_bars(self) -> None:
         state = self.state
         self._show_pills()
-        self.query_one("#columns", LineBar).say_lines([state.columns_line(self.list.columns)])
+        layout = layout_for(
+            *self.size, crowded=self.has_class("crowded"), previewing=self.has_class("previewing")
+        )
+        self.query_one("#columns", LineBar).say_lines([state.columns_line(layout.room(len(state)))])
         self.query_one("#seen", LineBar).say_lines([state.seen_line()])
         self.show_search()
         self.show_hints()
 
     def _show_pills(self) -> None:
-        """Show the choices in one line; where they do not fit, the programs have a line of their own."""
-        top, programs = self._parts(self.state.top_pills()), self._parts(self.state.program_pills())
-        gap = [Part(line_of("   "))] if programs else []
-        room = self.size.width - sum(line_width(shown_line(part.line)) for part in (*top, *gap, *programs))
-        self.set_class(room < 0 and bool(programs), "crowded")
-        self.query_one("#top", LineBar).say_parts(top if room < 0 else [*top, *gap, *programs])
-        self.query_one("#programs", LineBar).say_parts([*gap, *programs] if room < 0 else [])
+        bars = self.state.bars(self.size.width)
+        self.set_class(bool(bars.programs), "crowded")
+        self.query_one("#top", LineBar).say_parts(self._parts(bars.top))
+        self.query_one("#programs", LineBar).say_parts(self._parts(bars.programs))
 
     def _parts(self, pills: list[Pill]) -> list[Part]:
         return [
@@ -92,23 +93,20 @@ class SessionReading(ListScreen):
         raise NotImplementedError
 
     def search_line(self) -> Line:
-        problem = self.state.query.problem
-        if problem is not None and self.words:
-            return line_of(*super().search_line(), Span(f"   {problem}", "warning"))
-        return super().search_line()
+        return self.state.search_line(self.words, typing=self.typing)
 
     # -- reading, in workers --------------------------------------------------------------------------
 
     def _load(self) -> None:
-        state = self.state
-        if state.scope not in state.scopes:
-            work = partial(self._read, state.scope, state.loaded)
-            self.in_thread(work, f"list-{state.scope}")
+        loaded = self.state.loaded
+        if not loaded.done and not loaded.is_being_read:
+            loaded.is_being_read = True
+            self.in_thread(partial(self._read, loaded), f"list-{self.state.scope}")
 
-    def _read(self, scope: Scope, loaded: Loaded) -> None:
+    def _read(self, loaded: Loaded) -> None:
         worker = get_current_worker()
         try:
-            for batch in self.source.rows(scope):
+            for batch in loaded.batches:
                 if worker.is_cancelled:
                     return
                 self.app.call_from_thread(self._take, loaded, batch)

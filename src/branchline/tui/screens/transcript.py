@@ -106,6 +106,11 @@ class TranscriptScreen(ListScreen):
             self.tell(news.words, wrong=True)
         if news.session is None and not news.entries:
             return
+        with self.branchline.telling():
+            self._follow(before)
+
+    def _follow(self, before: str | None) -> None:
+        """Show the session as it is now, at the place where one reads."""
         session = self.living.session
         leaf = self.conversation.leaf
         if self._follows_leaf:
@@ -205,12 +210,12 @@ class TranscriptScreen(ListScreen):
 
         def picked(key: str | None) -> None:
             if key is not None:
+                conversation = Conversation(self.session, key, home=self._home)  # it may be gone by now
                 self._follows_leaf = key == self.session.leaf
                 first = next(branch.first for branch in branches if index.keys[branch.end] == key)
-                conversation = Conversation(self.session, key, home=self._home)
                 self._show(conversation, at_end=False, part=conversation.part_of(index.keys[first]) or 0)
 
-        self.app.push_screen(PickScreen("Which branch?", options), picked)
+        self.ask(PickScreen("Which branch?", options), picked)
 
     def _position(self) -> int | None:
         part = self.view.selected[0]

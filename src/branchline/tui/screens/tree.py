@@ -141,8 +141,9 @@ class TreeNavigator(EntryActing):
         if news.words is not None:
             self.tell(news.words, wrong=True)
         if news.entries or news.session is not None:
-            self.tree_state.take(self.living.session)
-            self.show_rows()
+            with self.branchline.telling():
+                self.tree_state.take(self.living.session)
+                self.show_rows()
 
     # -- choosing what is seen ------------------------------------------------------------------------
 

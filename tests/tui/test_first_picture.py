@@ -1,0 +1,138 @@
+"""What is drawn before Textual is loaded is what Textual draws first, cell by cell."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from rich.color import ColorSystem
+from rich.segment import Segment
+
+from branchline.tui.app import BranchlineApp
+from branchline.tui.browser_state import BrowserState
+from branchline.tui.first_picture import Area, color_system, first_picture, painted
+from branchline.tui.looks import DARK, GROUNDS, looks
+from branchline.tui.screens.browser import SessionBrowser
+from branchline.views.spans import Span, cut_line, line_width
+from tui.kit import app_on, state_of, talk
+
+Cell = tuple[str, str | None, str | None]
+
+
+def drawn_cells(picture: list[list[Area]]) -> list[list[Cell]]:
+    """Each cell of a picture with its colours."""
+    grounds, styles = GROUNDS[DARK], looks(DARK)
+    rows = []
+    for row in picture:
+        cells: list[Cell] = []
+        for area in row:
+            shown = cut_line(area.line, area.columns)
+            for text, role in (*shown, Span(" " * (area.columns - line_width(shown)))):
+                ink = styles[role].color
+                color = grounds[area.ink] if ink is None else ink.name
+                cells += [(letter, None if letter == " " else color, grounds[area.ground]) for letter in text]
+        rows.append(cells)
+    return rows
+
+
+def textual_cells(segments: list[Segment]) -> list[Cell]:
+    cells: list[Cell] = []
+    for text, style, _control in segments:
+        color = None if style is None or style.color is None else style.color.name
+        ground = None if style is None or style.bgcolor is None else style.bgcolor.name
+        cells += [(letter, None if letter == " " else color, ground) for letter in text]
+    return cells
+
+
+def both(
+    state: BrowserState, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[list[Cell]], list[list[Cell]]]:
+    """The picture of a state that has read its first batch, and the screen that Textual makes of it."""
+    state.begin()
+    state.loaded.batches = iter(())  # nothing more comes, and nothing is counted: both show the same
+    state.costs = dict.fromkeys(state.loaded.rows)
+    monkeypatch.setattr(SessionBrowser, "_rested", lambda _browser: None)
+    ours = drawn_cells(first_picture(state, *size))
+    app = BranchlineApp(state)
+    theirs: list[list[Cell]] = []
+
+    async def run() -> None:
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            theirs.extend(textual_cells(list(strip)) for strip in app.screen._compositor.render_strips())
+
+    asyncio.run(run())
+    return ours, theirs
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48), (113, 30), (110, 21), (60, 14), (40, 10)])
+def test_nothing_moves_when_textual_takes_the_screen_over(
+    sessions: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        talk(sessions, 10 + number / 10, f"Question {number}", title=f"Session {number}").close()
+
+    ours, theirs = both(state_of(sessions), size, monkeypatch)
+
+    bar = size[0] if size[0] < 110 else size[0] - size[0] * 42 // 100
+    for row, (drawn, shown) in enumerate(zip(ours, theirs, strict=True)):
+        # The last column of the list has the scroll bar; the preview comes later.
+        assert [cell[0] for cell in drawn[: bar - 1]] == [cell[0] for cell in shown[: bar - 1]], row
+        assert drawn[: bar - 1] == shown[: bar - 1], row
+
+
+def test_an_empty_list_and_a_search_are_drawn_as_textual_draws_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = both(state_of(tmp_path, words="nothing"), (80, 24), monkeypatch)
+
+    assert ["".join(cell[0] for cell in row) for row in ours] == [
+        "".join(cell[0] for cell in row) for row in theirs
+    ]
+
+
+def test_the_words_of_sessions_cannot_act_on_the_terminal_in_the_first_picture(sessions: Path) -> None:
+    state = state_of(sessions)
+    state.begin()
+
+    text = painted(first_picture(state, 80, 24), DARK, None)
+
+    for number, row in enumerate(text.split("\x1b[")[1:], 1):
+        assert row.startswith(f"{number};1H")  # no other sequence than ours
+        assert all(letter.isprintable() for letter in row)
+
+
+@pytest.mark.parametrize(
+    ("environment", "system"),
+    [
+        ({"COLORTERM": "truecolor", "TERM": "xterm"}, ColorSystem.TRUECOLOR),
+        ({"TERM": "screen-256color"}, ColorSystem.EIGHT_BIT),
+        ({"TERM": "linux"}, ColorSystem.STANDARD),
+        ({"COLORTERM": "truecolor", "NO_COLOR": "1"}, None),
+    ],
+)
+def test_a_terminal_gets_the_colours_that_it_has(
+    environment: dict[str, str], system: ColorSystem | None
+) -> None:
+    assert color_system(environment) is system
+
+
+def test_a_source_that_fails_at_the_first_look_is_told_by_the_app_and_does_not_end_it(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_on(sessions)
+    state = app.browser.state
+
+    def broken(_scope: object) -> object:
+        raise RuntimeError("a format of another package fell over")
+
+    monkeypatch.setattr(state.source, "_look", broken)
+    assert state.begin()  # something is there, even if it is only the failure
+
+    async def run() -> list[str]:
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause(0.3)
+            return [str(notice.message) for notice in app._notifications]
+
+    assert any("fell over" in notice for notice in asyncio.run(run()))
