@@ -19,9 +19,7 @@ which was there at once are linked alike.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import compress
-from operator import ne
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from branchline.tree.findings import Kind
@@ -31,17 +29,6 @@ __all__ = ["Linker", "Oddity"]
 
 
 NOWHERE = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
-
-
-_STRETCH = 64
-
-
-def _differences(one: list[str | None], other: list[str | None]) -> Iterator[int]:
-    """Where two columns differ, of which long stretches are alike."""
-    for start in range(0, len(one), _STRETCH):
-        part, beside = one[start : start + _STRETCH], other[start : start + _STRETCH]
-        if part != beside:
-            yield from compress(range(start, start + _STRETCH), map(ne, part, beside))
 
 
 class Oddity(NamedTuple):
@@ -140,8 +127,8 @@ class Linker:
             return False
         before = [tree.keys[-1] if first else None, *ids[:-1]]
         if parent_ids != before:
-            for number in _differences(parent_ids, before):
-                self._odd[first + number] = parent_ids[number]
+            beside = enumerate(zip(parent_ids, before, strict=True), first)
+            self._odd.update([(place, said) for place, (said, above) in beside if said != above])
         # All others hang from the one before them, whoever else may have had that id, so that the keys can
         # wait until somebody asks for them.
         tree.keys += ids
