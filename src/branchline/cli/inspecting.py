@@ -236,7 +236,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     ]
     if session.labels:
         rows.append(("labels", ", ".join(sorted(session.labels.values()))))
-    model = "no model" if context.model is None else f"{context.model.provider}/{context.model.id}"
+    model = "no model" if context.model is None else context.model.name
     messages = count(len(context.messages), "message")
     rows.append(("context", f"{messages} for {model}, thinking {context.thinking_level}"))
     if spent.total_tokens or spent.cost:
