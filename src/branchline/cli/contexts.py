@@ -60,7 +60,7 @@ def context_command(
             out.result("context", {**_fields(live, entry, context), "messages": _messages(context)})
             return
         _print(out, context)
-        model = "no model" if context.model is None else f"{context.model.provider}/{context.model.id}"
+        model = "no model" if context.model is None else context.model.name
         size = tokens(context_tokens(context).tokens)
         messages = count(len(context.messages), "message")
         remark(f"{messages}, about {size} tokens; {model}, thinking {context.thinking_level}")

@@ -337,7 +337,7 @@ def _markdown(session: Session, sieve: _Sieve) -> bytes:
     facts = [f"Session {session.id}"]
     facts += [f"Directory {session.cwd}"] if session.cwd else []
     facts += [f"Begun {time_words(header.timestamp)}"] if header.timestamp else []
-    facts += [f"Model {model.provider}/{model.id}"] if model is not None else []
+    facts += [f"Model {model.name}"] if model is not None else []
     labels = {
         key: msgspec.structs.replace(state, text=sieve.text(state.text))
         for key, state in session.transcript.reading.labels.items()

@@ -50,6 +50,15 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
             out.table(_facts(live))
 
 
+def _path_in_file(session: Session, leaf: int) -> list[str]:
+    """The path, with what the program itself takes for a part of it, and without what it does not."""
+    from branchline.entries import SIDE
+
+    index, format_ = session.index, session.transcript.format
+    hidden = (SIDE | format_.asides) - format_.waypoints
+    return [index.keys[place] for place in index.chain(leaf) if index.types[place] not in hidden]
+
+
 def report(session: Session) -> dict[str, Any]:
     """The contract: what other programs and tests read.
 
@@ -85,10 +94,7 @@ def report(session: Session) -> dict[str, Any]:
         """The lines of entries, each once; those of one line follow each other."""
         return [key for key, _ in groupby(inner.get(key, key) for key in keys)]
 
-    asides = session.transcript.format.asides
-    path = session.path()
-    if asides:
-        path = [key for key in path if index.types[index.position(key)] not in asides]
+    path = _path_in_file(session, leaf)
     shared = set(inner.values())
     said = [(inner.get(item.entry, item.entry), role_of(item.message)) for item in context.messages]
     return {
@@ -230,7 +236,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     ]
     if session.labels:
         rows.append(("labels", ", ".join(sorted(session.labels.values()))))
-    model = "no model" if context.model is None else f"{context.model.provider}/{context.model.id}"
+    model = "no model" if context.model is None else context.model.name
     messages = count(len(context.messages), "message")
     rows.append(("context", f"{messages} for {model}, thinking {context.thinking_level}"))
     if spent.total_tokens or spent.cost:

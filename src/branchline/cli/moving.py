@@ -10,6 +10,7 @@ from branchline.cli.changes import described, position_fields, to_change, wrong_
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output
 from branchline.cli.targets import entry_named, open_named
+from branchline.cli.words import count
 
 if TYPE_CHECKING:
     from branchline.session import ForkAt, Session
@@ -114,7 +115,7 @@ def fork_command(
                 out.result("fork", {**position_fields(made), **fields})
             else:
                 out.line(
-                    f"forked {live.id} into {made.id} with {len(made)} entries; "
+                    f"forked {live.id} into {made.id} with {count(len(made), 'entry', 'entries')}; "
                     f"its leaf is {described(made, made.leaf)}"
                 )
 

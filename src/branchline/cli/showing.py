@@ -77,7 +77,9 @@ def show_command(
 
             out.text(markdown(deck, title=live.title or "", facts=[f"Session {live.id}"]).rstrip("\n"))
         else:
-            _print(out, deck, full=full)
+            from branchline.views.short_ids import short_ids
+
+            _print(out, deck, short_ids([card.id for card in deck], live.index.keys), full=full)
             if not path:
                 remark(f"{live.id} has nothing to show: it stands before its first entry")
 
@@ -100,14 +102,14 @@ def _stretch(session: Session, at: str | None, start: str | None, last: int | No
     return path if last is None else path[-last:]
 
 
-def _print(out: Output, deck: list[Card], *, full: bool) -> None:
+def _print(out: Output, deck: list[Card], ids: dict[str, str], *, full: bool) -> None:
     speaker = ""
     for number, card in enumerate(deck):
         heading = _heading(card)
         if heading is not None and (heading != speaker or card.kind == "user"):
             if number:
                 out.line()
-            out.line(*_heading_pieces(card, heading, between=_between(out)))
+            out.line(*_heading_pieces(card, heading, ids[card.id], between=_between(out)))
             speaker = heading
         elif card.label:
             out.line("  ", paint("label", f"[{card.label}]"))
@@ -145,9 +147,9 @@ def _between(out: Output) -> str:
     return ", " if out.plain else " · "
 
 
-def _heading_pieces(card: Card, heading: str, *, between: str) -> list[Piece]:
+def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> list[Piece]:
     pieces: list[Piece] = [paint(_ROLES.get(card.kind, "heading"), heading)]
-    facts = [time_words(card.timestamp), card.id[:8], *(() if card.kind in ("bash", "tool") else card.meta)]
+    facts = [time_words(card.timestamp), name, *(() if card.kind in ("bash", "tool") else card.meta)]
     pieces.append(paint("dim", "  " + between.join(filter(None, facts))))
     if card.label:
         pieces.append(paint("label", f"  [{card.label}]"))

@@ -15,6 +15,11 @@ class ModelRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     provider: str
     id: str
 
+    @property
+    def name(self) -> str:
+        """``provider/model``, or the model alone where nobody says whose it is."""
+        return f"{self.provider}/{self.id}" if self.provider else self.id
+
 
 class ContextMessage(msgspec.Struct, frozen=True, gc=False):
     """A message and the entry it comes from. Positional, because a long session makes tens of thousands."""

@@ -238,6 +238,8 @@ class Format:
     """How lines name other lines; None where they follow each other and name none."""
     asides: frozenset[str] = frozenset()
     """Types of entries that in this program are rows about the session and no part of the conversation."""
+    waypoints: frozenset[str] = frozenset()
+    """Types of side records that in this program are steps on the way of a conversation, like its entries."""
     compactions_hold_messages: bool = False
     """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
     compacts_by_fork: bool = False

@@ -152,7 +152,9 @@ class _Deck:
             case BranchSummary():
                 self._lay(entry, "branch", "Branch summary", entry.summary)
             case ModelChange():
-                self._lay(entry, "setting", f"Model: {entry.provider}/{entry.model_id}")
+                self._lay(
+                    entry, "setting", f"Model: {'/'.join(filter(None, (entry.provider, entry.model_id)))}"
+                )
             case ThinkingLevelChange():
                 self._lay(entry, "setting", f"Thinking level: {entry.thinking_level}")
             case ContextEdit():

@@ -11,6 +11,7 @@ from branchline.entries import (
     Compaction,
     Content,
     Custom,
+    CustomContent,
     CustomMessage,
     Entry,
     Image,
@@ -27,11 +28,12 @@ from branchline.entries import (
     Usage,
     UsageEntry,
     UserMessage,
+    blocks_text,
     jsontext,
 )
 from branchline.formats.codex.reading import CodexReading
 from branchline.formats.codex.replay import Totals
-from branchline.formats.codex.rows import ITEMS
+from branchline.formats.codex.rows import ITEMS, is_context
 from branchline.tree import ROOT
 
 __all__ = ["decode_line", "item_message"]
@@ -128,10 +130,14 @@ def item_message(
 ) -> Message:
     """An item of the model's history as a message."""
     kind = _text(item.get("type")) or ("message" if "role" in item else "")
-    if kind == "message" and item.get("role") != "assistant":
-        return UserMessage(content=_content(item.get("content")), timestamp=time)
+    if kind == "message" and (role := _text(item.get("role")) or "user") != "assistant":
+        content = _content(item.get("content"))
+        if role == "user" and not is_context(blocks_text(content, "\n")):
+            return UserMessage(content=content, timestamp=time)
+        name = "context" if role == "user" else role
+        return CustomContent(custom_type=name, content=content, display=False, timestamp=time)
     if kind == "agent_message":
-        return UserMessage(content=_content(item.get("content")), timestamp=time)
+        return CustomContent(custom_type=kind, content=_content(item.get("content")), timestamp=time)
     if kind in ("function_call_output", "custom_tool_call_output"):
         call = _text(item.get("call_id")) or ""
         output, failed = item.get("output"), False

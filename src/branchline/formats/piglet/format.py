@@ -58,6 +58,7 @@ class PigletFormat(Format):
     header_lines = 2  # a fork says in the second what it was forked from
     links = LinkNames("parentId", "", "")
     cannot = CANNOT
+    waypoints = frozenset({"leaf"})  # what follows a move hangs from it
     compactions_hold_messages = True
 
     # -- reading --------------------------------------------------------------------------------------
