@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import pytest
+from click.testing import CliRunner
+
+from branchline.cli.app import cli
+from branchline.formats import installed
+from support import ROOT
 
 ESCAPES = {
     "colour": "\x1b[31mred\x1b[0m",
@@ -161,9 +167,6 @@ COMMANDS = [
     "command", COMMANDS, ids=lambda command: " ".join(command)[:30].encode("ascii", "ignore").decode()
 )
 def test_no_character_of_a_session_acts_on_a_screen(command, extra, hostile) -> None:
-    from click.testing import CliRunner
-
-    from branchline.cli.app import cli
 
     if extra == ["--json"] and ("--markdown" in command or command[0] == "export"):
         return
@@ -204,6 +207,54 @@ def test_no_character_of_a_session_acts_in_a_list(command, hostile, world, run) 
 
     for stream in (result.stdout, result.stderr):
         assert FORBIDDEN.search(stream) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ls", "--all"],
+        ["ls", "--all", "--plain"],
+        ["forest", "--all"],
+        ["stats", "--all", "--by", "agent"],
+        ["show", "t1"],
+        ["inspect", "t1"],
+        ["resume", "t1"],
+        ["plugins"],
+    ],
+)
+def test_a_program_of_another_package_may_be_called_anything(command, run, tmp_path, monkeypatch) -> None:
+    """The format of the documentation, installed under a hostile name."""
+    page = (ROOT / "docs" / "formats" / "writing-a-format.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(import json\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    site = tmp_path / "site"
+    about = site / "evil_sessions-1.0.dist-info"
+    about.mkdir(parents=True)
+    source = example.replace('name = "tiny"', f"name = {EVIL!r}").replace(
+        'Reading("tiny")', f"Reading({EVIL!r})"
+    )
+    (site / "evil_sessions.py").write_text(source)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evil-sessions\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[branchline.formats]\nevil = evil_sessions:TINY\n")
+    folder = tmp_path / "person" / ".tiny"
+    folder.mkdir(parents=True)
+    (folder / "talk.jsonl").write_text(
+        '{"tiny": 1, "session": "t1", "cwd": "/nowhere"}\n{"who": "user", "says": "Hello"}\n'
+    )
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.delitem(sys.modules, "evil_sessions", raising=False)
+    installed.cache_clear()
+
+    try:
+        result = CliRunner().invoke(cli, command)
+    finally:
+        installed.cache_clear()
+
+    assert result.exit_code in (0, 1), result.output
+    assert "mistake in branchline" not in result.stderr, result.stderr
+    for stream in (result.stdout, result.stderr):
+        assert FORBIDDEN.search(stream) is None, stream
+    if command[0] in ("ls", "forest", "stats"):
+        assert "␛[31mred" in result.stdout
 
 
 def test_what_is_hostile_is_still_shown(run, hostile) -> None:

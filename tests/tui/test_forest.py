@@ -36,6 +36,16 @@ def test_rows_have_indentation_age_preview_and_count_enter_goes_there_and_escape
     drive(app_on(sessions), told)
 
 
+def test_one_can_type_on_when_nothing_is_found(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "f", "slash", "=qqq")
+        assert "nothing is like that" in screen(app)
+        await press(pilot, "backspace", "backspace", "backspace", "=refunds")
+        assert "Refunds" in screen(app)
+
+    drive(app_on(sessions), told)
+
+
 @pytest.mark.parity("IND-13", part="the picker, which does nothing when nothing is picked")
 def test_leaving_the_browser_without_picking_changes_nothing(sessions: Path) -> None:
     before = {path: path.read_bytes() for path in sessions.iterdir() if path.is_file()}

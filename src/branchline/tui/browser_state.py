@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from branchline.library import SessionRow
 from branchline.stores import Hidden
-from branchline.tui.browsing import SORTS, Arranged, Choice, Item, Sort, arrange, face_of
+from branchline.tui.browsing import SORTS, Arranged, Choice, Item, Sort, arrange, face_of, later
 from branchline.tui.hinting import PRESS_TO_SEARCH, search_line
 from branchline.tui.pins import Pins
 from branchline.tui.session_lines import Columns, columns_for, header_line, session_line
@@ -21,6 +21,9 @@ from branchline.views.spans import Line, Piece, Span, line_of, line_width, shown
 from branchline.views.words import count
 
 __all__ = ["Bars", "BrowserState", "Loaded", "Pill"]
+
+
+_NOT_FOUND = Verdict(found=False)
 
 
 class Pill(NamedTuple):
@@ -142,6 +145,7 @@ class BrowserState:
     def search(self, words: str) -> None:
         """Look for other words."""
         self.words = words
+        self.given_up = ""
         self.query = parse_query(words, now=datetime.fromtimestamp(self.now()).astimezone())
         self.decided = {}
 
@@ -161,6 +165,13 @@ class BrowserState:
         self.agent, self.named_only = None, False
         return chosen
 
+    def give_up(self, why: str) -> None:
+        """Search no further, and say why; what was found stays."""
+        self.given_up = why
+        self.decided.update(
+            (name_of(row), _NOT_FOUND) for row in self.arranged.undecided if name_of(row) not in self.decided
+        )
+
     def toggle_mark(self, row: SessionRow) -> None:
         if self.marked.pop(name_of(row), None) is None:
             self.marked[name_of(row)] = row
@@ -179,6 +190,7 @@ class BrowserState:
             faces=self.face,
             pinned=lambda row: name_of(row) in self.pins or row.id in self.pins.ids,
             decided=self.decided,
+            search=later,
         )
 
     def place_of(self, name: str) -> int | None:
@@ -233,7 +245,7 @@ class BrowserState:
 
     def search_line(self, words: str, *, typing: bool = False) -> Line:
         """The words of a search as they are typed, and why the last ones could not be searched for."""
-        problem = self.query.problem if words else None
+        problem = (self.query.problem or self.given_up) if words else None
         return line_of(
             *search_line(words, PRESS_TO_SEARCH, typing=typing),
             Span(f"   {problem}" if problem else "", "warning"),

@@ -6,16 +6,16 @@ take a few milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from branchline.library import Forest, SessionRow, plant
 from branchline.tui.source import name_of
-from branchline.views.query import Face, Query, Verdict
+from branchline.views.query import Face, Query, Search, Verdict
 
-__all__ = ["SORTS", "Arranged", "Choice", "Item", "Sort", "arrange", "face_of", "threads"]
+__all__ = ["SORTS", "Arranged", "Choice", "Item", "Sort", "arrange", "face_of", "later", "threads"]
 
 Sort = Literal["recent", "threaded", "relevance"]
 SORTS: tuple[Sort, ...] = ("recent", "threaded", "relevance")
@@ -47,6 +47,10 @@ class Arranged(NamedTuple):
     undecided: list[SessionRow]
 
 
+def later(_texts: Sequence[str]) -> None:
+    """A search that leaves patterns to others: nobody may wait for them here."""
+
+
 def face_of(row: SessionRow, agent: str) -> Face:
     """What a search knows of a row."""
     name = row.title or row.first_prompt or ""
@@ -69,8 +73,12 @@ def arrange(
     faces: Callable[[SessionRow], Face],
     pinned: Callable[[SessionRow], bool] = lambda _row: False,
     decided: Mapping[str, Verdict] | None = None,
+    search: Search | None = None,
 ) -> Arranged:
-    """The items of a list; ``decided`` is what the contents of some sessions have said about this query."""
+    """The items of a list; ``decided`` is what the contents of some sessions have said about this query.
+
+    ``search`` looks for patterns instead of this thread.
+    """
     known: Mapping[str, Verdict] = {} if decided is None else decided
     query, fuzzy = choice.query, choice.sort == "relevance"
     chosen: list[tuple[float, SessionRow, str]] = []
@@ -84,7 +92,7 @@ def arrange(
         if not query:
             chosen.append((0.0, row, program))
             continue
-        verdict = query.judge(faces(row), fuzzy=fuzzy)
+        verdict = query.judge(faces(row), fuzzy=fuzzy, search=search)
         if verdict.open:
             verdict = known.get(name_of(row), verdict)
         if verdict.found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from branchline.library import SessionRow
 from branchline.tui.source import Source, name_of
-from branchline.views.query import Contents, Face, Query, Verdict
+from branchline.views.query import Contents, Face, Query, Search, Verdict
 
 __all__ = ["ContentsCache"]
 
@@ -22,8 +22,13 @@ class ContentsCache:
         self._kept: dict[tuple[str, int, int], Contents] = {}
         self._used = 0
 
-    def judge(self, row: SessionRow, face: Face, query: Query, *, fuzzy: bool) -> Verdict:
+    def judge(
+        self, row: SessionRow, face: Face, query: Query, *, fuzzy: bool, search: Search | None = None
+    ) -> Verdict:
         """Whether a session is found. One that cannot be read is not; the list shows it without a query."""
+        known = query.judge(face, fuzzy=fuzzy, search=search)
+        if not known.open:
+            return known
         key = (name_of(row), row.size, row.modified_ms)
         contents = self._kept.get(key)
         if contents is None:
@@ -34,7 +39,7 @@ class ContentsCache:
             if contents is None:
                 return _NO
             self._keep(key, contents)
-        return query.judge(face, contents, fuzzy=fuzzy)
+        return query.judge(face, contents, fuzzy=fuzzy, search=search)
 
     def _keep(self, key: tuple[str, int, int], contents: Contents) -> None:
         if contents.size > self._budget // 4:

@@ -10,7 +10,7 @@ A query that cannot be understood is a value with a ``problem``, not an exceptio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,7 @@ import msgspec
 
 from branchline.views.fuzzy import fuzzy_score
 
-__all__ = ["FIELDS", "Contents", "Face", "Query", "Term", "Verdict", "parse_query"]
+__all__ = ["FIELDS", "Contents", "Face", "Query", "Search", "Term", "Verdict", "parse_query"]
 
 Field = Literal["agent", "cwd", "model", "role", "tool", "label", "after", "before"]
 FIELDS: tuple[Field, ...] = ("agent", "cwd", "model", "role", "tool", "after", "before", "label")
@@ -81,6 +81,8 @@ class Verdict(NamedTuple):
 
 
 _NO = Verdict(found=False)
+Search = Callable[[Sequence[str]], bool | None]
+"""Whether a pattern is in any of some texts; None while nobody can say."""
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,15 +99,33 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         """What a reader may mark in the text: words and phrases."""
         return tuple(term.text for term in self.terms if term.field is None and term.kind != "pattern")
 
-    def judge(self, face: Face, contents: Contents | None = None, *, fuzzy: bool = False) -> Verdict:
-        """Whether a session is found. ``fuzzy`` also takes letters in their order, in name and directory."""
+    @property
+    def pattern(self) -> str | None:
+        """The regular expression that is looked for, if it is one."""
+        return next((term.text for term in self.terms if term.kind == "pattern"), None)
+
+    def judge(
+        self,
+        face: Face,
+        contents: Contents | None = None,
+        *,
+        fuzzy: bool = False,
+        search: Search | None = None,
+    ) -> Verdict:
+        """Whether a session is found. ``fuzzy`` also takes letters in their order, in name and directory.
+
+        ``search`` looks for the pattern, if there is one, where a person may not wait for it; else it is
+        looked for here.
+        """
         if self.problem is not None:
             return _NO
         roles = [term.text for term in self.terms if term.field == "role"]
         score, unknown = 0.0, False
         for term in self.terms:
             found = (
-                self._field(term, face, contents) if term.field else _text(term, face, contents, roles, fuzzy)
+                self._field(term, face, contents)
+                if term.field
+                else _text(term, face, contents, roles, fuzzy, search)
             )
             if found is None:
                 unknown = True
@@ -150,15 +170,15 @@ def _text(
     contents: Contents | None,
     roles: list[str],
     fuzzy: bool,  # noqa: FBT001
+    search: Search | None,
 ) -> float | None:
     """The score of a word, phrase or pattern; -1 for none, None while nobody can say."""
     if term.kind == "pattern":
-        pattern = re.compile(term.text, re.IGNORECASE | re.MULTILINE)
-        if not roles and any(map(pattern.search, (face.name, face.around))):
-            return 0.0
-        if contents is None:
+        look = search or _searching(term.text)
+        found = False if roles else look((face.name, face.around))
+        if found is None or (not found and contents is None):
             return None
-        return 0.0 if any(map(pattern.search, _said(contents, roles))) else -1.0
+        return 0.0 if found or (contents is not None and look(_said(contents, roles))) else -1.0
     if not roles:
         if term.text in face.name:
             return max(0.0, _fine(term, face.name))
@@ -173,6 +193,11 @@ def _text(
         if scores:
             return max(0.0, 2 * _RANK + min(scores))
     return None if contents is None else -1.0
+
+
+def _searching(pattern: str) -> Search:
+    compiled = re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    return lambda texts: any(map(compiled.search, texts))
 
 
 def _fine(term: Term, name: str) -> float:

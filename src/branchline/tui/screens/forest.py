@@ -12,19 +12,33 @@ from textual.binding import BindingType
 from textual.worker import get_current_worker
 
 from branchline.library import Forest, SessionRow
-from branchline.tui.browsing import Choice, Item, arrange, face_of, threads
+from branchline.tui.browsing import Choice, Item, arrange, face_of, later, threads
+from branchline.tui.matching import Matcher, TooSlow
 from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.session_lines import columns_for, session_line
 from branchline.tui.source import Scope, Source, name_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
-from branchline.views.query import parse_query
+from branchline.views.query import Face, Query, Verdict, parse_query
 from branchline.views.spans import Line, Span, line_of
 from branchline.views.words import count
 
 __all__ = ["ForestScreen"]
 
 _LOOK = 1.0
+
+
+class _Rows:
+    """The rows of the screen. Not the screen itself: one of no length would be taken for no screen at all."""
+
+    def __init__(self, screen: ForestScreen) -> None:
+        self._screen = screen
+
+    def __len__(self) -> int:
+        return len(self._screen.items)
+
+    def line(self, index: int, columns: int) -> Line:
+        return self._screen.row_line(index, columns)
 
 
 class ForestScreen(ListScreen):
@@ -41,6 +55,8 @@ class ForestScreen(ListScreen):
         self.current = None if current is None else name_of(current)
         self.items: list[Item] = []
         self._forest: Forest | None = None
+        self._tried: Query | None = None
+        self._decided: dict[str, Verdict] = {}
         self._home = os.path.expanduser("~")
 
     def compose(self) -> ComposeResult:
@@ -80,6 +96,7 @@ class ForestScreen(ListScreen):
 
     def _take(self, forest: Forest) -> None:
         self._forest = forest
+        self._tried = None  # there may be others among them
         self.search_changed()
         if self.current is not None:
             place = next((at for at, item in enumerate(self.items) if name_of(item.row) == self.current), 0)
@@ -89,14 +106,22 @@ class ForestScreen(ListScreen):
         """All sessions in their places; with a search, those that are found, one below the other."""
         query = parse_query(self.words, now=datetime.now().astimezone())
         forest, agent = self._forest or Forest(), self.source.agent
+        if query.pattern is not None and query != self._tried:
+            self._tried = query
+            self.in_thread(
+                partial(self._try, query, [place.row for place in forest]), "pattern", exclusive=True
+            )
+            return
         if query:
             rows = (place.row for place in forest)
             choice = Choice(sort="relevance", query=query)
-            self.items = arrange(rows, choice, agent=agent, faces=lambda row: face_of(row, agent(row))).items
+            self.items = arrange(
+                rows, choice, agent=agent, faces=self._face, decided=self._decided, search=later
+            ).items
         else:
             self.items = threads(forest, agent=agent)
         self.list.empty = "   reading …" if self._forest is None else "   nothing is like that"
-        self.list.show(self)
+        self.list.show(_Rows(self))
         roots = sum(not item.branch for item in self.items)
         self.query_one("#top", LineBar).say(
             Span(" forest ", "heading"),
@@ -108,10 +133,34 @@ class ForestScreen(ListScreen):
         )
         self.show_search()
 
-    def __len__(self) -> int:
-        return len(self.items)
+    def _face(self, row: SessionRow) -> Face:
+        return face_of(row, self.source.agent(row))
 
-    def line(self, index: int, columns: int) -> Line:
+    def _try(self, query: Query, rows: list[SessionRow]) -> None:
+        """Look for a pattern in a worker; then the list shows what it has found."""
+        decided: dict[str, Verdict] = {}
+        why = ""
+        try:
+            with Matcher(query.pattern or "") as search:
+                for row in rows:
+                    found = search((self._face(row).name, self._face(row).around))
+                    decided[name_of(row)] = Verdict(found=found)
+        except TooSlow:
+            why = "this pattern takes too long; nothing more was looked for"
+        except OSError as problem:
+            why = f"patterns cannot be looked for: {problem}"
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._tried_out, query, decided, why)
+
+    def _tried_out(self, query: Query, decided: dict[str, Verdict], why: str) -> None:
+        if query == self._tried:
+            self._decided = decided
+            self.search_changed()
+            if why:
+                self.tell(why, wrong=True)
+
+    def row_line(self, index: int, columns: int) -> Line:
+        """One row of the forest."""
         item = self.items[index]
         current = name_of(item.row) == self.current
         line = session_line(

@@ -12,6 +12,7 @@ from branchline.library import SessionRow
 from branchline.tui.browser_layout import layout_for
 from branchline.tui.browser_state import BrowserState, Loaded, Pill
 from branchline.tui.contents_cache import ContentsCache
+from branchline.tui.matching import Matcher, TooSlow
 from branchline.tui.previewing import last_cards, preview_lines
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.session_lines import facts_lines
@@ -19,7 +20,7 @@ from branchline.tui.source import Batch, name_of
 from branchline.tui.widgets.line_bar import LineBar, Part
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.cards import Card
-from branchline.views.query import Query, Verdict
+from branchline.views.query import Query, Search, Verdict
 from branchline.views.spans import Line, Span, line_of
 from branchline.views.wrapping import wrap_line
 
@@ -179,12 +180,42 @@ class SessionReading(ListScreen):
     def _judge(
         self, rows: list[SessionRow], query: Query, decided: dict[str, Verdict], *, fuzzy: bool
     ) -> None:
+        pattern = query.pattern
+        if pattern is None:
+            self._judge_all(rows, query, decided, fuzzy=fuzzy)
+            return
+        try:
+            with Matcher(pattern) as search:
+                self._judge_all(rows, query, decided, fuzzy=fuzzy, search=search)
+        except TooSlow:
+            self.app.call_from_thread(
+                self._give_up, decided, "this pattern takes too long; nothing more was looked for"
+            )
+        except OSError as problem:
+            self.app.call_from_thread(self._give_up, decided, f"patterns cannot be looked for: {problem}")
+
+    def _give_up(self, decided: dict[str, Verdict], why: str) -> None:
+        if decided is self.state.decided:
+            self.state.give_up(why)
+            self.show_everything()
+
+    def _judge_all(
+        self,
+        rows: list[SessionRow],
+        query: Query,
+        decided: dict[str, Verdict],
+        *,
+        fuzzy: bool,
+        search: Search | None = None,
+    ) -> None:
         worker = get_current_worker()
         due = time.monotonic() + _PAUSE
         for row in rows:
             if worker.is_cancelled:
                 return
-            decided[name_of(row)] = self._contents.judge(row, self.state.face(row), query, fuzzy=fuzzy)
+            decided[name_of(row)] = self._contents.judge(
+                row, self.state.face(row), query, fuzzy=fuzzy, search=search
+            )
             if time.monotonic() > due:
                 self.app.call_from_thread(self._found_inside, decided)
                 due = time.monotonic() + _PAUSE
