@@ -66,12 +66,16 @@ _minutes: dict[str, str] = {}  # local minute and zone -> the same minute in UTC
 
 _DIGITS = str.maketrans("123456789", "000000000")
 _SECOND = "0000-00-00T00:00:00"
-_IN_UTC = frozenset({"", f"{_SECOND}Z", *(f"{_SECOND}.{0:0{digits}}Z" for digits in range(1, 10))})
+_AS_OURS = frozenset({"", *(f"{_SECOND}.{0:0{digits}}Z" for digits in range(3, 10))})
+_IN_UTC = _AS_OURS | {f"{_SECOND}Z", f"{_SECOND}.0Z", f"{_SECOND}.00Z"}
 
 
 def utc_times(texts: Sequence[str]) -> list[str]:
     """Many times of a file as our trees have them."""
-    if _IN_UTC.issuperset("\n".join(texts).translate(_DIGITS).split("\n")):
+    shapes = set("\n".join(texts).translate(_DIGITS).split("\n"))
+    if shapes <= _AS_OURS:
+        return list(texts)
+    if shapes <= _IN_UTC:
         return [
             text if len(text) > 23 else f"{text[:-1]:0<23}Z" if len(text) > 20 else text and utc_time(text)
             for text in texts

@@ -208,7 +208,8 @@ class Tree:
             if SIDE.isdisjoint(types[part]):
                 path += keys[part]
             else:
-                path += [keys[position] for position in stretch if types[position] not in SIDE]
+                beside = zip(keys[part], types[part], strict=True)
+                path += [key for key, kind in beside if kind not in SIDE]
         return path
 
     def ancestors(self, key: str) -> Iterator[str]:
