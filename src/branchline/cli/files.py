@@ -19,7 +19,7 @@ _LONGEST_NAME = 100
 def require_free(path: str) -> None:
     """Refuse a place where something lies already, or whose directory is not there."""
     if os.path.lexists(path):
-        raise FileExistsError(f"{path} exists already and stays as it is")
+        raise FileExistsError(f"{path} exists already and stays as it is; choose another with -o")
     directory = os.path.dirname(path) or "."
     if not os.path.isdir(directory):
         raise NotSaved(f"cannot write {path}: there is no directory {directory}")
