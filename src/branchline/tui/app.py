@@ -47,7 +47,11 @@ class BranchlineApp(App[int]):
         Binding("ctrl+q,ctrl+c", "quit", "quit", priority=True, show=False),
         Binding("f2", "theme", "light or dark", priority=True, show=False),
     ]
-    CSS = "ModalScreen { background: $background 70%; }"
+    CSS = """
+    ModalScreen { background: $background 70%; }
+    ToastRack { margin-bottom: 2; }
+    Toast { width: auto; max-width: 80%; padding: 0 1; }
+    """
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from branchline.session import Session
 from branchline.views.cards import Card, cards
 from branchline.views.spans import Line, Role, Span, line_of
+from branchline.views.words import count
 from branchline.views.wrapping import text_lines
 
 __all__ = ["last_cards", "preview_lines"]
@@ -47,6 +48,12 @@ def _said(deck: Sequence[Card], columns: int) -> list[Line]:
         if known is None:
             continue
         role, name = known
+        if card.kind == "damage":  # its bytes are for the tree, which has the reason as well
+            lines += [
+                (),
+                line_of(Span(f"⚠ {card.title.lower()}, {count(len(card.body), 'character')}", role)),
+            ]
+            continue
         if card.kind in ("tool", "bash"):
             failed = Span("  ✗", "error") if card.error else Span("")
             lines.append(

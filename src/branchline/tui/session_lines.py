@@ -10,13 +10,14 @@ from branchline.library import SessionRow
 from branchline.tui.browsing import Item
 from branchline.views.calls import short_path
 from branchline.views.spans import Line, Piece, Role, Span, cut_line, line_of, line_width, pad_line
-from branchline.views.text import cut_start, one_line
+from branchline.views.text import cut_middle, cut_start, one_line
 from branchline.views.words import age, count, money
 
 __all__ = ["Columns", "columns_for", "facts_lines", "header_line", "reason_words", "session_line"]
 
 
 _ENOUGH_ROWS = 14
+_SHORT_ID = 8
 _SHORTEST_NAME = 24
 
 
@@ -35,10 +36,11 @@ def columns_for(width: int, *, directory: bool = False, path: bool = False, cost
     """Columns for a list of this width; those that matter least are left out so that names can be read."""
     columns = Columns(0, agent=11, messages=5, cost=8 if cost else 0, age=4, place=0)
     if path:
-        columns = columns._replace(place=max(16, width // 3))
+        columns = columns._replace(place=max(16, width * 2 // 5))
     elif directory:
         columns = columns._replace(place=max(12, min(28, width // 5)))
-    for without in ({"cost": 0}, {"agent": 0}, {"place": 0}):
+    least = {"place": columns.place if path else min(columns.place, 12)}
+    for without in (least, {"cost": 0}, {"agent": 0}, {"place": 0}):
         if _room(columns, width) >= _SHORTEST_NAME:
             break
         columns = columns._replace(**without)
@@ -81,7 +83,7 @@ def session_line(
     marks = ("✓" if marked else "●" if current else " ") + ("★" if item.pinned else " ")
     where = one_line(short_path((row.path if path else row.cwd) or "", home))
     if columns.place:
-        where = cut_start(where, columns.place)
+        where = (cut_middle if path else cut_start)(where, columns.place)
     return _line(
         Span(f" {marks} ", "label" if marked or item.pinned else "active"),
         _name(item),
@@ -154,9 +156,10 @@ def _ago(row: SessionRow, now: float) -> str:
 def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> list[Line]:
     """The small print of a session for the preview: who, where, when, from what; in one line if need be."""
     parent = os.path.basename(row.parent_session or "") or row.parent_session or ""
+    in_one_line = rows < _ENOUGH_ROWS
     facts = [
         line_of(
-            Span(row.id, "id"),
+            Span(row.id[:_SHORT_ID] if in_one_line else row.id, "id"),
             Span(f" · {_ago(row, now)}", "time"),
             Span(f" · {row.model}" if row.model else "", "model"),
         ),
@@ -164,6 +167,6 @@ def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> li
         line_of(Span("↳ fork of " if parent else "", "active"), Span(parent, "id")),
     ]
     facts = [fact for fact in facts if fact]
-    if rows < _ENOUGH_ROWS:
+    if in_one_line:
         facts = [tuple(span for fact in facts for span in (*fact, Span("  ")))]
     return [line_of(Span(row.title or row.first_prompt or "(no messages)", "title")), *facts]

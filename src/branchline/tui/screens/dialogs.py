@@ -28,6 +28,10 @@ BOX = """
 """
 
 
+_AROUND = 6
+"""Rows that the frame, a blank and the hints take, and one of what is below on either side."""
+
+
 class ConfirmScreen(ModalScreen[bool]):
     """A question that Enter or ``y`` answers with yes, and anything else that leaves with no."""
 
@@ -35,7 +39,9 @@ class ConfirmScreen(ModalScreen[bool]):
         ("enter,y", "dismiss(True)", "yes"),
         ("escape,n,q", "dismiss(False)", "no"),
     ]
-    DEFAULT_CSS = BOX.format(name="ConfirmScreen") + "ConfirmScreen TextPanel { height: 5; }"
+    DEFAULT_CSS = (
+        BOX.format(name="ConfirmScreen") + "ConfirmScreen TextPanel { height: 1; margin-bottom: 1; }"
+    )
 
     def __init__(self, question: str, yes: str) -> None:
         super().__init__()
@@ -54,13 +60,25 @@ class ConfirmScreen(ModalScreen[bool]):
 
     def on_mount(self) -> None:
         self.query_one(TextPanel).show(lambda columns: text_lines(self._question, columns))
+        self.call_after_refresh(self._fit)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """As high as the question, as long as the screen has room for it."""
+        panel = self.query_one(TextPanel)
+        panel.styles.height = min(max(1, panel.virtual_size.height), max(1, self.size.height - _AROUND))
 
 
 class AskScreen(ModalScreen["str | None"]):
     """A line of text; None when the person left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]
-    DEFAULT_CSS = BOX.format(name="AskScreen") + "AskScreen Input { border: none; height: 1; padding: 0; }"
+    DEFAULT_CSS = (
+        BOX.format(name="AskScreen")
+        + "AskScreen Input, AskScreen Input:focus { border: none; height: 1; padding: 0; }"
+    )
 
     def __init__(self, question: str, value: str = "", *, hint: str = "") -> None:
         super().__init__()

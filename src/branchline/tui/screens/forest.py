@@ -15,7 +15,7 @@ from branchline.library import Forest, SessionRow
 from branchline.tui.browsing import Choice, Item, arrange, face_of, later, threads
 from branchline.tui.matching import Matcher, TooSlow
 from branchline.tui.screens.base import ListScreen, bindings
-from branchline.tui.session_lines import columns_for, session_line
+from branchline.tui.session_lines import Columns, columns_for, header_line, session_line
 from branchline.tui.source import Scope, Source, name_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
@@ -62,6 +62,7 @@ class ForestScreen(ListScreen):
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
         yield LineBar(id="search")
+        yield LineBar(id="columns")
         yield RowList(empty="   reading …")
         yield LineBar(id="seen")
         yield LineBar(id="hints")
@@ -122,6 +123,7 @@ class ForestScreen(ListScreen):
             self.items = threads(forest, agent=agent)
         self.list.empty = "   reading …" if self._forest is None else "   nothing is like that"
         self.list.show(_Rows(self))
+        self.call_after_refresh(self._show_columns)
         roots = sum(not item.branch for item in self.items)
         self.query_one("#top", LineBar).say(
             Span(" forest ", "heading"),
@@ -159,13 +161,23 @@ class ForestScreen(ListScreen):
             if why:
                 self.tell(why, wrong=True)
 
+    def _columns(self, width: int) -> Columns:
+        return columns_for(width, directory=self.scope == "all", cost=False)
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._show_columns)
+
+    def _show_columns(self) -> None:
+        self.query_one("#columns", LineBar).say_lines([header_line(self._columns(self.list.columns))])
+
     def row_line(self, index: int, columns: int) -> Line:
         """One row of the forest."""
         item = self.items[index]
         current = name_of(item.row) == self.current
         line = session_line(
             item,
-            columns_for(columns, directory=self.scope == "all", cost=False),
+            self._columns(columns),
             now=self.branchline.now(),
             current=current,
             home=self._home,

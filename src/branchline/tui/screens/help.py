@@ -18,6 +18,8 @@ from branchline.views.wrapping import wrap_line
 __all__ = ["HelpScreen", "TextScreen"]
 
 _KEYS = 20
+_AROUND = 6
+"""Rows that the frame, the title and the hints take, and one of what is below on either side."""
 
 
 class TextScreen(ModalScreen[None]):
@@ -32,9 +34,9 @@ class TextScreen(ModalScreen[None]):
     ]
     DEFAULT_CSS = """
     TextScreen { align: center middle; }
-    TextScreen > Vertical { width: 90%; max-width: 100; height: 90%; border: round $border;
+    TextScreen > Vertical { width: 90%; max-width: 100; height: auto; border: round $border;
                             background: $panel; padding: 0 1; }
-    TextScreen TextPanel { height: 1fr; background: $panel; }
+    TextScreen TextPanel { height: 1; background: $panel; }
     TextScreen LineBar { background: $panel; }
     """
 
@@ -51,8 +53,22 @@ class TextScreen(ModalScreen[None]):
             )
 
     def on_mount(self) -> None:
-        self.query_one(TextPanel).show(self.lines)
         self.query_one(TextPanel).focus()
+        self.show_lines()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def show_lines(self, *, at_end: bool = False) -> None:
+        """Show what there is to read, from its beginning or at its end."""
+        self.query_one(TextPanel).show(self.lines, at_end=at_end)
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """As high as what there is to read, as long as the screen has room for it."""
+        panel = self.query_one(TextPanel)
+        room = max(1, self.size.height - _AROUND)
+        panel.styles.height = min(max(1, panel.virtual_size.height), room)
 
     def lines(self, columns: int) -> list[Line]:
         """What there is to read."""

@@ -17,7 +17,7 @@ from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.screens.dialogs import Option, PickScreen
 from branchline.tui.widgets.conversation_view import ConversationView
 from branchline.tui.widgets.line_bar import LineBar
-from branchline.views.spans import Span
+from branchline.views.spans import Line, Span, line_of
 from branchline.views.text import one_line
 from branchline.views.words import count
 
@@ -41,6 +41,7 @@ class TranscriptScreen(ListScreen):
         leaf = session.leaf if at is None else at
         self.conversation = Conversation(session, leaf, home=self._home)
         self._follows_leaf = at is None or at == session.leaf
+        self._missed = False
 
     @property
     def session(self) -> Session:
@@ -173,20 +174,26 @@ class TranscriptScreen(ListScreen):
     # -- finding --------------------------------------------------------------------------------------
 
     def search_changed(self) -> None:
+        self.view.mark(self.words.lower().split())
+        self._missed = False
         if self.words.strip():
             part = next(self.conversation.found(self.words, self.view.selected[0] - 1, 1), None)
             if part is None:
                 part = next(self.conversation.found(self.words, -1, 1), None)
             if part is not None:
                 self.view.go_to(part)
-            elif not self.typing:
-                self.tell("not found in this conversation")
+            self._missed = part is None
+        self.show_search()
 
     def action_find(self, by: int) -> None:
         if self.words.strip():
             self._to(self.conversation.found(self.words, self.view.selected[0], by), "places")
         else:
             self.action_search()
+
+    def search_line(self) -> Line:
+        missed = "   not in this conversation" if self._missed and self.words.strip() else ""
+        return line_of(*super().search_line(), Span(missed, "warning"))
 
     def search_hint(self) -> str:
         return " press / to find words; . and , go on"

@@ -39,7 +39,7 @@ class WholeEntry(TextScreen):
     def _turn_to(self, page: int, *, at_end: bool = False) -> None:
         """Show a page, from its beginning or at its end."""
         self._page = page
-        self.query_one(TextPanel).show(self.lines, at_end=at_end)
+        self.show_lines(at_end=at_end)
         self._say_page()
 
     def _say_page(self) -> None:

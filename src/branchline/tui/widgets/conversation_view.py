@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
@@ -10,6 +12,7 @@ from textual.strip import Strip
 from branchline.tui.card_strips import Look, Row, card_rows, foldable
 from branchline.tui.conversation import Conversation
 from branchline.tui.heights import Heights
+from branchline.tui.painting import marked
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.spans import Span
 from branchline.views.words import count
@@ -40,6 +43,7 @@ class ConversationView(LineView):
         self._measured: set[int] = set()
         self._rows: dict[int, list[Row]] = {}
         self._settling = False
+        self._words: tuple[str, ...] = ()
 
     # -- showing --------------------------------------------------------------------------------------
 
@@ -57,6 +61,13 @@ class ConversationView(LineView):
                 self._measure(part)
         self._resize()
         self.refresh()
+
+    def mark(self, words: Iterable[str]) -> None:
+        """Mark these words wherever they stand."""
+        wanted = tuple(word for word in words if word)
+        if wanted != self._words:
+            self._words = wanted
+            self.refresh()
 
     @property
     def at_end(self) -> bool:
@@ -227,7 +238,10 @@ class ConversationView(LineView):
             return self.draw((Span(words, "dim"),))
         part, offset = self._heights.at(line)
         rows = self._lines(part)
-        return rows[offset].strip if offset < len(rows) else self.draw(())
+        if offset >= len(rows):
+            return self.draw(())
+        strip = rows[offset].strip
+        return marked(strip, self._words, self.styles_of_roles["match"]) if self._words else strip
 
     # -- events ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,124 @@
+"""What was hard to read once: words that are typed, words that are found, notices, narrow columns, damage."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.segment import Segment
+from rich.style import Style
+from textual.pilot import Pilot
+from textual.strip import Strip
+
+from branchline import demo
+from branchline.tui.app import BranchlineApp
+from branchline.tui.browser_state import BrowserState
+from branchline.tui.painting import marked
+from branchline.tui.pins import Pins
+from branchline.tui.screens.transcript import TranscriptScreen
+from branchline.tui.session_lines import columns_for
+from branchline.tui.source import FileSource
+from branchline.views.text import cut_middle, one_line, width
+from tui.kit import app_on, drive, press, screen, settle
+
+MATCH = Style(bold=True)
+
+
+def test_what_is_typed_into_a_question_can_be_seen(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "slash", "=refunds", "enter", "r", "=2")
+        assert "│ Refunds2" in screen(app)
+        await press(pilot, "escape", "t", "L", "=good end")
+        assert "│ good end" in screen(app)
+
+    drive(app_on(sessions), told)
+
+
+def test_words_are_found_marked_and_missed_in_the_conversation(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "slash", "=red checkout test", "enter", "o", "slash", "=MIDNIGHT")
+        assert isinstance(app.screen, TranscriptScreen)
+        found = {
+            text.lower()
+            for strip in app.screen._compositor.render_strips()
+            for text, style, _control in strip
+            if style is not None and style.underline
+        }
+        assert "midnight" in found
+        await press(pilot, "=zz")
+        assert "not in this conversation" in screen(app)
+        await press(pilot, "escape")
+        assert "not in this conversation" not in screen(app)
+
+    drive(app_on(sessions), told)
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("abA 日é"), max_size=30), st.sampled_from(["ab", "a", "日", "é b", "zz"]))
+def test_marking_changes_looks_and_never_words(text: str, word: str) -> None:
+    strip = Strip([Segment(text[:7], Style(italic=True)), Segment(text[7:], Style())])
+
+    shown = marked(strip, [word], MATCH)
+
+    assert shown.text == text
+    assert shown.cell_length == strip.cell_length
+    bold = "".join(part.text for part in shown if part.style is not None and part.style.bold)
+    assert bold.lower() == word * text.lower().count(word)
+
+
+def test_a_word_whose_letters_change_their_number_in_lower_case_is_left_unmarked() -> None:
+    strip = Strip([Segment("İstanbul")])
+
+    assert marked(strip, ["stanbul"], MATCH) is strip
+
+
+@given(st.text(max_size=60), st.integers(0, 20))
+def test_a_cut_in_the_middle_fits_and_keeps_both_ends(text: str, columns: int) -> None:
+    line = one_line(text)
+
+    shown = cut_middle(line, columns)
+
+    assert width(shown) <= columns
+    start, mark, end = shown.partition("…")
+    assert shown == line or not mark or (line.startswith(start) and line.endswith(end))
+
+
+def test_at_eighty_columns_all_columns_are_there_also_for_all_directories() -> None:
+    assert all(columns_for(80, directory=True))
+    assert columns_for(80, directory=True).name >= 24
+
+
+def test_a_notice_leaves_the_two_lowest_lines_free(sessions: Path) -> None:
+    app = app_on(sessions)
+
+    async def run() -> list[str]:
+        async with app.run_test(size=(80, 24), notifications=True) as pilot:
+            await settle(pilot)
+            await press(pilot, "p")
+            return screen(app).splitlines()
+
+    lines = asyncio.run(run())
+
+    assert "1 session pinned" in "\n".join(lines[:-2])
+    assert "sessions seen" in lines[-2]
+    assert lines[-1].rstrip().endswith("q quit")
+
+
+def test_the_preview_names_damage_and_does_not_pour_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = demo.prepare(tmp_path / "demo")
+    monkeypatch.setenv("BRANCHLINE_HOME", made.home)
+    monkeypatch.setenv("HOME", made.home)
+    monkeypatch.chdir(made.project)
+    state = BrowserState(FileSource.everywhere(), "here", Pins(str(tmp_path / "pins.json")), words="release")
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot)
+        assert "⚠ unreadable line, 352 characters" in screen(app)
+        assert '"parentId"' not in screen(app)
+
+    drive(BranchlineApp(state), told, (160, 48))
