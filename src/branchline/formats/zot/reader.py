@@ -89,7 +89,7 @@ class ZotReader(LinesReader):
         else:
             self.add_block(first, reading.consumed, found.ends)
         if columns.spent:
-            places = [place for place, role in enumerate(columns.roles, first) if role is None]
+            places = columns.places_of_usage(first)
             reading.before.update(zip(places, [reading.sums, *columns.spent], strict=False))
             reading.sums = columns.spent[-1]
         tree.heads()  # those of the few rows before, so that the rest of the file is known to have none

@@ -110,7 +110,7 @@ class Columns:
     A usage row has the time of the row before it; ``time`` is the last one that was known before these rows.
     """
 
-    __slots__ = ("messages", "roles", "shared", "spent", "times", "types")
+    __slots__ = ("_silent", "messages", "roles", "shared", "spent", "times", "types")
 
     def __init__(self, rows: Sequence[Any], time: str) -> None:
         messages: list[Any] = [row.message for row in rows]
@@ -118,7 +118,7 @@ class Columns:
         self.roles: list[str | None] = [message.role for message in messages]
         self.types = ["message"] * len(messages)
         self.times = utc_times([message.time for message in messages])
-        silent = [number for number, role in enumerate(self.roles) if role is None]
+        self._silent = silent = [number for number, role in enumerate(self.roles) if role is None]
         self.spent: list[Sums] = [rows[number].cumulative for number in silent]
         self.shared: dict[int, int] = {}
         """The rows with more than one result, and how many."""
@@ -146,6 +146,12 @@ class Columns:
                 self.times[number] = time
             else:
                 time = self.times[number] or time
+
+    def places_of_usage(self, first: int) -> list[int]:
+        """The positions of the usage rows, after :meth:`spread`, where that of the first row is this."""
+        if self.shared:
+            return [place for place, role in enumerate(self.roles, first) if role is None]
+        return [first + number for number in self._silent]
 
     @property
     def more(self) -> int:
