@@ -424,6 +424,6 @@ def _ends_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
         stop = find(b"\n", at)
         if data[at] != _OPENING or data[stop - 1] != _CLOSING:
             return None
-        ends.append(stop - start)
+        ends.append(stop)
         at = stop + 1
-    return ends
+    return [stop - start for stop in ends] if start else ends
