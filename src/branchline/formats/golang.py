@@ -8,7 +8,7 @@ trees they are in UTC, so that two of them can be compared as text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -64,18 +64,28 @@ _SIGNS = ("+", "-")  # of a zone
 _minutes: dict[str, str] = {}  # local minute and zone -> the same minute in UTC; a session has few of them
 
 
-def utc_times(texts: Iterable[str]) -> list[str]:
+_DIGITS = str.maketrans("123456789", "000000000")
+_SECOND = "0000-00-00T00:00:00"
+_IN_UTC = frozenset({"", f"{_SECOND}Z", *(f"{_SECOND}.{0:0{digits}}Z" for digits in range(1, 10))})
+
+
+def utc_times(texts: Sequence[str]) -> list[str]:
     """Many times of a file as our trees have them."""
+    if _IN_UTC.issuperset("\n".join(texts).translate(_DIGITS).split("\n")):
+        return [
+            text if len(text) > 23 else f"{text[:-1]:0<23}Z" if len(text) > 20 else text and utc_time(text)
+            for text in texts
+        ]
     minute_of = _minutes.get
     return [
         text
-        if not text or (len(text) > 23 and text[-1] == "Z" and text[19] == "." and text[10] == "T")
+        if len(text) > 23 and text[-1] == "Z" and text[19] == "." and text[10] == "T"
         else f"{minute}{text[16:-6]}Z"
         if text[-6:-5] in _SIGNS
         and (minute := minute_of(text[:16] + text[-6:]))
         and text[19:20] == "."
         and len(text) > 28
-        else utc_time(text)
+        else text and utc_time(text)
         for text in texts
     ]
 
