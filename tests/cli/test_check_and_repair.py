@@ -189,6 +189,16 @@ def test_a_repair_goes_where_it_is_told(run, data, world) -> None:
     assert "there is no directory" in run("repair", "x.jsonl", "-o", "no/where.jsonl", code=1).stderr
 
 
+def test_a_repaired_session_of_induscode_has_a_head_that_the_program_goes_by(data, run, world) -> None:
+    sample = next((CORPUS / "induscode").rglob("s_mwhiju8t_*.ndjson"))  # whose head is out of date
+    (world / "s_1_a.ndjson").write_bytes(sample.read_bytes()[:-25])
+
+    done = data("repair", "s_1_a.ndjson")
+
+    assert data("inspect", done["output"])["leaf"] == data("inspect", "s_1_a.ndjson")["leaf"]
+    assert run("check", done["output"]).exit_code == 0
+
+
 @pytest.mark.parametrize("content", [b"", b"garbage\n", b"\0" * 100, b"null\n"])
 def test_what_is_no_session_cannot_be_repaired(content, run, world) -> None:
     (world / "x.jsonl").write_bytes(content)

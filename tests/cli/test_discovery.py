@@ -201,6 +201,12 @@ def test_at_last_of_an_unknown_program_is_a_wrong_call(few, run) -> None:
     assert "did you mean 'zot'" in run("show", "@last:zod", code=2).stderr
 
 
+def test_who_lists_all_and_has_none_is_not_told_to_list_all(run) -> None:
+    assert "`branchline ls --all`" in run("ls").stderr
+
+    assert run("ls", "--all").stderr == "no sessions of any program yet; `branchline new` begins one\n"
+
+
 def test_nothing_is_removed_from_another_program_by_its_id(few, run) -> None:
     before = state(few.path)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from branchline.context import build_context
+from branchline.context.selection import model_of_answer
 from branchline.formats import Format, Transcript
 from branchline.formats.check import deep_findings
 from branchline.library.describing import describe
@@ -80,3 +81,6 @@ def alike_in_lists(format_: Format, data: bytes, name: str) -> None:
     opened = Transcript(format_, read, name)
     assert describe(stored, listed) == describe(stored, opened)
     assert listed.findings == opened.findings
+    for position, role in enumerate(opened.tree.roles):
+        if role == "assistant" and opened.tree.types[position] == "message":
+            assert listed.answered_by(position) == model_of_answer(opened, position)

@@ -10,6 +10,7 @@ import pytest
 
 from branchline.errors import NotASession
 from branchline.formats import PI, detect
+from branchline.formats.detect import OTHERS
 from support import CORPUS, SHARED
 
 HEADER = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/p"}\n'
@@ -120,6 +121,28 @@ def test_the_withdrawn_library_store_is_refused_by_name(before):
 def test_an_empty_file_is_said_to_be_empty():
     with pytest.raises(NotASession, match="is empty"):
         detect(b"", "x.jsonl")
+
+
+@pytest.mark.parametrize("program", [one for one in OTHERS if one.begins], ids=lambda one: one.name)
+def test_how_most_files_of_a_program_begin_no_file_of_another_does(program):
+    begun = [
+        path.relative_to(CORPUS).parts[0]
+        for path in CORPUS.rglob("*")
+        if path.suffix in (".jsonl", ".ndjson") and path.read_bytes().startswith(program.begins)
+    ]
+
+    assert set(begun) - {"bad"} == {program.name}
+
+
+def test_a_file_that_begins_as_one_program_writes_is_asked_of_that_program_first(monkeypatch):
+    detecting = import_module("branchline.formats.detect")
+    loaded = []
+    monkeypatch.setattr(detecting, "_loaded", lambda one: (loaded.append(one.name), one.load())[1])
+    path = next((CORPUS / "zot" / "sessions").rglob("*.jsonl"))
+
+    found = detect(path.read_bytes(), str(path))
+
+    assert (found.name, set(loaded)) == ("zot", {"zot"})
 
 
 @pytest.mark.parametrize("program", ["claude-code", "codex", "operator", "induscode", "piglet", "zot"])

@@ -99,7 +99,12 @@ def print_rows(
         out.result(command, _listing_fields(listing, shown))
         return
     if not listing.seen:
-        remark("no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are")
+        if with_directory:  # of all there are
+            remark("no sessions of any program yet; `branchline new` begins one")
+        else:
+            remark(
+                "no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are"
+            )
         return
     columns = _columns(listing.rows, with_directory=with_directory)
     for row in shown:

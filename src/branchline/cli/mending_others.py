@@ -176,7 +176,7 @@ def _move(transcript: Transcript, data: bytes, now: str) -> bytes:
     name = transcript.name
     new = Transcript(transcript.format, lambda offset, size: data[offset : offset + size], name)
     leaf = transcript.leaf
-    if new.leaf == leaf or transcript.format.links is None:
+    if transcript.format.links is None or (new.leaf == leaf and not new.reading.leaf_in_doubt):
         return b""
     move = Leaf(id="0" * 15 + "1", parent=leaf, timestamp=now, target=leaf)
     try:
