@@ -75,8 +75,9 @@ def _drawn(draw: Callable[[int, int], str | None]) -> str | None:
 
 
 def _write(text: str) -> None:
-    """Write to the terminal where Textual writes."""
-    data = text.encode("utf-8", "replace")
+    """Write to the terminal where Textual writes, and as it does."""
+    encoding = "utf-8" if sys.__stderr__ is None else sys.__stderr__.encoding
+    data = text.encode(encoding, "replace")
     while data:
         data = data[os.write(2, data) :]
 
