@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
+from branchline.formats import PI
 from tui.kit import answer, user
 
 pty = pytest.importorskip("pty")
@@ -25,13 +26,19 @@ _OWNED = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); 
 class Started:
     """The program in a pseudo-terminal."""
 
-    def __init__(self, home: Path, *, program: tuple[str, ...] = ("-m", "branchline")) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        program: tuple[str, ...] = ("-m", "branchline"),
+        path: str = os.environ["PATH"],
+    ) -> None:
         self.terminal, other = pty.openpty()
         self.before = termios.tcgetattr(other)
         self.other = other
         environment = {
             "HOME": str(home),
-            "PATH": os.environ["PATH"],
+            "PATH": path,
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
             "COLUMNS": "80",
@@ -109,6 +116,32 @@ def test_rows_come_before_the_app_and_keys_typed_meanwhile_are_its_first(started
     assert started.ended() == 0
     assert started.seen.rindex(b"\x1b[?1049l") > started.seen.rindex(b"\x1b[?1049h")
     assert termios.tcgetattr(started.other)[3] == started.before[3]
+
+
+def test_a_program_that_a_session_continues_in_has_the_terminal_as_it_was(home: Path) -> None:
+    """It may read lines: what is typed is echoed, and Enter ends a line."""
+    program = home / "bin" / "pi"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nstty -a > {home}/modes\n")
+    program.chmod(0o755)
+    directory = PI.directory(str(home / "project"), {}, str(home))
+    with Session.create(home / "project", directory=directory) as session:
+        session.append_message(user("Hello from pi"))
+        session.append_message(answer("Hello."))
+    started = Started(home, path=f"{program.parent}:{os.environ['PATH']}")
+    try:
+        started.wait(b"Hello from pi")
+        os.write(started.terminal, b"/hello from")
+        started.wait(b"2 filtered out")
+        os.write(started.terminal, b"\r\r")
+        end = time.monotonic() + PATIENCE
+        while not (home / "modes").exists() or not (modes := (home / "modes").read_text().split()):
+            assert time.monotonic() < end, started.seen[-3000:]
+            if select.select([started.terminal], [], [], 0.05)[0]:
+                started.seen += os.read(started.terminal, 1 << 16)
+        assert {"echo", "icanon", "icrnl", "isig"} <= {mode.rstrip(";") for mode in modes}
+    finally:
+        started.close()
 
 
 def test_ctrl_c_before_the_app_is_there_gives_the_terminal_back(home: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_rows_have_indentation_age_preview_and_count_enter_goes_there_and_escape
         lines = screen(app).splitlines()
         (parent,) = [line for line in lines if "Red checkout test" in line]
         (fork,) = [line for line in lines if "└─ In a fork: rewrite the token module" in line]
-        assert parent.lstrip().startswith("●")  # the one we came from
+        assert parent.startswith("›●")  # the cursor, on the one we came from
         assert parent.split()[-2:] == ["8", "2d"]
         assert lines.index(fork) == lines.index(parent) + 1
         await press(pilot, "slash", "=refunds", "enter", "enter")

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from branchline import demo
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
+from branchline.tui.looks import DARK, GROUNDS, LIGHT, looks
 from branchline.tui.painting import marked
 from branchline.tui.pins import Pins
 from branchline.tui.screens.transcript import TranscriptScreen
@@ -122,3 +123,33 @@ def test_the_preview_names_damage_and_does_not_pour_it_out(
         assert '"parentId"' not in screen(app)
 
     drive(BranchlineApp(state), told, (160, 48))
+
+
+def light_of(color: str) -> float:
+    """The relative luminance of a colour, as the guidelines for accessible content define it."""
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+@pytest.mark.parametrize("ground", ["background", "panel", "cursor-ground"])
+def test_every_word_can_be_read_on_every_ground(theme: str, ground: str) -> None:
+    """At least 4.5 to 1, which is what the guidelines ask for of small text."""
+    behind = light_of(GROUNDS[theme][ground])
+
+    for role, style in looks(theme).items():
+        color = GROUNDS[theme]["foreground"] if style.color is None else style.color.name
+        brighter, darker = sorted((light_of(color), behind), reverse=True)
+        assert (brighter + 0.05) / (darker + 0.05) >= 4.5, role
+
+
+def test_the_row_under_the_cursor_is_told_without_colours(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        for keys in ((), ("f",), ("escape", "t"), ("ctrl+g",), ("escape", "enter")):
+            await press(pilot, *keys)
+            assert sum("›" in line for line in screen(app).splitlines()) >= 1, keys
+
+    drive(app_on(sessions), told)

@@ -340,6 +340,21 @@ def test_a_file_that_shrinks_or_vanishes_is_told_once_and_nothing_breaks(path: P
     drive(app_on(path.parent), told)
 
 
+def test_a_branch_is_called_by_the_label_at_its_end_where_it_begins_and_when_it_is_folded(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        assert "├⊟ user: Freeze the clock then  ⋯ [frozen clock]" in screen(app)
+        state = tree(app).tree_state
+        place = next(at for at in range(len(state)) if "Freeze" in texts(app)[at])
+        tree(app).list.move_to(place)
+        await press(pilot, "ctrl+left")
+        assert "├⊞ user: Freeze the clock then  ⋯ [frozen clock]" in screen(app)
+        await press(pilot, "L", "=mine", "enter")
+        assert "[mine] user: Freeze the clock then" in screen(app)  # its own label is enough
+
+    drive(app_on(path.parent), told)
+
+
 def test_damage_is_shown_in_its_place_with_its_reason(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     lines[4] = lines[4][: len(lines[4]) // 2] + b"\n"

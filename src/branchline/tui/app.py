@@ -64,6 +64,7 @@ class BranchlineApp(App[int]):
         hooks: Callable[[], Hooks] = lambda: NO_HOOKS,
         summary_model: SummaryModel | None = None,
         notice: str = "",
+        give_back: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.source = state.source
@@ -72,6 +73,7 @@ class BranchlineApp(App[int]):
         self.now = state.now
         self.filter: Filter = filter
         self._load_hooks = hooks
+        self._give_back = give_back
         self._view = view
         self._notice = notice
         self.browser = SessionBrowser(state)
@@ -211,6 +213,7 @@ class BranchlineApp(App[int]):
         """Run the command that continues a session, and come back when it has ended."""
         try:
             with self.suspend():
+                self._give_back()
                 code = run_command(going, cwd)
         except SuspendNotSupported:
             self.tell(f"this terminal cannot be lent to another program; the command is: {going.line}")

@@ -18,7 +18,7 @@ from branchline.tui.browser_layout import is_previewing, layout_for
 from branchline.tui.browser_state import BrowserState
 from branchline.tui.hinting import hints
 from branchline.tui.looks import GROUNDS, looks
-from branchline.views.spans import Line, Span, cut_line, line_of, line_width
+from branchline.views.spans import Line, Span, cut_line, line_of, line_width, pointed
 
 __all__ = ["Area", "color_system", "first_picture", "painted"]
 
@@ -56,7 +56,8 @@ def first_picture(state: BrowserState, width: int, height: int) -> list[list[Are
 
 def _row(state: BrowserState, index: int, room: int, columns: int) -> list[Area]:
     if index < len(state):
-        row = Area(state.line(index, room), room, "cursor-ground" if index == 0 else "background")
+        line = state.line(index, room)
+        row = Area(pointed(line), room, "cursor-ground") if index == 0 else Area(line, room)
     else:
         row = Area((Span(state.empty_words() if index == 0 and not len(state) else "", "dim"),), room)
     return [row, *([Area((), columns - room)] if columns > room else [])]

@@ -8,44 +8,61 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["first_screen"]
+__all__ = ["Terminal", "first_screen"]
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 _LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 
 
+class Terminal:
+    """The terminal while the app has it, and how it was before."""
+
+    def __init__(self, attributes: list[Any] | None = None) -> None:
+        self._attributes = attributes
+        self.handed_over = False
+
+    def hand_over(self) -> None:
+        """Leave the screen to the app, which also cleans it up."""
+        self.handed_over = True
+
+    def give_back(self) -> None:
+        """Let the terminal behave as it was found: for the shell, or for a program that it is lent to.
+
+        The app cannot do that, because what it finds is what was set here.
+        """
+        if self._attributes is not None:
+            import termios  # noqa: PLC0415  there is none on every system
+
+            termios.tcsetattr(0, termios.TCSANOW, self._attributes)
+
+
 @contextmanager
-def first_screen(draw: Callable[[int, int], str | None]) -> Iterator[Callable[[], None]]:
+def first_screen(draw: Callable[[int, int], str | None]) -> Iterator[Terminal]:
     """Show what ``draw`` makes for this many columns and rows; None shows nothing.
 
-    Gives the function to call when the app takes the screen over, which also leaves it. What is typed by then
-    is not echoed and waits in the terminal. The terminal is given back as it was found.
+    What is typed by the time that the app takes over is not echoed and waits in the terminal, which is given
+    back as it was found in the end.
     """
-    handed_over = False
-
-    def hand_over() -> None:
-        nonlocal handed_over
-        handed_over = True
-
     text = _drawn(draw)
     if text is None:
-        yield hand_over
+        yield Terminal()
         return
-    import termios  # noqa: PLC0415  there is none on every system
+    import termios  # noqa: PLC0415
 
     try:
         before = termios.tcgetattr(0)
     except termios.error:
-        yield hand_over
+        yield Terminal()
         return
+    terminal = Terminal(before)
     try:
         termios.tcsetattr(0, termios.TCSANOW, _quiet(before))
         _write(_ENTER + text)
-        yield hand_over
+        yield terminal
     finally:
-        if not handed_over:
+        if not terminal.handed_over:
             _write(_LEAVE)
-        termios.tcsetattr(0, termios.TCSANOW, before)
+        terminal.give_back()
 
 
 def _drawn(draw: Callable[[int, int], str | None]) -> str | None:
@@ -58,8 +75,9 @@ def _drawn(draw: Callable[[int, int], str | None]) -> str | None:
 
 
 def _write(text: str) -> None:
-    """Write to the terminal where Textual writes."""
-    data = text.encode("utf-8", "replace")
+    """Write to the terminal where Textual writes, and as it does."""
+    encoding = "utf-8" if sys.__stderr__ is None else sys.__stderr__.encoding
+    data = text.encode(encoding, "replace")
     while data:
         data = data[os.write(2, data) :]
 

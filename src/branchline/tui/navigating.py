@@ -10,15 +10,18 @@ from datetime import datetime
 
 from branchline.session import Session
 from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
+from branchline.tui.branch_names import BranchNames
 from branchline.views.outline import entry_role, indentation, outline_line
 from branchline.views.rows import RowTexts
 from branchline.views.search import Search
 from branchline.views.spans import Line, Span, cut_line, line_of
+from branchline.views.text import cut, one_line, width
 
 __all__ = ["Navigating"]
 
 _STEP = 3
 _HERE = "  ← you are here"
+_LONGEST_NAME = 24
 _LONGEST = 1000
 """Characters of a row that are looked at; no screen is wider."""
 
@@ -46,6 +49,7 @@ class Navigating:
             self.folded.clear()
             self._texts = RowTexts(transcript, home=self.home)
             self._search = Search(transcript, transcript.reading.labels)
+        self._names = BranchNames(session)
         self.leaf = ROOT if session.leaf is None else session.index.position(session.leaf)
         self._arrange()
 
@@ -85,9 +89,12 @@ class Navigating:
                 now=now,
             ),
         )
-        if row.position != self.leaf:
-            return line
-        return line_of(*cut_line(line, max(1, columns - len(_HERE))), Span(_HERE, "active"))
+        if row.position == self.leaf:
+            return line_of(*cut_line(line, max(1, columns - len(_HERE))), Span(_HERE, "active"))
+        if label is None and row.connector and (name := self._names.of(row.position)):
+            end = Span(f"  ⋯ [{cut(one_line(name), _LONGEST_NAME)}]", "label")
+            return line_of(*cut_line(line, max(1, columns - width(end.text))), end)
+        return line
 
     # -- choosing what is seen ------------------------------------------------------------------------
 

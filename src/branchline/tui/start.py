@@ -46,7 +46,7 @@ def run(
             return None
         return _first_words(state, columns, rows, theme)
 
-    with first_screen(draw) as hand_over:
+    with first_screen(draw) as terminal:
         from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
         from branchline.tui.summarizing import SummaryModel  # noqa: PLC0415
 
@@ -58,9 +58,10 @@ def run(
             theme=theme,
             notice=notice,
             hooks=_hooks,
+            give_back=terminal.give_back,
             summary_model=None if model is None else SummaryModel(name=model, base_url=base_url),
         )
-        hand_over()
+        terminal.hand_over()
         app.run(mouse=mouse)
     return app.return_code or 0
 

@@ -64,8 +64,8 @@ def sums(view: CompareView, names: tuple[str, str], *, home: str = "") -> list[L
     room = min(60, max(width(one_line(texts[0])) for _, texts in rows))
     lines = []
     for title, (left, right) in rows:
-        role: Role = "title" if not title else "cost" if title == "cost" else "plain"
-        other: Role = role if title else "title"
+        role: Role = "removed" if not title else "cost" if title == "cost" else "plain"
+        other: Role = role if title else "added"  # as the turns below are told apart
         cell = pad_line([Span(one_line(left), role)], room)
         lines.append(line_of(Span(f"{title:<10}", "dim"), *cell, "  ", Span(one_line(right), other)))
     return lines

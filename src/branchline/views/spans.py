@@ -23,6 +23,7 @@ __all__ = [
     "line_text",
     "line_width",
     "pad_line",
+    "pointed",
     "shown_line",
 ]
 
@@ -134,6 +135,14 @@ def pad_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
     """The line cut or filled with blanks to exactly this width: a cell of a table."""
     fitting = cut_line(line, columns, mark)
     return line_of(*fitting, " " * (columns - line_width(fitting)))
+
+
+def pointed(line: Line) -> Line:
+    """The line under the cursor: a sign in its first column, if that is blank, tells it without colours."""
+    if not line or not line[0].text.startswith(" "):
+        return line
+    first = line[0]
+    return line_of(Span("›", "active"), Span(first.text[1:], first.role), *line[1:])
 
 
 def line_text(line: Iterable[Piece]) -> str:

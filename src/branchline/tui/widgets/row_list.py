@@ -13,7 +13,7 @@ from textual.strip import Strip
 from branchline.errors import BranchlineError
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.outline import window
-from branchline.views.spans import Line, Span
+from branchline.views.spans import Line, Span, pointed
 
 __all__ = ["RowList", "Rows"]
 
@@ -124,7 +124,7 @@ class RowList(LineView):
             ValueError,
         ) as problem:  # a row may read its file, which others change
             line = (Span(f"  {problem}", "error"),)
-        return self.draw(line, ground)
+        return self.draw(pointed(line) if index == self.cursor else line, ground)
 
     def _refresh_row(self, index: int) -> None:
         y = index - int(self.scroll_offset.y)

@@ -1,0 +1,42 @@
+"""What branches are called: the label at the end of each, told at its beginning."""
+
+from __future__ import annotations
+
+from branchline.session import Session
+from branchline.tree import ROOT
+
+__all__ = ["BranchNames"]
+
+_FURTHEST = 5_000
+"""Entries between the beginning of a branch and its end; of a longer one the name is not looked for."""
+
+
+class BranchNames:
+    """The names of branches, by any entry between where one begins and where it forks again."""
+
+    def __init__(self, session: Session) -> None:
+        self._index = session.index
+        self._names: dict[int, str] = {}
+        for key, label in session.transcript.reading.labels.items():
+            end = self._index.positions.get(key)
+            if end is None or self._index.conversation_children(key):
+                continue
+            start = self._start(end)
+            if start is not None:
+                self._names[start] = label.text
+
+    def of(self, position: int) -> str | None:
+        """The name of the branch that an entry is on; None where its end has none."""
+        start = self._start(position) if self._names else None
+        return None if start is None else self._names.get(start)
+
+    def _start(self, position: int) -> int | None:
+        """The first entry after the nearest fork above, or the root; None when that is too far."""
+        index = self._index
+        for _ in range(_FURTHEST):
+            above = index.parents[position]
+            above = index.conversation(above) if above != ROOT else ROOT
+            if above == ROOT or len(index.conversation_children(index.keys[above])) > 1:
+                return position
+            position = above
+        return None
