@@ -35,6 +35,11 @@ SCREENS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("branches", ("end", "s")),
     ("compare", ("escape", "c")),
     ("forest", ("escape", "escape", "escape", "f")),
+    ("paths", ("escape", "tab", "l", "space", "down", "space", "p")),
+    ("title", ("r",)),
+    ("trash", ("escape", "end", "d")),
+    ("damage", ("escape", "escape", "l", "tab", "home", "t", "f3")),
+    ("whole", ("escape", "home", "enter", *["down"] * 7, "enter")),
 )
 
 

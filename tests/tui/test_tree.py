@@ -363,6 +363,7 @@ def test_damage_is_shown_in_its_place_with_its_reason(path: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
         assert "finding" in screen(app)
+        assert sum("[damaged]: unreadable (" in row for row in texts(app)) == 1
         await press(pilot, "f3")
         assert "line 5" in screen(app)
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from branchline.entries import AssistantMessage, Compaction, Entry, MessageEntry, ToolResult
 from branchline.session import Session
-from branchline.tree import Finding
+from branchline.tui.damage import Damage
 from branchline.views.calls import Calls, call_text
 from branchline.views.cards import Card, cards
 from branchline.views.spans import Line, Role, Span, line_of
 from branchline.views.words import size_words, tokens
 from branchline.views.wrapping import text_lines, wrap_line
 
-__all__ = ["Passage", "detail_lines", "detail_passages", "pages_of", "reason_at"]
+__all__ = ["Passage", "detail_lines", "detail_passages", "pages_of"]
 
 SHORT = 8_000
 """Characters of a text that the pane shows; reading it whole shows all."""
@@ -61,7 +61,7 @@ def detail_passages(
     """The same, not yet broken into lines. ``most`` limits each text."""
     entry = session.transcript.entry(position)
     passages = [Passage(_facts(session, position, entry), indent="  ")]
-    finding = reason_at(session, position)
+    finding = Damage(session).of(position)
     if finding is not None:
         words = f"damage: {finding.message} (line {finding.line})"
         passages.append(Passage(line_of(Span(words, "error"))))
@@ -91,15 +91,6 @@ def pages_of(passages: Iterable[Passage], size: int = PAGE) -> list[list[Passage
             pages[-1].append(rest)
         room -= len(rest.text)
     return pages
-
-
-def reason_at(session: Session, position: int) -> Finding | None:
-    """What is wrong with the line of an entry, if anything."""
-    span = session.transcript.reading.span(position)
-    for finding in session.findings:
-        if finding.line and span.offset <= finding.offset < span.offset + max(1, span.size):
-            return finding
-    return None
 
 
 def _facts(session: Session, position: int, entry: Entry) -> Line:

@@ -11,6 +11,7 @@ from datetime import datetime
 from branchline.session import Session
 from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
 from branchline.tui.branch_names import BranchNames
+from branchline.tui.damage import Damage
 from branchline.views.outline import entry_role, indentation, outline_line
 from branchline.views.rows import RowTexts
 from branchline.views.search import Search
@@ -50,6 +51,7 @@ class Navigating:
             self._texts = RowTexts(transcript, home=self.home)
             self._search = Search(transcript, transcript.reading.labels)
         self._names = BranchNames(session)
+        self._damage = Damage(session)
         self.leaf = ROOT if session.leaf is None else session.index.position(session.leaf)
         self._arrange()
 
@@ -78,13 +80,17 @@ class Navigating:
             shift = max(0, self.outline[self.cursor].level * _STEP - columns // 2)
         label = session.transcript.reading.labels.get(row.key)
         now = datetime.now().astimezone() if self.times else None
+        role = entry_role(session.index, row.position)
+        text = self._texts(row.position)[:_LONGEST]
+        if role == "error" and (finding := self._damage.of(row.position)):
+            text = f"[damaged]: {finding.message}"
         line = line_of(
             Span("› " if index == self.cursor else "  ", "active"),
             Span(indentation(row, self.outline.gutters(index))[shift:], "dim"),
             *outline_line(
                 row,
-                self._texts(row.position)[:_LONGEST],
-                role=entry_role(session.index, row.position),
+                text,
+                role=role,
                 label=label,
                 now=now,
             ),

@@ -218,7 +218,8 @@ class SessionBrowser(SessionReading):
                 self._remove(rows)
 
         question = (
-            f"Not all of these are branchline's own: there are sessions of {', '.join(others)}. "
+            f"Move {count(len(rows), 'session')} to the trash? "
+            f"Not all are branchline's own: there are some of {', '.join(others)}. "
             "Their files are moved into a hidden folder beside them, where their programs do not see them; "
             "u brings them back."
         )
