@@ -193,8 +193,8 @@ def test_what_the_fast_way_remembers_is_what_the_careful_way_remembers(data):
         careful = read(data).reading
 
     for name in (
-        "sums",
-        "before",
+        "spent",
+        "spent_at",
         "numbers",
         "tool_names",
         "calls",

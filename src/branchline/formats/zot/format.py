@@ -101,7 +101,7 @@ class ZotFormat(Format):
                 )
                 return MessageEntry(id=key, parent=parent, timestamp=time, message=message)
             case "usage":
-                usage = _difference(sums_of(fields) or Sums(), reading.before[position])
+                usage = _difference(sums_of(fields) or Sums(), reading.sums_before(position))
                 speaker = Speaker(meta)
                 return UsageEntry(
                     id=key,

@@ -78,50 +78,66 @@ class ZotReader(LinesReader):
         spoken = map(_SPEAKERS.__contains__, reversed(columns.roles))
         self._spoken = next(compress(reversed(columns.times), spoken), self._spoken)
         self._look_for_own(columns)
-        quiet: Sequence[int] = ()
         if self._shape_only:
-            tree.keys += map(str, range(first, first + len(found.ends) + columns.more))
+            tree.keys += map(str, range(first, first + columns.entries))
         else:
-            quiet = self._listen(first, data[start:] if start else data, found.ends, columns.messages)
+            self._name(data[start:] if start else data, found.ends, columns.messages)
         if columns.shared:
             self.add_lines(first, reading.consumed, columns.sizes, found.ends)
+            if not self._shape_only:
+                self._name_further_results(first, columns.shared)
             columns.spread()
         else:
             self.add_block(first, reading.consumed, found.ends)
-        if columns.spent:
-            places = columns.places_of_usage(first)
-            reading.before.update(zip(places, [reading.sums, *columns.spent], strict=False))
-            reading.sums = columns.spent[-1]
+        reading.spend([first + number for number in columns.silent], columns.spent)
+        quiet = [] if self._shape_only else self._listen(first, columns.messages)
         tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
         tree.fill(None, columns.types, columns.times, columns.roles, quiet)
         return True
 
-    def _listen(self, position: int, data: bytes, ends: list[int], messages: list[Any]) -> list[int]:
-        """Name the entries of these rows, and remember what answers ask for; gives those without words.
-
-        One loop and no calls, because it goes over every row of a session.
-        """
-        reading = self._known
-        tool_names, numbers, calls = reading.tool_names, reading.numbers, reading.calls
-        keys = reading.tree.keys
-        key, usage_rows = self._row_key, self._usage_rows
-        copy = _DIGEST.copy
-        quiet = []
-        begin = 0
-        kind: Any = None
+    def _name(self, data: bytes, ends: list[int], messages: list[Any]) -> None:
+        """Give each of these rows the key of its first entry."""
+        name, copy = self.reading.tree.keys.append, _DIGEST.copy
+        key, usage_rows, begin = self._row_key, self._usage_rows, 0
         for message, end in zip(messages, ends, strict=True):
             if message is SILENCE:
                 usage_rows += 1
-                keys.append(key + "u1" if usage_rows == 1 else f"{key}u{usage_rows}")
-                position += 1
-                begin = end + 1
-                continue
-            digest = copy()  # a third quicker than making one anew
-            digest.update(data[end - _TAIL if end - begin > _TAIL else begin : end])
-            key = digest.hexdigest()
-            keys.append(key)
-            usage_rows = 0
+                name(key + "u1" if usage_rows == 1 else f"{key}u{usage_rows}")
+            else:
+                digest = copy()  # a third quicker than making one anew
+                digest.update(data[end - _TAIL if end - begin > _TAIL else begin : end])
+                key = digest.hexdigest()
+                name(key)
+                usage_rows = 0
             begin = end + 1
+        self._row_key, self._usage_rows = key, usage_rows
+
+    def _name_further_results(self, first: int, shared: dict[int, int]) -> None:
+        """Give keys to the entries that are not the first of their row, in rows from ``first`` on."""
+        reading = self._known
+        keys = reading.tree.keys
+        rows = keys[first:]
+        del keys[first:]
+        done = 0
+        for row, count in shared.items():
+            keys += rows[done : row + 1]
+            done = row + 1
+            reading.numbers.update(zip(range(len(keys), len(keys) + count), range(1, count), strict=False))
+            keys += [f"{rows[row]}.{number}" for number in range(2, count + 1)]
+        keys += rows[done:]
+
+    def _listen(self, first: int, messages: list[Any]) -> list[int]:
+        """Remember what answers ask for, and which tool each result is of; gives answers without words.
+
+        Of a row with several results there is one message for each.
+        """
+        reading = self._known
+        tool_names, numbers, calls = reading.tool_names, reading.numbers, reading.calls
+        quiet = []
+        kind: Any = None
+        for position, message in enumerate(messages, first):
+            if message is SILENCE:
+                continue
             kind = type(message)
             if kind is Answer:
                 calls = {}
@@ -134,17 +150,9 @@ class ZotReader(LinesReader):
                 if silent:
                     quiet.append(position)
             elif kind is Results and (results := message.content):
-                if name := calls.get(results[0].call_id):
+                result = results[numbers.get(position, 0) if len(results) > 1 else 0]
+                if name := calls.get(result.call_id):
                     tool_names[position] = name
-                if len(results) > 1:
-                    for place, result in enumerate(results[1:], 1):
-                        position += 1
-                        keys.append(f"{key}.{place + 1}")
-                        numbers[position] = place
-                        if name := calls.get(result.call_id):
-                            tool_names[position] = name
-            position += 1
-        self._row_key, self._usage_rows = key, usage_rows
         reading.calls = calls
         if kind is not None:
             reading.calls_open = kind is Answer
@@ -190,8 +198,7 @@ class ZotReader(LinesReader):
         elif kind == "usage" and (sums := sums_of(fields)) is not None:
             self._usage_rows += 1
             position = self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
-            reading.before[position] = reading.sums
-            reading.sums = sums
+            reading.spend([position], [sums])
         elif kind == "rename" and isinstance(title := fields.get("title"), str):
             self._add(self._key(line), line, offset, type="session_info")
             reading.title = title.strip() or reading.title

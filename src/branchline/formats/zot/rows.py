@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, chain, repeat
 from typing import Any, ClassVar
 
 import msgspec
@@ -110,7 +111,7 @@ class Columns:
     A usage row has the time of the row before it; ``time`` is the last one that was known before these rows.
     """
 
-    __slots__ = ("_silent", "messages", "roles", "shared", "spent", "times", "types")
+    __slots__ = ("messages", "roles", "shared", "silent", "spent", "times", "types")
 
     def __init__(self, rows: Sequence[Any], time: str) -> None:
         messages: list[Any] = [row.message for row in rows]
@@ -118,19 +119,11 @@ class Columns:
         self.roles: list[str | None] = [message.role for message in messages]
         self.types = ["message"] * len(messages)
         self.times = utc_times([message.time for message in messages])
-        self._silent = silent = [number for number, role in enumerate(self.roles) if role is None]
+        self.silent = silent = [number for number, role in enumerate(self.roles) if role is None]
+        """The usage rows."""
         self.spent: list[Sums] = [rows[number].cumulative for number in silent]
-        self.shared: dict[int, int] = {}
+        self.shared = _shared(messages)
         """The rows with more than one result, and how many."""
-        if (
-            max([len(message.content or ()) for message in messages if type(message) is Results], default=0)
-            > 1
-        ):
-            self.shared = {
-                number: len(message.content)
-                for number, message in enumerate(messages)
-                if type(message) is Results and message.content and len(message.content) > 1
-            }
         simple = self.times.count("") == len(silent)
         for number in silent:
             self.types[number] = "usage"
@@ -147,29 +140,37 @@ class Columns:
             else:
                 time = self.times[number] or time
 
-    def places_of_usage(self, first: int) -> list[int]:
-        """The positions of the usage rows, after :meth:`spread`, where that of the first row is this."""
-        if self.shared:
-            return [place for place, role in enumerate(self.roles, first) if role is None]
-        return [first + number for number in self._silent]
-
     @property
-    def more(self) -> int:
-        """How many more entries there are than rows."""
-        return sum(self.shared.values()) - len(self.shared)
+    def entries(self) -> int:
+        """How many entries the rows are."""
+        return len(self.messages) + sum(self.shared.values()) - len(self.shared)
 
     @property
     def sizes(self) -> list[int]:
         """How many entries each row is."""
-        return [self.shared.get(number, 1) for number in range(len(self.messages))]
+        sizes = [1] * len(self.messages)
+        for number, count in self.shared.items():
+            sizes[number] = count
+        return sizes
 
     def spread(self) -> None:
         """One value for each entry instead: a row with several results is several entries."""
-        for number in sorted(self.shared, reverse=True):
-            more = self.shared[number] - 1
-            columns: tuple[list[Any], ...] = (self.types, self.roles, self.times, self.messages)
-            for column in columns:
-                column[number:number] = [column[number]] * more
+        sizes = self.sizes
+        for name in ("types", "roles", "times", "messages"):
+            setattr(self, name, list(chain.from_iterable(map(repeat, getattr(self, name), sizes))))
+        first = list(accumulate(sizes, initial=0))
+        self.silent = [first[number] for number in self.silent]
+
+
+def _shared(messages: list[Any]) -> dict[int, int]:
+    results = [message.content for message in messages if type(message) is Results]
+    if max(map(len, filter(None, results)), default=0) <= 1:
+        return {}
+    return {
+        number: len(message.content)
+        for number, message in enumerate(messages)
+        if type(message) is Results and message.content and len(message.content) > 1
+    }
 
 
 def is_summary(meta: Any) -> bool:
