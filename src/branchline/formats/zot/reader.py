@@ -24,15 +24,15 @@ from branchline.formats.zot.rows import (
     Answer,
     Columns,
     Results,
-    Sums,
     User,
     Words,
     decode_rows,
     decode_shapes,
     is_summary,
 )
+from branchline.formats.zot.totals import sums_of
 
-__all__ = ["ZotReader", "sums_of"]
+__all__ = ["ZotReader"]
 
 _NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1,8})\.jsonl$")
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
@@ -74,6 +74,8 @@ class ZotReader(LinesReader):
         reading, tree = self._known, self.reading.tree
         first = len(tree)
         columns = Columns(found.values, self._time)
+        if columns.totals is None:
+            return False
         self._time = next(filter(None, reversed(columns.times)), self._time)
         spoken = map(_SPEAKERS.__contains__, reversed(columns.roles))
         self._spoken = next(compress(reversed(columns.times), spoken), self._spoken)
@@ -89,7 +91,8 @@ class ZotReader(LinesReader):
             columns.spread()
         else:
             self.add_block(first, reading.consumed, found.ends)
-        reading.spend([first + number for number in columns.silent], columns.spent)
+        if columns.silent:
+            reading.totals.add([first + number for number in columns.silent], columns.totals)
         quiet = [] if self._shape_only else self._listen(first, columns.messages)
         tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
         tree.fill(None, columns.types, columns.times, columns.roles, quiet)
@@ -198,7 +201,7 @@ class ZotReader(LinesReader):
         elif kind == "usage" and (sums := sums_of(fields)) is not None:
             self._usage_rows += 1
             position = self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
-            reading.spend([position], [sums])
+            reading.totals.add((position,), (sums,))
         elif kind == "rename" and isinstance(title := fields.get("title"), str):
             self._add(self._key(line), line, offset, type="session_info")
             reading.title = title.strip() or reading.title
@@ -293,19 +296,6 @@ class ZotReader(LinesReader):
 
 
 # -- what rows say ----------------------------------------------------------------------------------------
-
-
-def sums_of(fields: dict[str, Any]) -> Sums | None:
-    """The running totals in a usage row."""
-    found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
-    if found is None:
-        return None
-    numbers = {
-        name: value
-        for name in Sums.__struct_fields__
-        if isinstance(value := found.get(name), int | float) and not isinstance(value, bool)
-    }
-    return Sums(**numbers)
 
 
 def _result_count(message: dict[str, Any]) -> int:
