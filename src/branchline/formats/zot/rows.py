@@ -44,13 +44,13 @@ class User(msgspec.Struct, tag_field="role", tag="user", gc=False):
 
 class Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
     role: ClassVar[str | None] = "assistant"
-    content: tuple[Words, ...] | None = None
+    content: list[Words] | None = None
     time: str = ""
 
 
 class Results(msgspec.Struct, tag_field="role", tag="tool", gc=False):
     role: ClassVar[str | None] = "toolResult"
-    content: tuple[_Result, ...] | None = None
+    content: list[_Result] | None = None
     time: str = ""
 
 
@@ -114,8 +114,8 @@ class Columns:
         """The usage rows."""
         self.totals = _totals([rows[number].cumulative for number in silent])
         """What the usage rows tell, one object on each line; None where one does not tell it so."""
-        self.shared = _shared(messages)
-        """The rows with more than one result, and how many."""
+        self.shared: dict[int, int] = {}
+        """The rows with more than one result, and how many; filled by who looks at results."""
         simple = self.times.count("") == len(silent)
         for number in silent:
             self.types[number] = "usage"
@@ -157,17 +157,6 @@ class Columns:
 def _totals(told: list[msgspec.Raw]) -> bytes | None:
     lines = b"\n".join(told)
     return lines if not told or (lines.startswith(b"{") and _NO_OBJECT.search(lines) is None) else None
-
-
-def _shared(messages: list[Any]) -> dict[int, int]:
-    results = [message.content for message in messages if type(message) is Results]
-    if max(map(len, filter(None, results)), default=0) <= 1:
-        return {}
-    return {
-        number: len(message.content)
-        for number, message in enumerate(messages)
-        if type(message) is Results and message.content and len(message.content) > 1
-    }
 
 
 def is_summary(meta: Any) -> bool:
