@@ -34,9 +34,9 @@ from branchline.formats.zot.files import (
     portable_lines,
 )
 from branchline.formats.zot.messages import Speaker, decode_message
-from branchline.formats.zot.reader import ZotReader, sums_of
+from branchline.formats.zot.reader import ZotReader
 from branchline.formats.zot.reading import ZotReading
-from branchline.formats.zot.rows import Sums
+from branchline.formats.zot.totals import Sums, sums_of
 from branchline.formats.zot.writing import CANNOT, Scribe, header_fields, meta_row
 from branchline.tree import ROOT
 
@@ -101,7 +101,7 @@ class ZotFormat(Format):
                 )
                 return MessageEntry(id=key, parent=parent, timestamp=time, message=message)
             case "usage":
-                usage = _difference(sums_of(fields) or Sums(), reading.sums_before(position))
+                usage = _difference(sums_of(fields) or Sums(), reading.totals.before(position))
                 speaker = Speaker(meta)
                 return UsageEntry(
                     id=key,

@@ -24,15 +24,15 @@ from branchline.formats.zot.rows import (
     Answer,
     Columns,
     Results,
-    Sums,
     User,
     Words,
     decode_rows,
     decode_shapes,
     is_summary,
 )
+from branchline.formats.zot.totals import sums_of
 
-__all__ = ["ZotReader", "sums_of"]
+__all__ = ["ZotReader"]
 
 _NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1,8})\.jsonl$")
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
@@ -74,14 +74,18 @@ class ZotReader(LinesReader):
         reading, tree = self._known, self.reading.tree
         first = len(tree)
         columns = Columns(found.values, self._time)
+        if columns.totals is None:
+            return False
         self._time = next(filter(None, reversed(columns.times)), self._time)
         spoken = map(_SPEAKERS.__contains__, reversed(columns.roles))
         self._spoken = next(compress(reversed(columns.times), spoken), self._spoken)
-        self._look_for_own(columns)
         if self._shape_only:
+            quiet = self._count_results(columns)
             tree.keys += map(str, range(first, first + columns.entries))
         else:
+            quiet = self._listen(first, columns)
             self._name(data[start:] if start else data, found.ends, columns.messages)
+        self._look_for_own(first, columns)
         if columns.shared:
             self.add_lines(first, reading.consumed, columns.sizes, found.ends)
             if not self._shape_only:
@@ -89,11 +93,54 @@ class ZotReader(LinesReader):
             columns.spread()
         else:
             self.add_block(first, reading.consumed, found.ends)
-        reading.spend([first + number for number in columns.silent], columns.spent)
-        quiet = [] if self._shape_only else self._listen(first, columns.messages)
+        if columns.silent:
+            reading.totals.add([first + number for number in columns.silent], columns.totals)
         tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
         tree.fill(None, columns.types, columns.times, columns.roles, quiet)
         return True
+
+    @staticmethod
+    def _count_results(columns: Columns) -> list[int]:
+        """Notice which rows have several results; gives answers without words, which lists do not ask for."""
+        columns.shared = {
+            number: len(message.content)
+            for number, message in enumerate(columns.messages)
+            if type(message) is Results and message.content and len(message.content) > 1
+        }
+        return []
+
+    def _listen(self, first: int, columns: Columns) -> list[int]:
+        """The same, and remember what answers ask for, and which tool each result is of."""
+        reading = self._known
+        tool_names, calls = reading.tool_names, reading.calls
+        quiet = []
+        more = 0  # entries than rows so far
+        for row, message in enumerate(columns.messages):
+            kind = type(message)
+            if kind is Answer:
+                calls = {}
+                silent = True
+                for block in message.content or ():
+                    if block.name is not None and block.id is not None:
+                        calls[block.id] = block.name
+                    elif silent and (text := block.text) and not text.isspace():
+                        silent = False
+                if silent:
+                    quiet.append(first + row + more)
+            elif kind is Results and (results := message.content):
+                if len(results) == 1:
+                    if name := calls.get(results[0].call_id):
+                        tool_names[first + row + more] = name
+                    continue
+                for position, result in enumerate(results, first + row + more):
+                    if name := calls.get(result.call_id):
+                        tool_names[position] = name
+                columns.shared[row] = len(results)
+                more += len(results) - 1
+        reading.calls = calls
+        if last := next(filter(None, reversed(columns.roles)), None):
+            reading.calls_open = last == "assistant"
+        return quiet
 
     def _name(self, data: bytes, ends: list[int], messages: list[Any]) -> None:
         """Give each of these rows the key of its first entry."""
@@ -126,42 +173,9 @@ class ZotReader(LinesReader):
             keys += [f"{rows[row]}.{number}" for number in range(2, count + 1)]
         keys += rows[done:]
 
-    def _listen(self, first: int, messages: list[Any]) -> list[int]:
-        """Remember what answers ask for, and which tool each result is of; gives answers without words.
-
-        Of a row with several results there is one message for each.
-        """
-        reading = self._known
-        tool_names, numbers, calls = reading.tool_names, reading.numbers, reading.calls
-        quiet = []
-        kind: Any = None
-        for position, message in enumerate(messages, first):
-            if message is SILENCE:
-                continue
-            kind = type(message)
-            if kind is Answer:
-                calls = {}
-                silent = True
-                for block in message.content or ():
-                    if block.name is not None and block.id is not None:
-                        calls[block.id] = block.name
-                    elif silent and (text := block.text) and not text.isspace():
-                        silent = False
-                if silent:
-                    quiet.append(position)
-            elif kind is Results and (results := message.content):
-                result = results[numbers.get(position, 0) if len(results) > 1 else 0]
-                if name := calls.get(result.call_id):
-                    tool_names[position] = name
-        reading.calls = calls
-        if kind is not None:
-            reading.calls_open = kind is Answer
-        return quiet
-
-    def _look_for_own(self, columns: Columns) -> None:
+    def _look_for_own(self, position: int, columns: Columns) -> None:
         """Count messages, and find the first one that did not come with the fork."""
         reading = self._known
-        position = len(reading.tree)
         messages = columns.messages
         for number, message in enumerate(messages):
             if reading.own_from is not None:
@@ -198,7 +212,7 @@ class ZotReader(LinesReader):
         elif kind == "usage" and (sums := sums_of(fields)) is not None:
             self._usage_rows += 1
             position = self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
-            reading.spend([position], [sums])
+            reading.totals.add((position,), (sums,))
         elif kind == "rename" and isinstance(title := fields.get("title"), str):
             self._add(self._key(line), line, offset, type="session_info")
             reading.title = title.strip() or reading.title
@@ -293,19 +307,6 @@ class ZotReader(LinesReader):
 
 
 # -- what rows say ----------------------------------------------------------------------------------------
-
-
-def sums_of(fields: dict[str, Any]) -> Sums | None:
-    """The running totals in a usage row."""
-    found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
-    if found is None:
-        return None
-    numbers = {
-        name: value
-        for name in Sums.__struct_fields__
-        if isinstance(value := found.get(name), int | float) and not isinstance(value, bool)
-    }
-    return Sums(**numbers)
 
 
 def _result_count(message: dict[str, Any]) -> int:

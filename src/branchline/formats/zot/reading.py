@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from bisect import bisect_right
 from typing import Any, NamedTuple
 
 from branchline.entries import Header
 from branchline.formats.base import Reading
 from branchline.formats.golang import utc_time
-from branchline.formats.zot.rows import Sums
+from branchline.formats.zot.totals import Totals
 
 __all__ = ["Meta", "ZotReading", "is_meta"]
 
@@ -29,9 +27,7 @@ class ZotReading(Reading):
         super().__init__("zot")
         self.version = self.current_version = 1
         self.metas: list[Meta] = []
-        self.spent: list[Sums] = []
-        self.spent_at = array("q")
-        """The totals that usage entries tell, and the positions of these."""
+        self.totals = Totals()
         self.numbers: dict[int, int] = {}
         """For each tool result that is not the first of its row: which one it is."""
         self.tool_names: dict[int, str] = {}
@@ -50,21 +46,6 @@ class ZotReading(Reading):
         if not self.metas:
             return {}
         return self.metas[max(0, bisect_right(self.metas, position, key=_position_of) - 1)].fields
-
-    @property
-    def sums(self) -> Sums:
-        """The totals at the end of the file."""
-        return self.spent[-1] if self.spent else Sums()
-
-    def spend(self, positions: Sequence[int], sums: Sequence[Sums]) -> None:
-        """Take in usage entries, each with the totals that it tells."""
-        self.spent_at.extend(positions)
-        self.spent += sums
-
-    def sums_before(self, position: int) -> Sums:
-        """The totals before a usage entry."""
-        number = bisect_left(self.spent_at, position)
-        return self.spent[number - 1] if number else Sums()
 
     def add_meta(self, fields: dict[str, Any]) -> None:
         """Take in a meta row: the last one counts, where it says something."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain, repeat
 from typing import Any, ClassVar
@@ -15,23 +16,12 @@ __all__ = [
     "Answer",
     "Columns",
     "Results",
-    "Sums",
     "User",
     "Words",
     "decode_rows",
     "decode_shapes",
     "is_summary",
 ]
-
-
-class Sums(msgspec.Struct, frozen=True, gc=False):
-    """The running totals of a usage row."""
-
-    input_tokens: int | float = 0
-    output_tokens: int | float = 0
-    cache_read_tokens: int | float = 0
-    cache_write_tokens: int | float = 0
-    cost_usd: int | float = 0
 
 
 class Words(msgspec.Struct, gc=False):
@@ -54,13 +44,13 @@ class User(msgspec.Struct, tag_field="role", tag="user", gc=False):
 
 class Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
     role: ClassVar[str | None] = "assistant"
-    content: tuple[Words, ...] | None = None
+    content: list[Words] | None = None
     time: str = ""
 
 
 class Results(msgspec.Struct, tag_field="role", tag="tool", gc=False):
     role: ClassVar[str | None] = "toolResult"
-    content: tuple[_Result, ...] | None = None
+    content: list[_Result] | None = None
     time: str = ""
 
 
@@ -79,6 +69,7 @@ class _Silence(msgspec.Struct, frozen=True, gc=False):
 
 
 SILENCE = _Silence()
+_NO_OBJECT = re.compile(rb"\n[^{]")
 
 
 class _MessageRow(msgspec.Struct, tag_field="type", tag="message", gc=False):
@@ -91,7 +82,7 @@ class _MessageShape(msgspec.Struct, tag_field="type", tag="message", gc=False):
 
 class _UsageRow(msgspec.Struct, tag_field="type", tag="usage", gc=False):
     message: ClassVar[_Silence] = SILENCE
-    cumulative: Sums
+    cumulative: msgspec.Raw
 
 
 decode_rows: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
@@ -111,7 +102,7 @@ class Columns:
     A usage row has the time of the row before it; ``time`` is the last one that was known before these rows.
     """
 
-    __slots__ = ("messages", "roles", "shared", "silent", "spent", "times", "types")
+    __slots__ = ("messages", "roles", "shared", "silent", "times", "totals", "types")
 
     def __init__(self, rows: Sequence[Any], time: str) -> None:
         messages: list[Any] = [row.message for row in rows]
@@ -121,9 +112,10 @@ class Columns:
         self.times = utc_times([message.time for message in messages])
         self.silent = silent = [number for number, role in enumerate(self.roles) if role is None]
         """The usage rows."""
-        self.spent: list[Sums] = [rows[number].cumulative for number in silent]
-        self.shared = _shared(messages)
-        """The rows with more than one result, and how many."""
+        self.totals = _totals([rows[number].cumulative for number in silent])
+        """What the usage rows tell, one object on each line; None where one does not tell it so."""
+        self.shared: dict[int, int] = {}
+        """The rows with more than one result, and how many; filled by who looks at results."""
         simple = self.times.count("") == len(silent)
         for number in silent:
             self.types[number] = "usage"
@@ -162,15 +154,9 @@ class Columns:
         self.silent = [first[number] for number in self.silent]
 
 
-def _shared(messages: list[Any]) -> dict[int, int]:
-    results = [message.content for message in messages if type(message) is Results]
-    if max(map(len, filter(None, results)), default=0) <= 1:
-        return {}
-    return {
-        number: len(message.content)
-        for number, message in enumerate(messages)
-        if type(message) is Results and message.content and len(message.content) > 1
-    }
+def _totals(told: list[msgspec.Raw]) -> bytes | None:
+    lines = b"\n".join(told)
+    return lines if not told or (lines.startswith(b"{") and _NO_OBJECT.search(lines) is None) else None
 
 
 def is_summary(meta: Any) -> bool:

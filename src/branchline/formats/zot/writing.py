@@ -30,7 +30,7 @@ from branchline.errors import NotSupported
 from branchline.formats.golang import dumps, time_of
 from branchline.formats.zot.messages import Speaker, known, message_row, results_row
 from branchline.formats.zot.reading import ZotReading
-from branchline.formats.zot.rows import Sums
+from branchline.formats.zot.totals import Sums
 from branchline.tree import ROOT
 
 __all__ = ["CANNOT", "VERSION", "Scribe", "header_fields", "meta_row"]
@@ -89,7 +89,7 @@ class Scribe:
         self._refuse = refuse
         self._meta = dict(reading.metas[-1].fields) if reading.metas else {}
         self._title = reading.title
-        self._sums = reading.sums
+        self._sums = reading.totals.last
         self._calls = dict(reading.calls) if reading.calls_open else {}
         tree = reading.tree
         tip = tree.conversation(len(tree) - 1)
