@@ -113,7 +113,7 @@ async def to_the_story(app: BranchlineApp, pilot: Pilot[int]) -> None:
     assert app.browser.row.title == "Red checkout test"
 
 
-@pytest.mark.parametrize("disaster", some_and_all(vanish, replace))
+@pytest.mark.parametrize("disaster", some_and_all(replace))
 @pytest.mark.parametrize("screen", WAYS)
 def test_a_file_that_changes_under_a_screen_is_told_and_no_key_ends_the_app(
     path: Path, screen: str, disaster: Disaster

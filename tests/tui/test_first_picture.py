@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,3 +138,24 @@ def test_a_source_that_fails_at_the_first_look_is_told_by_the_app_and_does_not_e
             return [str(notice.message) for notice in app._notifications]
 
     assert any("fell over" in notice for notice in asyncio.run(run()))
+
+
+def test_the_first_picture_needs_neither_textual_nor_an_event_loop(sessions: Path) -> None:
+    code = (
+        "import sys\n"
+        "from branchline.tui.browser_state import BrowserState\n"
+        "from branchline.tui.first_picture import first_picture, painted\n"
+        "from branchline.tui.looks import DARK\n"
+        "from branchline.tui.pins import Pins\n"
+        "from branchline.tui.source import FileSource\n"
+        "import branchline.cli.browsing, branchline.tui.start, branchline.tui.first_screen\n"
+        f"state = BrowserState(FileSource.of_directory({str(sessions)!r}), 'here', Pins())\n"
+        "state.begin()\n"
+        "assert 'Refunds' in painted(first_picture(state, 80, 24), DARK, None)\n"
+        "print(*sorted({'textual', 'asyncio', 'pluggy', 'importlib.metadata', 'rich.console', 'rich.markdown'}"
+        " & set(sys.modules)))\n"
+    )
+
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert said.split() == []
