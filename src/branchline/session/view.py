@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from branchline.clock import Clock
 from branchline.context import Context, UsageTotals, build_context, totals
@@ -13,7 +14,10 @@ from branchline.session.nodes import Node
 from branchline.session.observers import Observers
 from branchline.session.pen import Pen
 from branchline.stores import Store
-from branchline.tree import ROOT, Filter, Finding, Outline, Tree
+from branchline.tree import ROOT, Finding, Tree
+
+if TYPE_CHECKING:
+    from branchline.tree import Filter, Outline
 
 __all__ = ["SessionView"]
 
@@ -186,6 +190,8 @@ class SessionView:
         folded: Iterable[str] = (),
     ) -> Outline:
         """The tree as rows for a screen."""
+        from branchline.tree import Outline  # noqa: PLC0415  an agent draws no trees
+
         return Outline(
             self.index,
             ROOT if self._leaf is None else self.index.position(self._leaf),

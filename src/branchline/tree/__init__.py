@@ -1,13 +1,17 @@
 """The shape of a session: index, links, findings, outline, comparison."""
 
+from typing import TYPE_CHECKING, Any
+
 from branchline.tree.backward import BackwardLinker
-from branchline.tree.compare import Comparison, compare_paths, compare_sessions
 from branchline.tree.findings import Finding, Kind, Severity, severity
 from branchline.tree.index import ROOT, Tree
 from branchline.tree.links import Linker, Oddity
-from branchline.tree.nodes import TreeNode, outline_nodes, walk_nodes
-from branchline.tree.outline import FILTERS, Filter, Jump, Outline, OutlineRow
 from branchline.tree.source import EntrySource
+
+if TYPE_CHECKING:
+    from branchline.tree.compare import Comparison, compare_paths, compare_sessions
+    from branchline.tree.nodes import TreeNode, outline_nodes, walk_nodes
+    from branchline.tree.outline import FILTERS, Filter, Jump, Outline, OutlineRow
 
 __all__ = [
     "FILTERS",
@@ -32,3 +36,19 @@ __all__ = [
     "severity",
     "walk_nodes",
 ]
+
+_DRAWN = {
+    "compare": ("Comparison", "compare_paths", "compare_sessions"),
+    "nodes": ("TreeNode", "outline_nodes", "walk_nodes"),
+    "outline": ("FILTERS", "Filter", "Jump", "Outline", "OutlineRow"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What draws and compares trees is loaded when it is asked for: an agent does neither."""
+    import importlib  # noqa: PLC0415
+
+    for module, names in _DRAWN.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,6 @@ from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
 from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, upgraded
 from branchline.formats.pi.reader import PiReader
 from branchline.formats.pi.records import record
-from branchline.formats.pi.survey import survey
 from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
@@ -61,6 +60,8 @@ class PiFormat(Format):
         return PiReader(shape_only=True)
 
     def survey(self, data: bytes) -> Survey | None:
+        from branchline.formats.pi.survey import survey  # noqa: PLC0415  only lists ask for it
+
         return survey(data)
 
     def context_reader(self, path: str = "") -> PiReader:
