@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
-from branchline.formats.golang import utc_time
+from branchline.formats.golang import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
 from branchline.formats.zot.naming import RowLinker
 from branchline.formats.zot.reading import ZotReading, is_meta
@@ -29,6 +29,7 @@ from branchline.formats.zot.rows import (
     decode_rows,
     decode_shapes,
     is_summary,
+    settled_times,
 )
 from branchline.formats.zot.totals import sums_of
 
@@ -40,6 +41,15 @@ _TAIL = 128  # the part of a row that its id is made of
 _DIGEST = blake2b(digest_size=8)
 _SPEAKERS = frozenset({"user", "assistant"})
 _NO_META = "no row in it tells which session it is"
+
+
+class _Waiting(NamedTuple):
+    """Entries whose times are still those of the file."""
+
+    first: int
+    end: int
+    time: str
+    """The last time before them."""
 
 
 class ZotReader(LinesReader):
@@ -63,6 +73,7 @@ class ZotReader(LinesReader):
         self._usage_rows = 0
         self._spoken = ""
         self._time = ""  # of the last row that has one; rows without are as old
+        self._waiting: list[_Waiting] = []
 
     # -- many rows at once ----------------------------------------------------------------------------
 
@@ -73,12 +84,9 @@ class ZotReader(LinesReader):
             return False
         reading, tree = self._known, self.reading.tree
         first = len(tree)
-        columns = Columns(found.values, self._time)
+        columns = Columns(found.values)
         if columns.totals is None:
             return False
-        self._time = next(filter(None, reversed(columns.times)), self._time)
-        spoken = map(_SPEAKERS.__contains__, reversed(columns.roles))
-        self._spoken = next(compress(reversed(columns.times), spoken), self._spoken)
         if self._shape_only:
             quiet = self._count_results(columns)
             tree.keys += map(str, range(first, first + columns.entries))
@@ -95,9 +103,29 @@ class ZotReader(LinesReader):
             self.add_block(first, reading.consumed, found.ends)
         if columns.silent:
             reading.totals.add([first + number for number in columns.silent], columns.totals)
+        self._put_off_times(first, columns)
         tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
         tree.fill(None, columns.types, columns.times, columns.roles, quiet)
         return True
+
+    def _put_off_times(self, first: int, columns: Columns) -> None:
+        """Look at the last times only; the others wait until somebody asks for one."""
+        waiting = self._waiting
+        if waiting and waiting[-1].end == first:
+            first, _, time = waiting.pop()
+        else:
+            time = self._time
+        waiting.append(_Waiting(first, len(self.reading.tree), time))
+        self.reading.tree.ask_times = self._settle_times
+        self._time = next(filter(None, map(utc_time, reversed(columns.times))), self._time)
+        spoken = compress(reversed(columns.times), map(_SPEAKERS.__contains__, reversed(columns.roles)))
+        self._spoken = next(map(utc_time, spoken), self._spoken)
+
+    def _settle_times(self, times: list[str]) -> None:
+        types = self.reading.tree.types
+        for first, end, time in self._waiting:
+            times[first:end] = settled_times(times[first:end], types[first:end], time)
+        self._waiting.clear()
 
     @staticmethod
     def _count_results(columns: Columns) -> list[int]:
@@ -152,7 +180,8 @@ class ZotReader(LinesReader):
                 name(key + "u1" if usage_rows == 1 else f"{key}u{usage_rows}")
             else:
                 digest = copy()  # a third quicker than making one anew
-                digest.update(data[end - _TAIL if end - begin > _TAIL else begin : end])
+                tail = end - _TAIL
+                digest.update(data[tail if tail > begin else begin : end])
                 key = digest.hexdigest()
                 name(key)
                 usage_rows = 0
@@ -177,13 +206,14 @@ class ZotReader(LinesReader):
         """Count messages, and find the first one that did not come with the fork."""
         reading = self._known
         messages = columns.messages
+        times = utc_times(columns.times) if reading.own_from is None else []
         for number, message in enumerate(messages):
             if reading.own_from is not None:
                 reading.message_rows += len(messages) - number - messages[number:].count(SILENCE)
                 break
             if message is not SILENCE:
                 summary = type(message) is User and is_summary(message.meta)
-                reading.count_message(position, columns.times[number], summary=summary)
+                reading.count_message(position, times[number], summary=summary)
             position += columns.shared.get(number, 1)
 
     def _answered(self, content: Sequence[Words]) -> bool:

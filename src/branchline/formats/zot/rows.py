@@ -21,6 +21,7 @@ __all__ = [
     "decode_rows",
     "decode_shapes",
     "is_summary",
+    "settled_times",
 ]
 
 
@@ -97,40 +98,24 @@ decode_shapes: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
 
 
 class Columns:
-    """Rows as columns of a tree, one value for each row.
-
-    A usage row has the time of the row before it; ``time`` is the last one that was known before these rows.
-    """
+    """Rows as columns of a tree, one value for each row; times as the rows have them, "" in those of usage."""
 
     __slots__ = ("messages", "roles", "shared", "silent", "times", "totals", "types")
 
-    def __init__(self, rows: Sequence[Any], time: str) -> None:
+    def __init__(self, rows: Sequence[Any]) -> None:
         messages: list[Any] = [row.message for row in rows]
         self.messages = messages
         self.roles: list[str | None] = [message.role for message in messages]
         self.types = ["message"] * len(messages)
-        self.times = utc_times([message.time for message in messages])
-        self.silent = silent = [number for number, role in enumerate(self.roles) if role is None]
+        self.times: list[str] = [message.time for message in messages]
+        self.silent = [number for number, role in enumerate(self.roles) if role is None]
         """The usage rows."""
-        self.totals = _totals([rows[number].cumulative for number in silent])
+        for number in self.silent:
+            self.types[number] = "usage"
+        self.totals = _totals([rows[number].cumulative for number in self.silent])
         """What the usage rows tell, one object on each line; None where one does not tell it so."""
         self.shared: dict[int, int] = {}
         """The rows with more than one result, and how many; filled by who looks at results."""
-        simple = self.times.count("") == len(silent)
-        for number in silent:
-            self.types[number] = "usage"
-            if simple:
-                self.times[number] = self.times[number - 1] if number else time
-        if silent and not simple:
-            self._set_times_of_usage(time)
-
-    def _set_times_of_usage(self, time: str) -> None:
-        """The same where some messages do not say when they were written."""
-        for number, message in enumerate(self.messages):
-            if message is SILENCE:
-                self.times[number] = time
-            else:
-                time = self.times[number] or time
 
     @property
     def entries(self) -> int:
@@ -152,6 +137,25 @@ class Columns:
             setattr(self, name, list(chain.from_iterable(map(repeat, getattr(self, name), sizes))))
         first = list(accumulate(sizes, initial=0))
         self.silent = [first[number] for number in self.silent]
+
+
+def settled_times(texts: list[str], types: list[str], time: str) -> list[str]:
+    """The times of rows as our trees have them.
+
+    A usage row is as old as the row before it that has a time; ``time`` is the last one before these rows.
+    """
+    times = utc_times(texts)
+    silent = [number for number, kind in enumerate(types) if kind == "usage"]
+    if times.count("") == len(silent):
+        for number in silent:
+            times[number] = times[number - 1] if number else time
+        return times
+    for number, kind in enumerate(types):
+        if kind == "usage":
+            times[number] = time
+        else:
+            time = times[number] or time
+    return times
 
 
 def _totals(told: list[msgspec.Raw]) -> bytes | None:
