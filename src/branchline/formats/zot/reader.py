@@ -181,7 +181,7 @@ class ZotReader(LinesReader):
             else:
                 digest = copy()  # a third quicker than making one anew
                 tail = end - _TAIL
-                digest.update(data[tail if tail > begin else begin : end])
+                digest.update(data[tail if tail > begin else begin : end])  # noqa: FURB136  a call costs more
                 key = digest.hexdigest()
                 name(key)
                 usage_rows = 0

@@ -98,7 +98,7 @@ decode_shapes: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
 
 
 class Columns:
-    """Rows as columns of a tree, one value for each row; times as the rows have them, "" in those of usage."""
+    """Rows as columns of a tree, one value for each row; times are those of the file, "" in usage rows."""
 
     __slots__ = ("messages", "roles", "shared", "silent", "times", "totals", "types")
 
