@@ -48,6 +48,7 @@ class Transcript:
         self._reader = reader
         self.reading: Reading = reader.reading
         self.tree: Tree = reader.reading.tree
+        self.reading.raw = self.raw
 
     @property
     def context_rules(self) -> ContextRules:

@@ -31,7 +31,7 @@ from branchline.formats.zot.rows import (
     is_summary,
     settled_times,
 )
-from branchline.formats.zot.totals import sums_of
+from branchline.formats.zot.totals import Sums, sums_of
 
 __all__ = ["ZotReader"]
 
@@ -85,8 +85,11 @@ class ZotReader(LinesReader):
         reading, tree = self._known, self.reading.tree
         first = len(tree)
         columns = Columns(found.values)
-        if columns.totals is None:
-            return False
+        if "usage" in columns.types:
+            last = len(columns.types) - 1 - columns.types[::-1].index("usage")
+            begin = found.ends[last - 1] + 1 if last else 0
+            line = data[start + begin : start + found.ends[last]]
+            reading.totals.last = sums_of(jsontext.loads(line)) or Sums()
         if self._shape_only:
             quiet = self._count_results(columns)
             tree.keys += map(str, range(first, first + columns.entries))
@@ -101,8 +104,6 @@ class ZotReader(LinesReader):
             columns.spread()
         else:
             self.add_block(first, reading.consumed, found.ends)
-        if columns.silent:
-            reading.totals.add([first + number for number in columns.silent], columns.totals)
         self._put_off_times(first, columns)
         tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
         tree.fill(None, columns.types, columns.times, columns.roles, quiet)
@@ -240,9 +241,9 @@ class ZotReader(LinesReader):
         elif kind == "message" and isinstance(fields.get("message"), dict):
             self._take_message(fields["message"], line, offset)
         elif kind == "usage" and (sums := sums_of(fields)) is not None:
+            reading.totals.last = sums
             self._usage_rows += 1
-            position = self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
-            reading.totals.add((position,), (sums,))
+            self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
         elif kind == "rename" and isinstance(title := fields.get("title"), str):
             self._add(self._key(line), line, offset, type="session_info")
             reading.title = title.strip() or reading.title

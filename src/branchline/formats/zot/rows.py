@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from itertools import accumulate, chain, repeat
+from itertools import chain, repeat
 from typing import Any, ClassVar
 
 import msgspec
@@ -70,7 +69,6 @@ class _Silence(msgspec.Struct, frozen=True, gc=False):
 
 
 SILENCE = _Silence()
-_NO_OBJECT = re.compile(rb"\n[^{]")
 
 
 class _MessageRow(msgspec.Struct, tag_field="type", tag="message", gc=False):
@@ -81,9 +79,13 @@ class _MessageShape(msgspec.Struct, tag_field="type", tag="message", gc=False):
     message: User | _AnswerShape | Results
 
 
+class _Numbers(msgspec.Struct, gc=False):
+    """The totals of a usage row; nobody asks for them here."""
+
+
 class _UsageRow(msgspec.Struct, tag_field="type", tag="usage", gc=False):
     message: ClassVar[_Silence] = SILENCE
-    cumulative: msgspec.Raw
+    cumulative: _Numbers
 
 
 decode_rows: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
@@ -100,7 +102,7 @@ decode_shapes: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
 class Columns:
     """Rows as columns of a tree, one value for each row; times are those of the file, "" in usage rows."""
 
-    __slots__ = ("messages", "roles", "shared", "silent", "times", "totals", "types")
+    __slots__ = ("messages", "roles", "shared", "times", "types")
 
     def __init__(self, rows: Sequence[Any]) -> None:
         messages: list[Any] = [row.message for row in rows]
@@ -108,12 +110,9 @@ class Columns:
         self.roles: list[str | None] = [message.role for message in messages]
         self.types = ["message"] * len(messages)
         self.times: list[str] = [message.time for message in messages]
-        self.silent = [number for number, role in enumerate(self.roles) if role is None]
-        """The usage rows."""
-        for number in self.silent:
-            self.types[number] = "usage"
-        self.totals = _totals([rows[number].cumulative for number in self.silent])
-        """What the usage rows tell, one object on each line; None where one does not tell it so."""
+        for number, role in enumerate(self.roles):
+            if role is None:
+                self.types[number] = "usage"
         self.shared: dict[int, int] = {}
         """The rows with more than one result, and how many; filled by who looks at results."""
 
@@ -135,8 +134,6 @@ class Columns:
         sizes = self.sizes
         for name in ("types", "roles", "times", "messages"):
             setattr(self, name, list(chain.from_iterable(map(repeat, getattr(self, name), sizes))))
-        first = list(accumulate(sizes, initial=0))
-        self.silent = [first[number] for number in self.silent]
 
 
 def settled_times(texts: list[str], types: list[str], time: str) -> list[str]:
@@ -156,11 +153,6 @@ def settled_times(texts: list[str], types: list[str], time: str) -> list[str]:
         else:
             time = times[number] or time
     return times
-
-
-def _totals(told: list[msgspec.Raw]) -> bytes | None:
-    lines = b"\n".join(told)
-    return lines if not told or (lines.startswith(b"{") and _NO_OBJECT.search(lines) is None) else None
 
 
 def is_summary(meta: Any) -> bool:
