@@ -107,8 +107,8 @@ class Reading:
         # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
         self.messages: dict[int, list[Message | None]] = {}
         self.unasked: list[Block] = []  # of whose answers it is not known yet which are quiet
-        # Gives the bytes of an entry, for formats in which one says what it means only beside another.
-        self.raw: Callable[[int], bytes] = _no_log
+        # The log again, for formats in which an entry tells what it means only beside another one.
+        self.read: Callable[[int, int], bytes] = _no_log
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
@@ -195,8 +195,8 @@ class Reading:
         return found
 
 
-def _no_log(position: int) -> bytes:
-    raise ValueError(f"entry {position} was read from no log that could be asked again")
+def _no_log(offset: int, size: int) -> bytes:
+    raise ValueError(f"{size} bytes at {offset} were read from no log that can be asked again")
 
 
 def first_own(forked: str, times: Sequence[str]) -> int:

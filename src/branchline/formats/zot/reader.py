@@ -85,17 +85,14 @@ class ZotReader(LinesReader):
         reading, tree = self._known, self.reading.tree
         first = len(tree)
         columns = Columns(found.values)
-        if "usage" in columns.types:
-            last = len(columns.types) - 1 - columns.types[::-1].index("usage")
-            begin = found.ends[last - 1] + 1 if last else 0
-            line = data[start + begin : start + found.ends[last]]
-            reading.totals.last = sums_of(jsontext.loads(line)) or Sums()
+        lines = data[start:] if start else data
+        self._note_totals(lines, found.ends, columns.types)
         if self._shape_only:
             quiet = self._count_results(columns)
             tree.keys += map(str, range(first, first + columns.entries))
         else:
             quiet = self._listen(first, columns)
-            self._name(data[start:] if start else data, found.ends, columns.messages)
+            self._name(lines, found.ends, columns.messages)
         self._look_for_own(first, columns)
         if columns.shared:
             self.add_lines(first, reading.consumed, columns.sizes, found.ends)
@@ -108,6 +105,13 @@ class ZotReader(LinesReader):
         tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
         tree.fill(None, columns.types, columns.times, columns.roles, quiet)
         return True
+
+    def _note_totals(self, lines: bytes, ends: list[int], types: list[str]) -> None:
+        """Look at the last usage row only; the log has the others."""
+        if "usage" in types:
+            row = len(types) - 1 - types[::-1].index("usage")
+            line = lines[ends[row - 1] + 1 if row else 0 : ends[row]]
+            self._known.totals.last = sums_of(jsontext.loads(line)) or Sums()
 
     def _put_off_times(self, first: int, columns: Columns) -> None:
         """Look at the last times only; the others wait until somebody asks for one."""

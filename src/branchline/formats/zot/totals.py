@@ -57,7 +57,8 @@ class Totals:
             return self.last
         above = positions[number - 1]
         if above != self._read.position:
-            self.remember(above, sums_of(jsontext.loads(self._reading.raw(above))) or Sums())
+            line = self._reading.read(*self._reading.span(above))
+            self.remember(above, sums_of(jsontext.loads(line)) or Sums())
         return self._read.sums
 
     def remember(self, position: int, sums: Sums) -> None:
