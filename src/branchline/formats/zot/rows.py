@@ -108,11 +108,8 @@ class Columns:
         messages: list[Any] = [row.message for row in rows]
         self.messages = messages
         self.roles: list[str | None] = [message.role for message in messages]
-        self.types = ["message"] * len(messages)
+        self.types = ["usage" if role is None else "message" for role in self.roles]
         self.times: list[str] = [message.time for message in messages]
-        for number, role in enumerate(self.roles):
-            if role is None:
-                self.types[number] = "usage"
         self.shared: dict[int, int] = {}
         """The rows with more than one result, and how many; filled by who looks at results."""
 
