@@ -102,7 +102,7 @@ class ZotFormat(Format):
                 return MessageEntry(id=key, parent=parent, timestamp=time, message=message)
             case "usage":
                 sums = sums_of(fields) or Sums()
-                usage = _difference(sums, reading.totals.before(position))
+                usage = _difference(sums, reading.totals.before(position, reading))
                 reading.totals.remember(position, sums)
                 speaker = Speaker(meta)
                 return UsageEntry(

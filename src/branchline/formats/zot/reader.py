@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
@@ -29,8 +29,8 @@ from branchline.formats.zot.rows import (
     decode_rows,
     decode_shapes,
     is_summary,
-    settled_times,
 )
+from branchline.formats.zot.times import WaitingTimes
 from branchline.formats.zot.totals import Sums, sums_of
 
 __all__ = ["ZotReader"]
@@ -41,15 +41,6 @@ _TAIL = 128  # the part of a row that its id is made of
 _DIGEST = blake2b(digest_size=8)
 _SPEAKERS = frozenset({"user", "assistant"})
 _NO_META = "no row in it tells which session it is"
-
-
-class _Waiting(NamedTuple):
-    """Entries whose times are still those of the file."""
-
-    first: int
-    end: int
-    time: str
-    """The last time before them."""
 
 
 class ZotReader(LinesReader):
@@ -73,7 +64,7 @@ class ZotReader(LinesReader):
         self._usage_rows = 0
         self._spoken = ""
         self._time = ""  # of the last row that has one; rows without are as old
-        self._waiting: list[_Waiting] = []
+        self._waiting = WaitingTimes(self._known.tree.types)
 
     # -- many rows at once ----------------------------------------------------------------------------
 
@@ -86,13 +77,13 @@ class ZotReader(LinesReader):
         first = len(tree)
         columns = Columns(found.values)
         lines = data[start:] if start else data
-        self._note_totals(lines, found.ends, columns.types)
         if self._shape_only:
             quiet = self._count_results(columns)
             tree.keys += map(str, range(first, first + columns.entries))
         else:
             quiet = self._listen(first, columns)
             self._name(lines, found.ends, columns.messages)
+            self._note_totals(lines, found.ends, columns.types)
         self._look_for_own(first, columns)
         if columns.shared:
             self.add_lines(first, reading.consumed, columns.sizes, found.ends)
@@ -115,22 +106,11 @@ class ZotReader(LinesReader):
 
     def _put_off_times(self, first: int, columns: Columns) -> None:
         """Look at the last times only; the others wait until somebody asks for one."""
-        waiting = self._waiting
-        if waiting and waiting[-1].end == first:
-            first, _, time = waiting.pop()
-        else:
-            time = self._time
-        waiting.append(_Waiting(first, len(self.reading.tree), time))
-        self.reading.tree.ask_times = self._settle_times
+        self._waiting.add(first, len(self.reading.tree), self._time)
+        self.reading.tree.ask_times = self._waiting
         self._time = next(filter(None, map(utc_time, reversed(columns.times))), self._time)
         spoken = compress(reversed(columns.times), map(_SPEAKERS.__contains__, reversed(columns.roles)))
         self._spoken = next(map(utc_time, spoken), self._spoken)
-
-    def _settle_times(self, times: list[str]) -> None:
-        types = self.reading.tree.types
-        for first, end, time in self._waiting:
-            times[first:end] = settled_times(times[first:end], types[first:end], time)
-        self._waiting.clear()
 
     @staticmethod
     def _count_results(columns: Columns) -> list[int]:

@@ -27,7 +27,7 @@ class ZotReading(Reading):
         super().__init__("zot")
         self.version = self.current_version = 1
         self.metas: list[Meta] = []
-        self.totals = Totals(self)
+        self.totals = Totals()
         self.numbers: dict[int, int] = {}
         """For each tool result that is not the first of its row: which one it is."""
         self.tool_names: dict[int, str] = {}

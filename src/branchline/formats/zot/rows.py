@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from branchline.formats.golang import utc_times
-
 __all__ = [
     "SILENCE",
     "Answer",
@@ -20,7 +18,6 @@ __all__ = [
     "decode_rows",
     "decode_shapes",
     "is_summary",
-    "settled_times",
 ]
 
 
@@ -131,25 +128,6 @@ class Columns:
         sizes = self.sizes
         for name in ("types", "roles", "times", "messages"):
             setattr(self, name, list(chain.from_iterable(map(repeat, getattr(self, name), sizes))))
-
-
-def settled_times(texts: list[str], types: list[str], time: str) -> list[str]:
-    """The times of rows as our trees have them.
-
-    A usage row is as old as the row before it that has a time; ``time`` is the last one before these rows.
-    """
-    times = utc_times(texts)
-    silent = [number for number, kind in enumerate(types) if kind == "usage"]
-    if times.count("") == len(silent):
-        for number in silent:
-            times[number] = times[number - 1] if number else time
-        return times
-    for number, kind in enumerate(types):
-        if kind == "usage":
-            times[number] = time
-        else:
-            time = times[number] or time
-    return times
 
 
 def is_summary(meta: Any) -> bool:

@@ -37,19 +37,18 @@ _NONE = _Known(ROOT, Sums())
 
 
 class Totals:
-    """What the usage entries of a reading tell."""
+    """What the usage entries of a reading tell; the reading is given with each question."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+    def __init__(self) -> None:
         self.last = Sums()
         """The totals at the end of the file, which whoever appends goes on from."""
         self._positions: list[int] = []
         self._seen = 0  # how many entries were asked whether they are about usage
         self._read = _NONE  # what was read last: entries are mostly asked for one after the other
 
-    def before(self, position: int) -> Sums:
+    def before(self, position: int, reading: Reading) -> Sums:
         """The totals before an entry: those of the last usage entry above it."""
-        positions = self._usage_entries()
+        positions = self._usage_entries(reading.tree.types)
         number = bisect_left(positions, position)
         if number == 0:
             return Sums()
@@ -57,7 +56,7 @@ class Totals:
             return self.last
         above = positions[number - 1]
         if above != self._read.position:
-            line = self._reading.read(*self._reading.span(above))
+            line = reading.read(*reading.span(above))
             self.remember(above, sums_of(jsontext.loads(line)) or Sums())
         return self._read.sums
 
@@ -65,8 +64,7 @@ class Totals:
         """Keep what a usage entry tells, for who asks for the next one."""
         self._read = _Known(position, sums)
 
-    def _usage_entries(self) -> list[int]:
-        types = self._reading.tree.types
+    def _usage_entries(self, types: list[str]) -> list[int]:
         if self._seen < len(types):
             self._positions += compress(count(self._seen), map("usage".__eq__, types[self._seen :]))
             self._seen = len(types)
