@@ -191,7 +191,9 @@ class ZotReader(LinesReader):
         """Count messages, and find the first one that did not come with the fork."""
         reading = self._known
         messages = columns.messages
-        times = utc_times(columns.times) if reading.own_from is None else []
+        times = columns.times
+        if reading.own_from is None and reading.message_rows < reading.fork_point:
+            times = utc_times(times)  # only what a fork asked for is told by its age
         for number, message in enumerate(messages):
             if reading.own_from is not None:
                 reading.message_rows += len(messages) - number - messages[number:].count(SILENCE)
