@@ -76,11 +76,11 @@ class ZotReader(LinesReader):
         reading, tree = self._known, self.reading.tree
         first = len(tree)
         columns = Columns(found.values)
-        lines = data[start:] if start else data
         if self._shape_only:
             quiet = self._count_results(columns)
             tree.keys += map(str, range(first, first + columns.entries))
         else:
+            lines = data[start:] if start else data
             quiet = self._listen(first, columns)
             self._name(lines, found.ends, columns.messages)
             self._note_totals(lines, found.ends, columns.types)
