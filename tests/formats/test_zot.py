@@ -516,3 +516,16 @@ def test_what_is_not_zots_is_not_taken_for_it():
     assert ZOT.sniff(b'{"meta":{"id":"x"},"type":"meta"}\n', "x.jsonl")
     assert ZOT.sniff(b"\0\0\0\n" + message("user", {"text": "x"}), "x.jsonl")
     assert ZOT.sniff(b"", "sessions/0011223344556677/20261115-072812-f27a4840.jsonl")
+
+
+def test_what_an_answer_cost_is_told_in_any_order_of_asking():
+    rows = [META, *(usage(tokens=total, cost=0) for total in (3, 10, 24, 25))]
+    found = read(b"".join(rows))
+    places = [place for place, kind in enumerate(found.tree.types) if kind == "usage"]
+
+    forward = [found.entry(place).usage.input for place in places]
+    backward = [found.entry(place).usage.input for place in reversed(places)]
+
+    assert forward == [3, 7, 14, 1]
+    assert backward == forward[::-1]
+    assert found.reading.totals.last.input_tokens == 25

@@ -202,7 +202,7 @@ def test_what_the_fast_way_remembers_is_what_the_careful_way_remembers(data):
     ):
         assert getattr(fast, name) == getattr(careful, name), name
     for position in (*range(len(fast.tree)), len(fast.tree)):
-        assert fast.totals.before(position) == careful.totals.before(position)
+        assert fast.totals.before(position, fast) == careful.totals.before(position, careful)
 
 
 @MANY

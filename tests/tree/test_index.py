@@ -302,3 +302,22 @@ def test_a_random_large_forest_hangs_together():
     for position in rng.sample(range(count), 200):
         assert len(tree.chain(position)) == depth[position]
     assert sum(len(tree.child_positions(position)) for position in range(count)) == count - len(tree.roots())
+
+
+def test_times_that_were_put_off_are_put_in_order_once_and_when_somebody_asks():
+    tree = Tree()
+    asked = []
+
+    def put_in_order(times):
+        asked.append(list(times))
+        times[:] = [time.upper() for time in times]
+
+    tree.claim(["a", "b"])
+    tree.fill(None, ["message"] * 2, ["first", "second"], ["user"] * 2, ())
+    tree.ask_times = put_in_order
+    tree.add("c", 1, type="message", time="third")
+
+    assert asked == []
+    assert tree.times == ["FIRST", "SECOND", "THIRD"]
+    assert tree.times is tree.times
+    assert asked == [["first", "second", "third"]]

@@ -20,7 +20,7 @@ def tree_of(parents) -> Tree:
     tree.keys = [f"{position:x}" for position in range(size)]
     tree.positions = dict(zip(tree.keys, range(size), strict=True))
     tree.types, tree.roles = ["message"] * size, ["user"] * size
-    tree.times = ["2026-01-01T00:00:00.000Z"] * size
+    tree.times.extend(["2026-01-01T00:00:00.000Z"] * size)
     return tree
 
 

@@ -107,6 +107,8 @@ class Reading:
         # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
         self.messages: dict[int, list[Message | None]] = {}
         self.unasked: list[Block] = []  # of whose answers it is not known yet which are quiet
+        # The log again, for formats in which an entry tells what it means only beside another one.
+        self.read: Callable[[int, int], bytes] = _no_log
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
@@ -191,6 +193,10 @@ class Reading:
             )
         found.sort(key=lambda finding: finding.line)
         return found
+
+
+def _no_log(offset: int, size: int) -> bytes:
+    raise ValueError(f"{size} bytes at {offset} were read from no log that can be asked again")
 
 
 def first_own(forked: str, times: Sequence[str]) -> int:

@@ -48,6 +48,7 @@ class Transcript:
         self._reader = reader
         self.reading: Reading = reader.reading
         self.tree: Tree = reader.reading.tree
+        self.reading.read = self._read  # not a method of ours: what refers to itself lives on too long
 
     @property
     def context_rules(self) -> ContextRules:
@@ -101,7 +102,7 @@ class Transcript:
 
     def continue_from(self, read: Callable[[int, int], bytes], name: str) -> None:
         """Go on reading the same lines from another place, after a draft was published or a file replaced."""
-        self._read = read
+        self._read = self.reading.read = read
         self.name = name
 
     def take_over(self, other: Transcript) -> None:

@@ -32,6 +32,8 @@ class Tree:
     ``keys`` are unique: the id of the entry, or ``id#2``, ``id#3`` for later holders of the same id.
     ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well); where
     finding them was put off, ``ask_quiet`` finds them when they are first asked for.
+    ``times`` may be filled in as the file has them; then ``ask_times`` puts the column in order, in place,
+    when somebody first asks for it.
     ``placeholders`` stand for lines that could not be read.
     """
 
@@ -42,13 +44,14 @@ class Tree:
         "_next_sibling",
         "_quiet",
         "_seen",
+        "_times",
         "ask_quiet",
+        "ask_times",
         "keys",
         "parents",
         "placeholders",
         "positions",
         "roles",
-        "times",
         "types",
     )
 
@@ -58,8 +61,9 @@ class Tree:
         self.parents: list[int] = []
         self.types: list[str] = []
         self.roles: list[str | None] = []
-        self.times: list[str] = []
         self.ask_quiet: Callable[[], Iterable[int]] | None = None
+        self.ask_times: Callable[[list[str]], None] | None = None
+        self._times: list[str] = []
         self._quiet: set[int] = set()
         self.placeholders: set[int] = set()
         self._first_child: list[int] | None = None
@@ -76,6 +80,13 @@ class Tree:
             self._quiet.update(self.ask_quiet())
             self.ask_quiet = None
         return self._quiet
+
+    @property
+    def times(self) -> list[str]:
+        if self.ask_times is not None:
+            self.ask_times(self._times)
+            self.ask_times = None
+        return self._times
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -248,7 +259,7 @@ class Tree:
         self.positions[key] = position
         self.parents.append(parent)
         self.types.append(type)
-        self.times.append(time)
+        self._times.append(time)
         self.roles.append(role)
         if quiet:
             self._quiet.add(position)
@@ -298,7 +309,7 @@ class Tree:
                 self._seen += len(parents)
         self.parents += parents
         self.types += types
-        self.times += times
+        self._times += times
         self.roles += roles
         self._quiet.update(quiet)
         if self._first_child is not None:

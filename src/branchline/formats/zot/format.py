@@ -101,7 +101,9 @@ class ZotFormat(Format):
                 )
                 return MessageEntry(id=key, parent=parent, timestamp=time, message=message)
             case "usage":
-                usage = _difference(sums_of(fields) or Sums(), reading.totals.before(position))
+                sums = sums_of(fields) or Sums()
+                usage = _difference(sums, reading.totals.before(position, reading))
+                reading.totals.remember(position, sums)
                 speaker = Speaker(meta)
                 return UsageEntry(
                     id=key,

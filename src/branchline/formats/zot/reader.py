@@ -15,7 +15,7 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import Header, jsontext
-from branchline.formats.golang import utc_time
+from branchline.formats.golang import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
 from branchline.formats.zot.naming import RowLinker
 from branchline.formats.zot.reading import ZotReading, is_meta
@@ -30,7 +30,8 @@ from branchline.formats.zot.rows import (
     decode_shapes,
     is_summary,
 )
-from branchline.formats.zot.totals import sums_of
+from branchline.formats.zot.times import WaitingTimes
+from branchline.formats.zot.totals import Sums, sums_of
 
 __all__ = ["ZotReader"]
 
@@ -63,6 +64,7 @@ class ZotReader(LinesReader):
         self._usage_rows = 0
         self._spoken = ""
         self._time = ""  # of the last row that has one; rows without are as old
+        self._waiting = WaitingTimes(self._known.tree.types)
 
     # -- many rows at once ----------------------------------------------------------------------------
 
@@ -73,18 +75,15 @@ class ZotReader(LinesReader):
             return False
         reading, tree = self._known, self.reading.tree
         first = len(tree)
-        columns = Columns(found.values, self._time)
-        if columns.totals is None:
-            return False
-        self._time = next(filter(None, reversed(columns.times)), self._time)
-        spoken = map(_SPEAKERS.__contains__, reversed(columns.roles))
-        self._spoken = next(compress(reversed(columns.times), spoken), self._spoken)
+        columns = Columns(found.values)
         if self._shape_only:
             quiet = self._count_results(columns)
             tree.keys += map(str, range(first, first + columns.entries))
         else:
+            lines = data[start:] if start else data
             quiet = self._listen(first, columns)
-            self._name(data[start:] if start else data, found.ends, columns.messages)
+            self._name(lines, found.ends, columns.messages)
+            self._note_totals(lines, found.ends, columns.types)
         self._look_for_own(first, columns)
         if columns.shared:
             self.add_lines(first, reading.consumed, columns.sizes, found.ends)
@@ -93,11 +92,25 @@ class ZotReader(LinesReader):
             columns.spread()
         else:
             self.add_block(first, reading.consumed, found.ends)
-        if columns.silent:
-            reading.totals.add([first + number for number in columns.silent], columns.totals)
+        self._put_off_times(first, columns)
         tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
         tree.fill(None, columns.types, columns.times, columns.roles, quiet)
         return True
+
+    def _note_totals(self, lines: bytes, ends: list[int], types: list[str]) -> None:
+        """Look at the last usage row only; the log has the others."""
+        if "usage" in types:
+            row = len(types) - 1 - types[::-1].index("usage")
+            line = lines[ends[row - 1] + 1 if row else 0 : ends[row]]
+            self._known.totals.last = sums_of(jsontext.loads(line)) or Sums()
+
+    def _put_off_times(self, first: int, columns: Columns) -> None:
+        """Look at the last times only; the others wait until somebody asks for one."""
+        self._waiting.add(first, len(self.reading.tree), self._time)
+        self.reading.tree.ask_times = self._waiting
+        self._time = next(filter(None, map(utc_time, reversed(columns.times))), self._time)
+        spoken = compress(reversed(columns.times), map(_SPEAKERS.__contains__, reversed(columns.roles)))
+        self._spoken = next(map(utc_time, spoken), self._spoken)
 
     @staticmethod
     def _count_results(columns: Columns) -> list[int]:
@@ -152,7 +165,8 @@ class ZotReader(LinesReader):
                 name(key + "u1" if usage_rows == 1 else f"{key}u{usage_rows}")
             else:
                 digest = copy()  # a third quicker than making one anew
-                digest.update(data[end - _TAIL if end - begin > _TAIL else begin : end])
+                tail = end - _TAIL
+                digest.update(data[tail if tail > begin else begin : end])  # noqa: FURB136  a call costs more
                 key = digest.hexdigest()
                 name(key)
                 usage_rows = 0
@@ -177,13 +191,16 @@ class ZotReader(LinesReader):
         """Count messages, and find the first one that did not come with the fork."""
         reading = self._known
         messages = columns.messages
+        times = columns.times
+        if reading.own_from is None and reading.message_rows < reading.fork_point:
+            times = utc_times(times)  # only what a fork asked for is told by its age
         for number, message in enumerate(messages):
             if reading.own_from is not None:
                 reading.message_rows += len(messages) - number - messages[number:].count(SILENCE)
                 break
             if message is not SILENCE:
                 summary = type(message) is User and is_summary(message.meta)
-                reading.count_message(position, columns.times[number], summary=summary)
+                reading.count_message(position, times[number], summary=summary)
             position += columns.shared.get(number, 1)
 
     def _answered(self, content: Sequence[Words]) -> bool:
@@ -210,9 +227,9 @@ class ZotReader(LinesReader):
         elif kind == "message" and isinstance(fields.get("message"), dict):
             self._take_message(fields["message"], line, offset)
         elif kind == "usage" and (sums := sums_of(fields)) is not None:
+            reading.totals.last = sums
             self._usage_rows += 1
-            position = self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
-            reading.totals.add((position,), (sums,))
+            self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
         elif kind == "rename" and isinstance(title := fields.get("title"), str):
             self._add(self._key(line), line, offset, type="session_info")
             reading.title = title.strip() or reading.title

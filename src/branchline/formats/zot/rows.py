@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from itertools import accumulate, chain, repeat
+from itertools import chain, repeat
 from typing import Any, ClassVar
 
 import msgspec
-
-from branchline.formats.golang import utc_times
 
 __all__ = [
     "SILENCE",
@@ -69,7 +66,6 @@ class _Silence(msgspec.Struct, frozen=True, gc=False):
 
 
 SILENCE = _Silence()
-_NO_OBJECT = re.compile(rb"\n[^{]")
 
 
 class _MessageRow(msgspec.Struct, tag_field="type", tag="message", gc=False):
@@ -80,9 +76,13 @@ class _MessageShape(msgspec.Struct, tag_field="type", tag="message", gc=False):
     message: User | _AnswerShape | Results
 
 
+class _Numbers(msgspec.Struct, gc=False):
+    """The totals of a usage row; nobody asks for them here."""
+
+
 class _UsageRow(msgspec.Struct, tag_field="type", tag="usage", gc=False):
     message: ClassVar[_Silence] = SILENCE
-    cumulative: msgspec.Raw
+    cumulative: _Numbers
 
 
 decode_rows: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
@@ -97,40 +97,18 @@ decode_shapes: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
 
 
 class Columns:
-    """Rows as columns of a tree, one value for each row.
+    """Rows as columns of a tree, one value for each row; times are those of the file, "" in usage rows."""
 
-    A usage row has the time of the row before it; ``time`` is the last one that was known before these rows.
-    """
+    __slots__ = ("messages", "roles", "shared", "times", "types")
 
-    __slots__ = ("messages", "roles", "shared", "silent", "times", "totals", "types")
-
-    def __init__(self, rows: Sequence[Any], time: str) -> None:
+    def __init__(self, rows: Sequence[Any]) -> None:
         messages: list[Any] = [row.message for row in rows]
         self.messages = messages
         self.roles: list[str | None] = [message.role for message in messages]
-        self.types = ["message"] * len(messages)
-        self.times = utc_times([message.time for message in messages])
-        self.silent = silent = [number for number, role in enumerate(self.roles) if role is None]
-        """The usage rows."""
-        self.totals = _totals([rows[number].cumulative for number in silent])
-        """What the usage rows tell, one object on each line; None where one does not tell it so."""
+        self.types = ["usage" if role is None else "message" for role in self.roles]
+        self.times: list[str] = [message.time for message in messages]
         self.shared: dict[int, int] = {}
         """The rows with more than one result, and how many; filled by who looks at results."""
-        simple = self.times.count("") == len(silent)
-        for number in silent:
-            self.types[number] = "usage"
-            if simple:
-                self.times[number] = self.times[number - 1] if number else time
-        if silent and not simple:
-            self._set_times_of_usage(time)
-
-    def _set_times_of_usage(self, time: str) -> None:
-        """The same where some messages do not say when they were written."""
-        for number, message in enumerate(self.messages):
-            if message is SILENCE:
-                self.times[number] = time
-            else:
-                time = self.times[number] or time
 
     @property
     def entries(self) -> int:
@@ -150,13 +128,6 @@ class Columns:
         sizes = self.sizes
         for name in ("types", "roles", "times", "messages"):
             setattr(self, name, list(chain.from_iterable(map(repeat, getattr(self, name), sizes))))
-        first = list(accumulate(sizes, initial=0))
-        self.silent = [first[number] for number in self.silent]
-
-
-def _totals(told: list[msgspec.Raw]) -> bytes | None:
-    lines = b"\n".join(told)
-    return lines if not told or (lines.startswith(b"{") and _NO_OBJECT.search(lines) is None) else None
 
 
 def is_summary(meta: Any) -> bool:

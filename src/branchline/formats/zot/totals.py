@@ -1,19 +1,19 @@
-"""The running totals of usage rows: kept as the text that tells them, because few are ever asked for.
+"""The running totals of usage rows: read from the log when they are asked for, because few ever are.
 
-A file has a usage row for every answer, and what an answer cost is the difference between two of them. Their
-text takes half the memory that their numbers take as objects, and no time to make.
+A file has a usage row for every answer, and what an answer cost is the difference between two of them.
 """
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from typing import Any
+from bisect import bisect_left
+from itertools import compress, count
+from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.entries import jsontext
+from branchline.formats.base import Reading
+from branchline.tree import ROOT
 
 __all__ = ["Sums", "Totals", "sums_of"]
 
@@ -28,63 +28,57 @@ class Sums(msgspec.Struct, frozen=True, gc=False):
     cost_usd: int | float = 0
 
 
-_decode_lines = msgspec.json.Decoder(Sums).decode_lines
+class _Known(NamedTuple):
+    position: int
+    sums: Sums
+
+
+_NONE = _Known(ROOT, Sums())
 
 
 class Totals:
-    """What the usage entries of a file tell, by position."""
+    """What the usage entries of a reading tell; the reading is given with each question."""
 
     def __init__(self) -> None:
-        self._positions = array("q")
-        self._told: list[bytes | Sequence[Sums]] = []
-        self._firsts: list[int] = []  # for each of these the number of its first total
-        self._read = -1
-        self._sums: Sequence[Sums] = ()  # what stands in the one that was read last
+        self.last = Sums()
+        """The totals at the end of the file, which whoever appends goes on from."""
+        self._positions: list[int] = []
+        self._seen = 0  # how many entries were asked whether they are about usage
+        self._read = _NONE  # what was read last: entries are mostly asked for one after the other
 
-    def add(self, positions: Sequence[int], told: bytes | Sequence[Sums]) -> None:
-        """Take in usage entries, with their totals as objects or as lines of JSON, one object in each."""
-        self._firsts.append(len(self._positions))
-        self._told.append(told)
-        self._positions.extend(positions)
-
-    @property
-    def last(self) -> Sums:
-        """The totals at the end of the file."""
-        return self._total(len(self._positions) - 1)
-
-    def before(self, position: int) -> Sums:
-        """The totals before a usage entry."""
-        return self._total(bisect_left(self._positions, position) - 1)
-
-    def _total(self, number: int) -> Sums:
-        if number < 0:
+    def before(self, position: int, reading: Reading) -> Sums:
+        """The totals before an entry: those of the last usage entry above it."""
+        positions = self._usage_entries(reading.tree.types)
+        number = bisect_left(positions, position)
+        if number == 0:
             return Sums()
-        place = bisect_right(self._firsts, number) - 1
-        if place != self._read:
-            told = self._told[place]
-            self._sums = _decoded(told) if isinstance(told, bytes) else told
-            self._read = place
-        return self._sums[number - self._firsts[place]]
+        if number == len(positions):
+            return self.last
+        above = positions[number - 1]
+        if above != self._read.position:
+            line = reading.read(*reading.span(above))
+            self.remember(above, sums_of(jsontext.loads(line)) or Sums())
+        return self._read.sums
+
+    def remember(self, position: int, sums: Sums) -> None:
+        """Keep what a usage entry tells, for who asks for the next one."""
+        self._read = _Known(position, sums)
+
+    def _usage_entries(self, types: list[str]) -> list[int]:
+        if self._seen < len(types):
+            self._positions += compress(count(self._seen), map("usage".__eq__, types[self._seen :]))
+            self._seen = len(types)
+        return self._positions
 
 
 def sums_of(fields: dict[str, Any]) -> Sums | None:
     """The running totals in a usage row."""
     found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
-    return None if found is None else _sums(found)
-
-
-def _sums(fields: dict[str, Any]) -> Sums:
-    """What of these are numbers."""
+    if found is None:
+        return None
     numbers = {
         name: value
         for name in Sums.__struct_fields__
-        if isinstance(value := fields.get(name), int | float) and not isinstance(value, bool)
+        if isinstance(value := found.get(name), int | float) and not isinstance(value, bool)
     }
     return Sums(**numbers)
-
-
-def _decoded(told: bytes) -> list[Sums]:
-    try:
-        return _decode_lines(told)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return [_sums(jsontext.object_in(line) or {}) for line in told.split(b"\n")]
