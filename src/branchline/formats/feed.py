@@ -31,5 +31,4 @@ def feed_from(reader: Reader, read: Callable[[int, int], bytes]) -> None:
             break
         else:
             size *= 2
-        data = b""  # let go before reading on, so that the same memory is used again
     reader.finish(data)
