@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from branchline.context.for_models import model_messages
 from branchline.context.javascript import in_order, stringify, utf16_cut, utf16_length
-from branchline.context.to_model import model_messages
 from branchline.entries import (
     AssistantMessage,
     Content,

@@ -3,30 +3,30 @@
 from typing import TYPE_CHECKING, Any
 
 from branchline.context.build import build_context
-from branchline.context.closing import NO_RESULT, close_tool_calls
-from branchline.context.growing import GrowingContext
 from branchline.context.records import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
-from branchline.context.system import SystemState, replay_system
 from branchline.context.times import milliseconds
-from branchline.context.to_model import BRANCH_SENTENCE, COMPACTION_SENTENCE, model_messages, to_model
-from branchline.context.tokens import TokenEstimate, context_tokens, estimate_message, estimate_messages
-from branchline.context.usage import (
-    TOOLS_AND_SUMMARIES,
-    UsageBreakdown,
-    UsageRow,
-    UsageSum,
-    UsageTotals,
-    totals,
-    usage_rows,
-    usage_sum,
-)
 
 if TYPE_CHECKING:
     from branchline.context.anthropic_messages import anthropic
+    from branchline.context.closing import NO_RESULT, close_tool_calls
+    from branchline.context.for_models import BRANCH_SENTENCE, COMPACTION_SENTENCE, model_messages, to_model
+    from branchline.context.growing import GrowingContext
     from branchline.context.openai_items import openai_responses
     from branchline.context.openai_messages import openai_chat
     from branchline.context.shapes import ProviderRequest
+    from branchline.context.system import SystemState, replay_system
+    from branchline.context.tokens import TokenEstimate, context_tokens, estimate_message, estimate_messages
+    from branchline.context.usage import (
+        TOOLS_AND_SUMMARIES,
+        UsageBreakdown,
+        UsageRow,
+        UsageSum,
+        UsageTotals,
+        totals,
+        usage_rows,
+        usage_sum,
+    )
 
 __all__ = [
     "BRANCH_SENTENCE",
@@ -62,18 +62,34 @@ __all__ = [
     "usage_sum",
 ]
 
-_SHAPES = {
-    "ProviderRequest": "shapes",
-    "anthropic": "anthropic_messages",
-    "openai_chat": "openai_messages",
-    "openai_responses": "openai_items",
+_LATER = {
+    "anthropic_messages": ("anthropic",),
+    "closing": ("NO_RESULT", "close_tool_calls"),
+    "growing": ("GrowingContext",),
+    "openai_items": ("openai_responses",),
+    "openai_messages": ("openai_chat",),
+    "shapes": ("ProviderRequest",),
+    "system": ("SystemState", "replay_system"),
+    "for_models": ("BRANCH_SENTENCE", "COMPACTION_SENTENCE", "model_messages", "to_model"),
+    "tokens": ("TokenEstimate", "context_tokens", "estimate_message", "estimate_messages"),
+    "usage": (
+        "TOOLS_AND_SUMMARIES",
+        "UsageBreakdown",
+        "UsageRow",
+        "UsageSum",
+        "UsageTotals",
+        "totals",
+        "usage_rows",
+        "usage_sum",
+    ),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """The shapes of providers are loaded when one is asked for."""
+    """What not every session needs is loaded when it is asked for: requests, tokens, sums."""
     import importlib  # noqa: PLC0415
 
-    if name not in _SHAPES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_SHAPES[name]}"), name)
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

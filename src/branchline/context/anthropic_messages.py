@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from branchline.context.closing import close_tool_calls
+from branchline.context.for_models import to_model
 from branchline.context.records import Context
 from branchline.context.shapes import (
     NO_OUTPUT,
@@ -21,7 +22,6 @@ from branchline.context.shapes import (
     tool_schema,
 )
 from branchline.context.system import replay_system
-from branchline.context.to_model import to_model
 from branchline.entries import (
     AssistantMessage,
     Content,

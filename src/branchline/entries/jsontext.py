@@ -7,11 +7,14 @@ read is an error (:class:`ValueError`).
 
 from __future__ import annotations
 
-import json
 import math
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    import json
 
 __all__ = ["dumps", "loads", "object_in"]
 
@@ -27,7 +30,11 @@ def _integer(digits: str) -> int | float:
         return -math.inf if digits.startswith("-") else math.inf
 
 
-_lenient = json.JSONDecoder(parse_int=_integer)
+@cache
+def _lenient() -> json.JSONDecoder:
+    import json  # noqa: PLC0415  hardly ever
+
+    return json.JSONDecoder(parse_int=_integer)
 
 
 def loads(text: bytes | memoryview) -> Any:
@@ -37,7 +44,7 @@ def loads(text: bytes | memoryview) -> Any:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pass
     try:
-        value, end = _lenient.raw_decode(string := bytes(text).decode("utf-8", "replace").strip(" \t\r\n"))
+        value, end = _lenient().raw_decode(string := bytes(text).decode("utf-8", "replace").strip(" \t\r\n"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if end != len(string):
@@ -53,6 +60,8 @@ def dumps(value: Any) -> bytes:
     try:
         return _encode(value)
     except (UnicodeEncodeError, OverflowError):
+        import json  # noqa: PLC0415  hardly ever
+
         text = json.dumps(
             _finite(msgspec.to_builtins(value)), ensure_ascii=False, separators=(",", ":"), allow_nan=False
         )

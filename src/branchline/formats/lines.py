@@ -13,12 +13,11 @@ wrong with a line is handled here, once.
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,6 +25,9 @@ from branchline.entries import Entry, jsontext
 from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Block, Reading
 from branchline.tree import Kind, Linker, Tree
+
+if TYPE_CHECKING:
+    import json
 
 __all__ = ["Bulk", "LinesReader", "Piece", "bulk", "each_line", "head_lines", "pieces"]
 
@@ -269,7 +271,6 @@ class LinesReader:
 
 # -- lines that hold something else than one record -------------------------------------------------------
 
-_decoder = json.JSONDecoder(parse_int=len, parse_float=len)  # numbers of any length cost nothing
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _TRIES = 16  # a torn record leaves two or three objects open; a line that needs more tries was made to hurt
 _CAREFUL_TRIES = 4
@@ -374,6 +375,13 @@ def _whole_records(
     return found, start
 
 
+@cache
+def _lenient() -> json.JSONDecoder:
+    import json  # noqa: PLC0415  hardly ever
+
+    return json.JSONDecoder(parse_int=len, parse_float=len)  # numbers of any length cost nothing
+
+
 def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int | None:
     """Where the object that starts here ends (blanks behind it count as part of it), or None."""
     try:
@@ -390,7 +398,7 @@ def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int |
     if not with_care:
         return None
     try:  # the standard library reads some objects that the fast parser refuses
-        value, end = _decoder.raw_decode(text, start)
+        value, end = _lenient().raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
     return len(line) - len(line[end:].lstrip()) if isinstance(value, dict) else None

@@ -11,7 +11,6 @@ name is written into it; who holds it, the system may know.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import stat
 import sys
@@ -208,6 +207,8 @@ class FileLock:
     def _holder(self) -> str:
         if self._foreign:
             return holder_of(self._path) or f"a program that left no name in {self._path}"
+        import json  # noqa: PLC0415
+
         try:
             who: Any = json.loads(self._system.pread(self._descriptor, _RECORD, 0))
             since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(who["since"]))
@@ -240,6 +241,8 @@ def _who() -> bytes:
     """Return the beginning of what a holder writes into the lock file; the time is added on each occasion."""
     # Only the program's name: its arguments may hold secrets.
     program = os.path.basename(sys.argv[0] if sys.argv else "") or "python"
+    import json  # noqa: PLC0415  not before there is something to lock
+
     host = os.uname().nodename
     who = json.dumps({"pid": os.getpid(), "host": host[:60], "program": program[:60]})
     if len(who) > _RECORD - 40:  # names in other scripts take six characters each when escaped

@@ -8,7 +8,6 @@ newline that closes the line is written together with the next one.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Callable
 
@@ -51,6 +50,8 @@ def is_complete_json(line: bytes) -> bool:
         msgspec.json.decode(line, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError):
         # Agents written in JavaScript write lone surrogates and NaN, which the fast parser refuses.
+        import json  # noqa: PLC0415  hardly ever
+
         try:
             json.loads(line)
         except (ValueError, RecursionError):

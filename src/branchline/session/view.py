@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from branchline.clock import Clock
-from branchline.context import Context, UsageTotals, build_context, totals
+from branchline.context import Context, build_context
 from branchline.entries import SIDE, Entry, Header
 from branchline.formats import Transcript
 from branchline.log import Torn
@@ -17,6 +17,7 @@ from branchline.stores import Store
 from branchline.tree import ROOT, Finding, Tree
 
 if TYPE_CHECKING:
+    from branchline.context import UsageTotals
     from branchline.tree import Filter, Outline
 
 __all__ = ["SessionView"]
@@ -210,6 +211,8 @@ class SessionView:
 
     def usage(self) -> UsageTotals:
         """Tokens and cost of everything in the file, own and inherited apart."""
+        from branchline.context import totals  # noqa: PLC0415  who only talks does not add up
+
         return totals(self.transcript, inherited_entries=self.inherited_entries)
 
     @property

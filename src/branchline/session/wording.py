@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from branchline.clock import Clock
-from branchline.context import Context, milliseconds, replay_system
+from branchline.context import Context, milliseconds
 from branchline.context.build import entry_messages
 from branchline.entries import (
     CompactionSummaryMessage,
@@ -48,6 +48,8 @@ def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:
     messages = [item.message for item in context.messages if isinstance(item.message, SystemMessage)]
     if not messages:
         return None
+    from branchline.context import replay_system  # noqa: PLC0415  few sessions have any
+
     state = replay_system(messages)
 
     def at(timestamp: str) -> SystemMessage:
