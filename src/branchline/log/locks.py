@@ -19,6 +19,7 @@ import time
 import weakref
 from typing import Any
 
+from branchline.entries import jsontext
 from branchline.errors import LockTimeout
 from branchline.log.directories import sidecar_directory, sidecar_path
 from branchline.log.holders import holder_of
@@ -241,13 +242,11 @@ def _who() -> bytes:
     """Return the beginning of what a holder writes into the lock file; the time is added on each occasion."""
     # Only the program's name: its arguments may hold secrets.
     program = os.path.basename(sys.argv[0] if sys.argv else "") or "python"
-    import json  # noqa: PLC0415  not before there is something to lock
-
     host = os.uname().nodename
-    who = json.dumps({"pid": os.getpid(), "host": host[:60], "program": program[:60]})
-    if len(who) > _RECORD - 40:  # names in other scripts take six characters each when escaped
-        who = json.dumps({"pid": os.getpid(), "host": host[:12], "program": program[:12]})
-    return who[:-1].encode("ascii")
+    who = jsontext.dumps({"pid": os.getpid(), "host": host[:60], "program": program[:60]})
+    if len(who) > _RECORD - 40:  # names in other scripts take several bytes for each character
+        who = jsontext.dumps({"pid": os.getpid(), "host": host[:12], "program": program[:12]})
+    return who[:-1]
 
 
 def _after_fork_in_child() -> None:
