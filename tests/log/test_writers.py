@@ -183,7 +183,7 @@ def test_the_lock_file_names_its_last_holder_and_stays_when_the_log_is_closed(se
 
     assert lock.stat().st_ino == inode
     assert lock.name == f"{session.stat().st_dev}-{session.stat().st_ino}.lock"
-    assert b'"pid": %d' % os.getpid() in lock.read_bytes()
+    assert b'"pid":%d,' % os.getpid() in lock.read_bytes()
     assert len(lock.read_bytes()) == 256
 
 
