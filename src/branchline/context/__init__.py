@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from branchline import later
 from branchline.context.build import build_context
 from branchline.context.records import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
@@ -87,9 +88,4 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     """What not every session needs is loaded when it is asked for: requests, tokens, sums."""
-    import importlib  # noqa: PLC0415
-
-    for module, names in _LATER.items():
-        if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return later.find(__name__, _LATER, name)

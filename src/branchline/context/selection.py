@@ -16,13 +16,22 @@ from branchline.entries import (
     SIDE,
     AssistantMessage,
     Compaction,
+    Entry,
     MessageEntry,
     ModelChange,
     ThinkingLevelChange,
 )
 from branchline.tree import EntrySource, Tree
 
-__all__ = ["Selection", "holder_above", "model_of", "model_of_answer", "select", "thinking_level_of"]
+__all__ = [
+    "Selection",
+    "holder_above",
+    "model_in",
+    "model_of",
+    "model_of_answer",
+    "select",
+    "thinking_level_of",
+]
 
 _BARRIERS = frozenset({"compaction", "context_edit"})
 """Types after which older answers no longer tell how full the context is."""
@@ -103,7 +112,11 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
 
 def model_of_answer(source: EntrySource, position: int) -> ModelRef | None:
     """The model that an answer names."""
-    entry = source.entry(position)
+    return model_in(source.entry(position))
+
+
+def model_in(entry: Entry) -> ModelRef | None:
+    """The model that an entry names as the one that answered."""
     message = entry.message if isinstance(entry, MessageEntry) else None
     if not isinstance(message, AssistantMessage) or not message.model:
         return None

@@ -28,7 +28,9 @@ from branchline.entries.messages import (
 )
 from branchline.entries.records import (
     CONVERSATION,
+    COUNTED,
     SIDE,
+    SPEAKERS,
     BranchSummary,
     Compaction,
     ContextEdit,
@@ -50,7 +52,9 @@ from branchline.entries.records import (
 
 __all__ = [
     "CONVERSATION",
+    "COUNTED",
     "SIDE",
+    "SPEAKERS",
     "AssistantMessage",
     "BashExecution",
     "Block",

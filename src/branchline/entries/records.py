@@ -20,7 +20,9 @@ else:
 
 __all__ = [
     "CONVERSATION",
+    "COUNTED",
     "SIDE",
+    "SPEAKERS",
     "BranchSummary",
     "Compaction",
     "ContextEdit",
@@ -229,6 +231,12 @@ Entry = KnownEntry | Unknown | Damaged
 
 SIDE = frozenset({"label", "session_info", "usage", "custom", "leaf"})
 """Types that say something about the session and are never the leaf of the conversation."""
+
+SPEAKERS = frozenset({"user", "assistant"})
+"""The roles that talk: when one of them spoke last is when a session was last active."""
+
+COUNTED = SPEAKERS | {"toolResult"}
+"""The roles whose messages a list counts."""
 
 CONVERSATION = frozenset(
     {

@@ -7,13 +7,13 @@ of its payloads only those that a row shows are decoded. Nothing here writes, lo
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from branchline.context import milliseconds
+from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
-from branchline.entries import Header, MessageEntry, message_text
+from branchline.entries import COUNTED, SPEAKERS, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import Format, Survey, Transcript, detect, unpacked
 from branchline.library.records import SessionRow
@@ -38,8 +38,6 @@ _HEAD = 1 << 16
 _AT_ONCE = 1 << 18
 """Files up to this size are read by one call and looked at in memory."""
 _PREVIEW = 200
-_COUNTED = frozenset({"user", "assistant", "toolResult"})
-_SPEAKERS = frozenset({"user", "assistant"})
 
 
 def one_line(text: str, length: int = _PREVIEW) -> str:
@@ -66,18 +64,7 @@ def shallow_row(stored: Stored, *, draft: bool = False) -> SessionRow:
 
 def header_row(stored: Stored, header: Header, format_name: str) -> SessionRow:
     """What the directory and the header tell."""
-    return SessionRow(
-        key=stored.key,
-        id=header.id,
-        path=stored.path,
-        size=stored.size,
-        modified_ms=round(stored.modified * 1000),
-        cwd=header.cwd,
-        created=header.timestamp or None,
-        parent_session=header.parent_session,
-        format=format_name,
-        version=header.version,
-    )
+    return _row(stored, header, None, format=format_name, version=header.version)
 
 
 def problem_row(stored: Stored, problem: Exception, *, draft: bool = False) -> SessionRow:
@@ -157,28 +144,20 @@ def _transcript(log: _Log) -> Transcript:
 
 def _surveyed_row(stored: Stored, found: Survey, format_: Format, *, draft: bool) -> SessionRow:
     """What a survey of the whole file tells; the same as :func:`deep_row` would."""
-    header, model = found.header, found.model
     modified = round(stored.modified * 1000)
-    spoken = found.last_message_time or milliseconds(header.timestamp)
-    return SessionRow(
-        key=stored.key,
-        id=header.id,
-        path=stored.path,
-        size=stored.size,
-        modified_ms=modified,
+    spoken = found.last_message_time or milliseconds(found.header.timestamp)
+    return _row(
+        stored,
+        found.header,
+        found.model,
         draft=draft,
-        cwd=header.cwd,
         title=found.title,
-        created=header.timestamp or None,
         last_activity_ms=round(spoken) if spoken else modified,
         messages=found.messages,
         total_messages=found.total_messages,
         first_prompt=one_line(found.first_prompt) or None,
-        parent_session=header.parent_session,
         format=format_.name,
-        version=header.version,
-        provider=None if model is None else model.provider,
-        model=None if model is None else model.id,
+        version=found.header.version,
         findings=0,
     )
 
@@ -188,28 +167,36 @@ def deep_row(stored: Stored, transcript: Transcript, *, draft: bool = False) -> 
     reading, tree = transcript.reading, transcript.tree
     header = reading.header
     path = tree.chain(reading.leaf)
-    model = model_of(transcript, path)
-    modified = round(stored.modified * 1000)
+    return _row(
+        stored,
+        header,
+        model_of(transcript, path),
+        draft=draft,
+        title=reading.title,
+        last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
+        messages=_count(tree, path),
+        total_messages=tree.types.count("message"),
+        first_prompt=first_words(transcript),
+        format=reading.format,
+        version=reading.version if header is None else header.version,
+        findings=len(reading.findings),
+    )
+
+
+def _row(stored: Stored, header: Header | None, model: ModelRef | None, **told: Any) -> SessionRow:
+    """What the directory, the header and whatever else was read tell."""
     return SessionRow(
         key=stored.key,
         id=shallow_row(stored).id if header is None else header.id,
         path=stored.path,
         size=stored.size,
-        modified_ms=modified,
-        draft=draft,
+        modified_ms=round(stored.modified * 1000),
         cwd=None if header is None else header.cwd,
-        title=reading.title,
         created=None if header is None else header.timestamp or None,
-        last_activity_ms=_last_activity(transcript, modified),
-        messages=_count(tree, path),
-        total_messages=tree.types.count("message"),
-        first_prompt=first_words(transcript),
         parent_session=None if header is None else header.parent_session,
-        format=reading.format,
-        version=reading.version if header is None else header.version,
         provider=None if model is None else model.provider,
         model=None if model is None else model.id,
-        findings=len(reading.findings),
+        **told,
     )
 
 
@@ -236,10 +223,10 @@ def _first_words(transcript: Transcript, position: int, end: int) -> str | None:
 def _count(tree: Tree, path: list[int]) -> int:
     """The messages of person, model and tools on a path."""
     roles, types = tree.roles, tree.types
-    count = sum(map(_COUNTED.__contains__, map(roles.__getitem__, path)))
+    count = sum(map(COUNTED.__contains__, map(roles.__getitem__, path)))
     if types.count("message") != len(roles) - roles.count(None):
         # Entries of other types may hold something called a message; nobody counts that.
-        count -= sum(types[place] != "message" and roles[place] in _COUNTED for place in path)
+        count -= sum(types[place] != "message" and roles[place] in COUNTED for place in path)
     return count
 
 
@@ -247,7 +234,7 @@ def _last_activity(transcript: Transcript, modified: int) -> int:
     reading, tree = transcript.reading, transcript.tree
     if reading.last_message_time is not None:
         return round(reading.last_message_time)
-    times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in _SPEAKERS]
+    times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in SPEAKERS]
     if reading.header is not None:
         times = times or [reading.header.timestamp]
     return max(filter(None, map(milliseconds, times)), default=modified)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from branchline import later
 from branchline.tree.backward import BackwardLinker
 from branchline.tree.findings import Finding, Kind, Severity, severity
 from branchline.tree.index import ROOT, Tree
@@ -46,9 +47,4 @@ _DRAWN = {
 
 def __getattr__(name: str) -> Any:
     """What draws and compares trees is loaded when it is asked for: an agent does neither."""
-    import importlib  # noqa: PLC0415
-
-    for module, names in _DRAWN.items():
-        if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return later.find(__name__, _DRAWN, name)

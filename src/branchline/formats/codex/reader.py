@@ -13,7 +13,7 @@ from itertools import compress, islice
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import SIDE, Header, jsontext
+from branchline.entries import SIDE, SPEAKERS, Header, jsontext
 from branchline.formats.codex.reading import CodexReading, base_of
 from branchline.formats.codex.replay import (
     NO_SUMMARY,
@@ -61,7 +61,6 @@ _LINES = frozenset(
     }
 )
 _REGULAR = _LINES - {"session_meta"}
-_SPEAKERS = frozenset({"user", "assistant"})
 _MOVING = frozenset({"thread_rolled_back"})
 _MODELS_OWN = ITEMS - {"function_call_output", "custom_tool_call_output", "agent_message", "ghost_snapshot"}
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -203,7 +202,7 @@ class CodexReader(LinesReader):
             parents = None if before == first - 1 else [before, *range(first, first + count - 1)]
             reading.tree.fill(parents, kinds, times, roles, quiet)
             self._parent = first + count - 1
-            self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, roles)), "")
+            self._spoken = max(self._spoken, *compress(times, map(SPEAKERS.__contains__, roles)), "")
         return count
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:

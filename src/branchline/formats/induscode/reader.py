@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Header, jsontext
+from branchline.entries import SPEAKERS, Header, jsontext
 from branchline.entries.skeleton import Fragment
 from branchline.formats.base import Reading
 from branchline.formats.induscode.leaves import Below, Deepest, Head, stands_at
@@ -38,7 +38,6 @@ _FRAGMENT = re.compile(
     rb'\s*\{"schema":"indus/transcript@1","kind":"entry","id":"([^"\\]+)","prev":(?:"([^"\\]*)"|null)'
 )
 _ID = re.compile(r"s_([0-9a-z]{1,9})_[0-9a-z]+")
-_SPEAKERS = frozenset({"user", "assistant"})
 _UNSEEN = frozenset({"glued", "unreadable", "bom"})  # where induscode reads less than we do
 
 
@@ -119,7 +118,7 @@ class InduscodeReader(LinesReader):
         roles = [message.role for message in messages]  # type: ignore[union-attr]
         types = [message.type for message in messages]  # type: ignore[union-attr]
         parents = [line.prev for line in lines]
-        spoken = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in _SPEAKERS]  # type: ignore[union-attr]
+        spoken = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in SPEAKERS]  # type: ignore[union-attr]
         newest = max(spoken, default=0)
         if newest and not spoken_at(newest):
             return False
@@ -185,7 +184,7 @@ class InduscodeReader(LinesReader):
         self.add(
             entry_id, previous, line, offset, type=seen.type, time=time, role=seen.role, quiet=seen.quiet
         )
-        if isinstance(message, dict) and seen.role in _SPEAKERS:
+        if isinstance(message, dict) and seen.role in SPEAKERS:
             self._note_spoken(message.get("timestamp"))
 
     def fragment(self, data: bytes) -> Fragment | None:

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context import milliseconds
-from branchline.entries import MessageEntry, skeleton
+from branchline.entries import SPEAKERS, MessageEntry, skeleton
 from branchline.entries.messages import ROLE_OF
 
 __all__ = [
-    "COUNTED",
     "LAST_INSTANT",
-    "SPEAKERS",
     "Columns",
     "instant",
     "latest_time",
@@ -24,8 +22,6 @@ __all__ = [
     "skeleton_columns",
 ]
 
-SPEAKERS = frozenset({"user", "assistant"})
-COUNTED = SPEAKERS | {"toolResult"}
 LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
 _MESSAGES = frozenset({"message"})
 

@@ -11,6 +11,7 @@ import msgspec
 from branchline.entries import (
     CONVERSATION,
     SIDE,
+    SPEAKERS,
     Entry,
     Label,
     Leaf,
@@ -25,7 +26,6 @@ from branchline.formats.base import Block, LabelState, Reading
 from branchline.formats.lines import bulk, each_line, pieces
 from branchline.formats.pi.columns import (
     LAST_INSTANT,
-    SPEAKERS,
     instant,
     latest_time,
     line_at,

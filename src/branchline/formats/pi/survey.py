@@ -13,10 +13,11 @@ from typing import Any, Literal
 import msgspec
 
 from branchline.context import ModelRef
-from branchline.entries import Header, MessageEntry, ModelChange, SessionInfo, message_text, skeleton
+from branchline.context.selection import model_in
+from branchline.entries import COUNTED, Header, MessageEntry, ModelChange, SessionInfo, message_text, skeleton
 from branchline.formats.base import Survey, first_own
 from branchline.formats.lines import bulk
-from branchline.formats.pi.columns import COUNTED, latest_time, line_at, skeleton_columns
+from branchline.formats.pi.columns import latest_time, line_at, skeleton_columns
 from branchline.formats.pi.records import record
 
 __all__ = ["survey"]
@@ -107,10 +108,7 @@ def _model(lines: _Lines, types: Sequence[str], roles: Sequence[str | None]) -> 
     """The last one chosen or the last one that answered, whichever is later."""
     for number in range(len(types) - 1, -1, -1):
         if roles[number] == "assistant":
-            entry = record(lines[number])
-            message = entry.message if isinstance(entry, MessageEntry) else None
-            name = getattr(message, "model", None)
-            return ModelRef(provider=getattr(message, "provider", None) or "", id=name) if name else _ASK
+            return model_in(record(lines[number])) or _ASK
         if types[number] == "model_change":
             entry = record(lines[number])
             if not isinstance(entry, ModelChange):

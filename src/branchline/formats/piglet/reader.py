@@ -13,7 +13,7 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
-from branchline.entries import Header, jsontext
+from branchline.entries import SPEAKERS, Header, jsontext
 from branchline.entries.skeleton import Fragment
 from branchline.formats.base import LabelState
 from branchline.formats.golang import utc_time, utc_times
@@ -30,7 +30,6 @@ _FRAGMENT = re.compile(
     rb'\{"type":"((?:[^"\\]|\\.)*+)","id":"([^"\\]{1,200})"(?:,"(?:(ts)":|parentId":"([^"\\]{0,200})"))?'
 )
 _META = b'{"type":"meta"'
-_SPEAKERS = frozenset({"user", "assistant"})
 _NOTHING = Facts("nothing")  # of a line that is no entry, but has a number
 _NO_META = "no row in it tells which session it is"
 
@@ -97,7 +96,7 @@ class PigletReader(LinesReader):
             reading.set_meta(next(reversed(rows.metas.values())))
         else:
             self.add_block(first, reading.consumed, found.ends)
-        spoken = map(_SPEAKERS.__contains__, reversed(rows.roles))
+        spoken = map(SPEAKERS.__contains__, reversed(rows.roles))
         self._spoken = next(compress(reversed(times), spoken), self._spoken)
         for number, (kind, fields) in rows.others.items():
             if kind == "label":
@@ -121,7 +120,7 @@ class PigletReader(LinesReader):
         written = fields.get("ts")
         time = utc_time(written) if isinstance(written, str) else ""
         facts = facts_of(kind or "", fields.get("data"))
-        if facts.role in _SPEAKERS:
+        if facts.role in SPEAKERS:
             self._spoken = time
         if kind == "label":
             self._set_label(fields.get("data"), time)

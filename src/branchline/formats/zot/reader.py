@@ -14,7 +14,7 @@ from itertools import compress
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import Header, jsontext
+from branchline.entries import SPEAKERS, Header, jsontext
 from branchline.formats.golang import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
 from branchline.formats.zot.naming import RowLinker
@@ -39,7 +39,6 @@ _NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
 _TAIL = 128  # the part of a row that its id is made of
 _DIGEST = blake2b(digest_size=8)
-_SPEAKERS = frozenset({"user", "assistant"})
 _NO_META = "no row in it tells which session it is"
 
 
@@ -109,7 +108,7 @@ class ZotReader(LinesReader):
         self._waiting.add(first, len(self.reading.tree), self._time)
         self.reading.tree.ask_times = self._waiting
         self._time = next(filter(None, map(utc_time, reversed(columns.times))), self._time)
-        spoken = compress(reversed(columns.times), map(_SPEAKERS.__contains__, reversed(columns.roles)))
+        spoken = compress(reversed(columns.times), map(SPEAKERS.__contains__, reversed(columns.roles)))
         self._spoken = next(map(utc_time, spoken), self._spoken)
 
     @staticmethod
@@ -254,7 +253,7 @@ class ZotReader(LinesReader):
         written = utc_time(time)
         quiet = role == "assistant" and self._answered(_words(content))
         reading.calls_open = role == "assistant"
-        if role in _SPEAKERS:
+        if role in SPEAKERS:
             self._spoken = written
         key = self._key(line)
         reading.count_message(len(reading.tree), written, summary=is_summary(message.get("meta")))
