@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.context import Context, ModelRef, build_context
+from branchline.context import Context, ModelRef, build_context, selected_entries
 from branchline.entries import (
     AssistantMessage,
     CompactionSummaryMessage,
@@ -43,7 +43,7 @@ def texts(context: Context) -> list[str]:
 def test_before_the_first_entry_the_context_is_empty():
     context = build_context(story(user("hello")), ROOT)
 
-    assert context == Context(messages=[], model=None, thinking_level="off", entries=[])
+    assert context == Context(messages=[], model=None, thinking_level="off")
 
 
 def test_every_message_knows_its_entry():
@@ -55,7 +55,7 @@ def test_every_message_knows_its_entry():
         ("e1", "one"),
         ("e3", "two"),
     ]
-    assert context.entries == ["e1", "e3"]
+    assert selected_entries(session, at(session)) == ["e1", "e3"]
 
 
 def test_a_side_record_gives_the_context_of_the_entry_above_it():
@@ -104,7 +104,7 @@ def test_a_compaction_gives_its_summary_the_kept_tail_and_everything_after_it():
     context = build_context(session, at(session))
 
     assert texts(context) == ["sum", "kept", "kept too", "new"]
-    assert context.entries == ["e4", "e2", "e3", "e5"]
+    assert selected_entries(session, at(session)) == ["e4", "e2", "e3", "e5"]
     assert context.messages[0].message == CompactionSummaryMessage(
         summary="sum", tokens_before=100, timestamp=MORNING + 4000
     )
@@ -211,7 +211,7 @@ def test_unknown_types_and_roles_take_nothing_with_them():
 
     context = build_context(session, at(session))
 
-    assert context.entries == ["e1", "e2", "e3", "e4"]
+    assert selected_entries(session, at(session)) == ["e1", "e2", "e3", "e4"]
     assert [type(item.message) for item in context.messages] == [
         UserMessage,
         UnknownMessage,

@@ -149,7 +149,7 @@ MESSAGES = st.one_of(
     st.builds(SystemMessage, content=WORDS, sections=st.dictionaries(WORDS, WORDS, max_size=1)),
 )
 CONTEXTS = st.lists(MESSAGES, max_size=14).map(
-    lambda messages: Context(messages=[ContextMessage("e", message) for message in messages], entries=[])
+    lambda messages: Context(messages=[ContextMessage("e", message) for message in messages])
 )
 
 

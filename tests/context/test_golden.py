@@ -16,6 +16,7 @@ from branchline.context import (
     context_tokens,
     estimate_message,
     estimate_messages,
+    selected_entries,
     to_model,
 )
 from branchline.entries import SIDE, ContextEdit, message_fields, message_text
@@ -55,9 +56,9 @@ def test_the_selected_entries_are_those_of_pi_without_side_records(path):
     session = transcript(path)
     types = dict(zip(session.tree.keys, session.tree.types, strict=True))
 
-    context = build_context(session, session.reading.leaf)
+    selected = selected_entries(session, session.reading.leaf)
 
-    assert context.entries == [key for key in expected["contextEntryIds"] if types[key] not in SIDE]
+    assert selected == [key for key in expected["contextEntryIds"] if types[key] not in SIDE]
 
 
 @pytest.mark.parity("ZOT-12")
@@ -65,7 +66,9 @@ def test_the_selected_entries_are_those_of_pi_without_side_records(path):
 def test_a_stored_message_without_an_edit_comes_through_word_for_word(path):
     session = transcript(path)
     context = build_context(session, session.reading.leaf)
-    selected = session.entries([session.tree.positions[key] for key in context.entries])
+    selected = session.entries(
+        [session.tree.positions[key] for key in selected_entries(session, session.reading.leaf)]
+    )
     edited = {entry.target for entry in selected if isinstance(entry, ContextEdit)}
 
     for item in context.messages:

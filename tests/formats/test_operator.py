@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from branchline import Session, SessionLibrary
-from branchline.context import build_context, close_tool_calls, to_model, totals
+from branchline.context import build_context, close_tool_calls, selected_entries, to_model, totals
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -488,7 +488,7 @@ def test_custom_messages_are_in_the_context_and_custom_data_is_not():
         (Text(text="remember the freeze"),),
         True,
     )
-    assert "b96fd531" not in build_context(found, found.reading.leaf).entries
+    assert "b96fd531" not in selected_entries(found, found.reading.leaf)
 
 
 def test_leaf_records_name_their_target():

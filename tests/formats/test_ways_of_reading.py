@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from branchline.context import ContextMessage
 from branchline.entries import MessageEntry
 from branchline.formats import PI, Reader, Transcript
 from branchline.formats.pi import PiReader
@@ -197,7 +198,10 @@ def every_way(data: bytes) -> None:
         assert [found.entry(position) for position in everything] == records
     spoken = [place for place in everything if isinstance(records[place], MessageEntry)]
     for wanted in (spoken, spoken[::2], spoken[-3:]):
-        assert context.messages(wanted) in (None, [records[place].message for place in wanted])
+        assert context.messages(wanted) in (
+            None,
+            [ContextMessage(records[place].id, records[place].message) for place in wanted],
+        )
     context.forget_messages()
     assert context.entries(everything) == records
 
@@ -233,3 +237,21 @@ def test_only_a_message_entry_has_a_role():
 
     assert found.tree.roles == [None, None, "user"]
     assert found.reading.last_message_time == 5
+
+
+@pytest.mark.parametrize("time", ["5", "null", "{}", '"yesterday"'])
+def test_times_that_were_put_off_are_those_that_the_lines_say(time):
+    lines = ['{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}']
+    for number in range(1, 5):
+        above = f'"e{number - 1}"' if number > 1 else "null"
+        written = time if number == 3 else f'"2026-01-01T00:00:0{number}.000Z"'
+        message = f'{{"role":"user","content":"{number}"}}'
+        lines.append(
+            f'{{"type":"message","id":"e{number}","parentId":{above},"timestamp":{written},"message":{message}}}'
+        )
+    data = "\n".join([*lines, ""]).encode()
+    context = read_by(data, PI.context_reader())
+
+    assert len(context.messages(range(4)) or ()) == 4  # all of them went the fast way
+    assert context.tree.times == transcript(data).tree.times
+    assert context.tree.times[3] == "2026-01-01T00:00:04.000Z"

@@ -6,6 +6,7 @@ from branchline import later
 from branchline.context.build import build_context
 from branchline.context.records import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
+from branchline.context.selection import selected_entries
 from branchline.context.times import milliseconds
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ __all__ = [
     "openai_chat",
     "openai_responses",
     "replay_system",
+    "selected_entries",
     "to_model",
     "totals",
     "usage_rows",

@@ -48,7 +48,7 @@ def build_context(source: EntrySource, leaf: int) -> Context:
     tree = source.tree
     rules = rules_of(source)
     selection = select(source, leaf)
-    keys, types = tree.keys, tree.types
+    types = tree.types
     spoken = SPEAKING - rules.silent if rules.silent else SPEAKING
     speaking = selection.positions
     if not selection.types <= spoken:
@@ -57,7 +57,7 @@ def build_context(source: EntrySource, leaf: int) -> Context:
     compaction = selection.compaction
     older = sum(types[position] in spoken for position in selection.positions[: selection.measured])
     if compaction is None and (said := _at_hand(source, speaking)) is not None:
-        messages = list(map(ContextMessage, map(keys.__getitem__, speaking), said))
+        messages = said
         measured_from = older
     else:
         entries = source.entries(speaking)
@@ -77,18 +77,14 @@ def build_context(source: EntrySource, leaf: int) -> Context:
         messages=messages,
         model=model_of(source, selection.path),
         thinking_level=thinking_level_of(source, selection),
-        entries=[
-            *([] if compaction is None else [compaction.id]),
-            *map(keys.__getitem__, selection.positions),
-        ],
         measured_from=measured_from,
     )
 
 
-def _at_hand(source: EntrySource, positions: list[int]) -> list[Message] | None:
+def _at_hand(source: EntrySource, positions: list[int]) -> list[ContextMessage] | None:
     """What these entries say, if each says what its message says and the source has them all decoded."""
     messages = getattr(source, "messages", None)
-    return None if messages is None else cast("list[Message] | None", messages(positions))
+    return None if messages is None else cast("list[ContextMessage] | None", messages(positions))
 
 
 def entry_messages(entry: Entry) -> tuple[Message, ...]:

@@ -88,5 +88,4 @@ def _with(before: Context, entries: list[Entry]) -> Context | None:
         messages=messages,
         model=model,
         thinking_level=level,
-        entries=[*before.entries, *(entry.id for entry in entries)],
     )

@@ -31,13 +31,11 @@ class ContextMessage(msgspec.Struct, frozen=True, gc=False):
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a path says to a model.
 
-    ``entries`` are the ids that were selected, in the order of the messages, also those that say nothing;
-    side records are left out. ``measured_from`` is the index of the first message that is younger than the
+    ``measured_from`` is the index of the first message that is younger than the
     last compaction and the last edit: what an older answer says about its token count is no longer true.
     """
 
     messages: list[ContextMessage]
     model: ModelRef | None = None
     thinking_level: str = "off"
-    entries: list[str]
     measured_from: int = 0

@@ -30,6 +30,7 @@ __all__ = [
     "model_of",
     "model_of_answer",
     "select",
+    "selected_entries",
     "thinking_level_of",
 ]
 
@@ -77,6 +78,16 @@ def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE) -> 
     since = _visible(tree, path[index + 1 :], hidden, types)
     measured = len(kept) + _count(kinds[index + 1 : barrier + 1], hidden)
     return Selection(path, kinds, types, compaction, kept + since, measured)
+
+
+def selected_entries(source: EntrySource, leaf: int) -> list[str]:
+    """The ids of what shapes the context at this position, in the order of its messages.
+
+    Also of entries that say nothing; a compaction stands first, side records are left out.
+    """
+    chosen = select(source, leaf)
+    found = [source.tree.keys[position] for position in chosen.positions]
+    return found if chosen.compaction is None else [chosen.compaction.id, *found]
 
 
 def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 import msgspec
 
 from branchline.entries import jsontext
+from branchline.entries.records import CONVERSATION, SIDE
 
 __all__ = [
+    "NOBODY",
     "Fragment",
     "MessageSkeleton",
     "Skeleton",
     "careful",
     "decode",
+    "decode_any",
     "decode_lines",
     "decode_shape",
     "decode_shapes",
@@ -54,15 +57,27 @@ class _DecodedMessage(MessageSkeleton, gc=False):
         return self.stopReason in _ENDED_WELL and not self.words
 
 
+class _Nobody(msgspec.Struct, frozen=True, gc=False):
+    """Stands for the message of an entry that has none, so that every entry can be asked who speaks."""
+
+    role: ClassVar[None] = None
+
+
+NOBODY = _Nobody()
+
+
 class Skeleton(msgspec.Struct, gc=False):
     type: str
     id: str
     parentId: str | msgspec.UnsetType | None = msgspec.UNSET  # noqa: N815
     timestamp: str = ""
-    message: MessageSkeleton | None = None
+    if TYPE_CHECKING:
+        message: MessageSkeleton | None = None
+    else:
+        message: MessageSkeleton | None = NOBODY
 
 
-# Messages and entries as nearly all files have them. Known types and roles are one shared string each, only
+# Messages and entries as nearly all files have them. Types and roles are told by the kind of record, only
 # answers have their content looked into, and all of it happens inside the decoder. A tree wants to know which
 # answers are quiet, a list when something was said; neither pays for the other.
 
@@ -94,56 +109,39 @@ class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
         return self.stopReason in _ENDED_WELL
 
 
-def _said_by(role: str, *fields: Any) -> Any:
+def _tagged(field: str, tag: str, *fields: Any, **told: Any) -> Any:
+    """A record whose ``field`` is always ``tag``."""
     return msgspec.defstruct(
-        f"_{role}", fields, tag_field="role", tag=role, gc=False, namespace={"role": role}
+        f"_{tag}", fields, tag_field=field, tag=tag, kw_only=True, gc=False, namespace={field: tag, **told}
     )
 
 
-_OTHER_ROLES = ("user", "toolResult", "system", "bashExecution", "custom")
-_OTHERS = tuple(map(_said_by, _OTHER_ROLES))
 _TIME = ("timestamp", int | float | None, None)
-_SPOKEN = tuple(_said_by(role, _TIME) for role in (*_OTHER_ROLES, "assistant"))
-
-if TYPE_CHECKING:
-    _UsualMessage = MessageSkeleton
-    _AnyMessage = MessageSkeleton
-else:
-    _UsualMessage = Union[(_Answer, *_OTHERS)]
-    _AnyMessage = Union[(*_SPOKEN,)]
-
-_UsualType = Literal[
-    "message",
-    "compaction",
-    "branch_summary",
-    "custom",
-    "custom_message",
-    "label",
-    "session_info",
-    "model_change",
-    "thinking_level_change",
-    "usage",
-    "context_edit",
-    "leaf",
-]
+_USER, *_OTHERS = (
+    _tagged("role", role) for role in ("user", "toolResult", "system", "bashExecution", "custom")
+)
+_LINKS_AND_TIME = (
+    ("id", str),
+    ("parentId", str | msgspec.UnsetType | None, msgspec.UNSET),
+    ("timestamp", str, ""),
+)
+_SILENT = tuple(
+    _tagged("type", kind, *_LINKS_AND_TIME, message=NOBODY)
+    for kind in sorted((SIDE | CONVERSATION) - {"message"})
+)
 
 
-class _UsualSkeleton(Skeleton, gc=False):
-    type: _UsualType
-    message: _UsualMessage | None = None
-
-
-class _Shape(Skeleton, gc=False):
-    type: _UsualType
-    message: _AnyMessage | None = None
+def _decoder(*messages: Any) -> msgspec.json.Decoder[Skeleton]:
+    message = _tagged("type", "message", *_LINKS_AND_TIME, ("message", Union[(*messages,)]))
+    return msgspec.json.Decoder(Union[(message, *_SILENT)])
 
 
 _ENDED_WELL = ("toolUse", "stop", None, "")
-_SAID_BY_OTHERS = frozenset({type(None), *_OTHERS})
+_SAID_BY_OTHERS = frozenset({type(None), type(NOBODY), _USER, *_OTHERS})
 
 _any = msgspec.json.Decoder(Skeleton)
-_usual = msgspec.json.Decoder(_UsualSkeleton)
-_shape = msgspec.json.Decoder(_Shape)
+_usual = _decoder(_Answer, _USER, *_OTHERS)
+_shape = _decoder(_tagged("role", "assistant", _TIME), _tagged("role", "user", _TIME), *_OTHERS)
 
 
 def decode(line: bytes) -> Skeleton:
@@ -167,7 +165,12 @@ def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
     try:
         return _usual.decode_lines(data)
     except msgspec.ValidationError:
-        return _any.decode_lines(data)
+        return decode_any(data)
+
+
+def decode_any(data: bytes | memoryview) -> Sequence[Skeleton]:
+    """As :func:`decode_lines`, where types, roles or blocks are none that we know."""
+    return _any.decode_lines(data)
 
 
 def decode_shapes(data: bytes | memoryview) -> Sequence[Skeleton]:
@@ -175,7 +178,7 @@ def decode_shapes(data: bytes | memoryview) -> Sequence[Skeleton]:
     try:
         return _shape.decode_lines(data)
     except msgspec.ValidationError:
-        return _any.decode_lines(data)
+        return decode_any(data)
 
 
 def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from branchline.context import ContextRules, ModelRef
+from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.context.selection import model_of_answer
-from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Message
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
 from branchline.formats.suffixes import JSONL
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
-__all__ = ["Block", "Format", "LabelState", "LinkNames", "Reader", "Reading", "Span", "Survey"]
+__all__ = ["Block", "Format", "LabelState", "LinkNames", "PutOff", "Reader", "Reading", "Span", "Survey"]
 
 _PI_RULES = ContextRules()
 
@@ -62,6 +62,14 @@ class LinkNames(NamedTuple):
     first_kept: str = "firstKeptEntryId"
     label: str = ""
     """Of a label: what it names, where the nearest entry above with that id is meant and not any."""
+
+
+class PutOff(NamedTuple):
+    """What a reader may leave open until somebody draws the tree."""
+
+    times: list[str]
+    quiet: list[int]
+    """The positions of quiet answers."""
 
 
 class Survey(NamedTuple):
@@ -105,8 +113,8 @@ class Reading:
         self.linker = Linker(self.tree)
         self.blocks: list[Block] = []
         # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
-        self.messages: dict[int, list[Message | None]] = {}
-        self.unasked: list[Block] = []  # of whose answers it is not known yet which are quiet
+        self.messages: dict[int, list[ContextMessage | None]] = {}
+        self.unasked: list[Block] = []  # whose times and quiet answers were put off
         # The log again, for formats in which an entry tells what it means only beside another one.
         self.read: Callable[[int, int], bytes] = _no_log
         self.labels: dict[str, LabelState] = {}
@@ -276,8 +284,8 @@ class Format:
         """A reader for somebody who will ask for the context next: it may decode and keep the messages."""
         return self.reader(path)
 
-    def quiet_answers(self, data: bytes, first: int) -> list[int]:
-        """Which of the entries on these lines, counted from ``first``, are quiet answers.
+    def put_off(self, data: bytes, first: int) -> PutOff:
+        """What the entries on these lines, counted from ``first``, say that nobody wanted to know before.
 
         Only asked of blocks that a reader has left in ``reading.unasked``.
         """

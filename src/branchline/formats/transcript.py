@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import gt
 from typing import TypeVar, cast
 
-from branchline.context import ContextRules, ModelRef
-from branchline.entries import Entry, Message
+from branchline.context import ContextMessage, ContextRules, ModelRef
+from branchline.entries import Entry
 from branchline.errors import LogShrank
 from branchline.formats.base import Block, Format, Reader, Reading
 from branchline.formats.feed import feed_from
@@ -173,13 +173,13 @@ class Transcript:
                 found.append(decode(data[start : ends[position - first]], reading, position))
         return found
 
-    def messages(self, positions: Sequence[int]) -> list[Message] | None:
+    def messages(self, positions: Sequence[int]) -> list[ContextMessage] | None:
         """What these entries say, if each of them holds a message that was decoded while reading."""
         reading = self.reading
         kept = reading.messages
         if not kept or not reading.linker.is_plain or any(map(gt, positions, positions[1:])):
             return None
-        found: list[Message | None] = []
+        found: list[ContextMessage | None] = []
         number = 0
         while number < len(positions):
             block = reading.block_of(positions[number])
@@ -188,7 +188,7 @@ class Transcript:
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
             found += _taken(kept[block.first], wanted, block.first)
-        return None if _NOTHING in set(map(type, found)) else cast("list[Message]", found)
+        return None if _NOTHING in set(map(type, found)) else cast("list[ContextMessage]", found)
 
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: Block) -> Sequence[int]:
@@ -206,16 +206,16 @@ class Transcript:
             self.raw(block.first + len(block.ends) - 1)  # raises with the whole story
         return data
 
-    def _quiet_answers(self) -> Iterator[int]:
-        """The quiet ones among answers of which nobody wanted to know it before."""
+    def _ask(self) -> None:
+        """Tell the tree what was put off while reading."""
         for block in self.reading.unasked:
-            yield from self.format.quiet_answers(self._lines_of(block), block.first)
+            self.tree.fill_in(block.first, *self.format.put_off(self._lines_of(block), block.first))
         self.reading.unasked.clear()
 
     def _feed(self) -> None:
         feed_from(self._reader, self._read)
         if self.reading.unasked:
-            self.tree.ask_quiet = self._quiet_answers
+            self.tree.ask = self._ask
         self._set_mark()
 
     def _set_mark(self) -> None:

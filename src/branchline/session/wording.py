@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from branchline.clock import Clock
-from branchline.context import Context, milliseconds
+from branchline.context import Context, milliseconds, selected_entries
 from branchline.context.build import entry_messages
 from branchline.entries import (
     CompactionSummaryMessage,
@@ -74,10 +74,11 @@ def kept_messages(
     if first_kept not in path:
         return ()
     kept = path[path.index(first_kept) :]
-    if first_kept in context.entries:
+    selected = selected_entries(source, source.tree.position(path[-1]))
+    if first_kept in selected:
         wanted = set(kept)
         messages = [item.message for item in context.messages if item.entry in wanted]
-        if context.entries[0] in wanted and isinstance(messages[0], CompactionSummaryMessage):
+        if selected[0] in wanted and isinstance(messages[0], CompactionSummaryMessage):
             del messages[0]
     else:
         positions = [source.tree.position(key) for key in kept]

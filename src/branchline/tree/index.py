@@ -30,10 +30,10 @@ class Tree:
     """An index over entries: by id, by parent, by child.
 
     ``keys`` are unique: the id of the entry, or ``id#2``, ``id#3`` for later holders of the same id.
-    ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well); where
-    finding them was put off, ``ask_quiet`` finds them when they are first asked for.
-    ``times`` may be filled in as the file has them; then ``ask_times`` puts the column in order, in place,
-    when somebody first asks for it.
+    ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well).
+    Quiet answers and ``times`` may be put off: when somebody first asks for either, ``ask`` finds them out
+    and says them by :meth:`fill_in`. Times may also be filled in as the file has them; then ``ask_times``
+    puts the column in order, in place, when somebody first asks for it.
     ``placeholders`` stand for lines that could not be read.
     """
 
@@ -45,7 +45,7 @@ class Tree:
         "_quiet",
         "_seen",
         "_times",
-        "ask_quiet",
+        "ask",
         "ask_times",
         "keys",
         "parents",
@@ -61,7 +61,7 @@ class Tree:
         self.parents: list[int] = []
         self.types: list[str] = []
         self.roles: list[str | None] = []
-        self.ask_quiet: Callable[[], Iterable[int]] | None = None
+        self.ask: Callable[[], None] | None = None
         self.ask_times: Callable[[list[str]], None] | None = None
         self._times: list[str] = []
         self._quiet: set[int] = set()
@@ -76,17 +76,21 @@ class Tree:
 
     @property
     def quiet(self) -> set[int]:
-        if self.ask_quiet is not None:
-            self._quiet.update(self.ask_quiet())
-            self.ask_quiet = None
+        self._answer()
         return self._quiet
 
     @property
     def times(self) -> list[str]:
+        self._answer()
         if self.ask_times is not None:
             self.ask_times(self._times)
             self.ask_times = None
         return self._times
+
+    def _answer(self) -> None:
+        if self.ask is not None:
+            self.ask()
+            self.ask = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -315,6 +319,11 @@ class Tree:
         if self._first_child is not None:
             for position, parent in enumerate(parents, first):
                 self._hang(position, parent)
+
+    def fill_in(self, first: int, times: list[str], quiet: Iterable[int]) -> None:
+        """Say what was put off for the entries from ``first`` on."""
+        self._times[first : first + len(times)] = times
+        self._quiet.update(quiet)
 
     def rename(self, position: int, key: str) -> None:
         """Give an entry another key; its old one is free."""

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from itertools import compress, count
+from operator import ne
 from typing import NamedTuple
 
 from branchline.tree.findings import Kind
@@ -127,8 +129,8 @@ class Linker:
             return False
         before = [tree.keys[-1] if first else None, *ids[:-1]]
         if parent_ids != before:
-            beside = enumerate(zip(parent_ids, before, strict=True), first)
-            self._odd.update([(place, said) for place, (said, above) in beside if said != above])
+            differs = list(map(ne, parent_ids, before))
+            self._odd.update(zip(compress(count(first), differs), compress(parent_ids, differs), strict=True))
         # All others hang from the one before them, whoever else may have had that id, so that the keys can
         # wait until somebody asks for them.
         tree.keys += ids

@@ -58,7 +58,9 @@ _Time = int | float | None
 
 
 def _struct(name: str, fields: list[Any], field: str, tag: str, **namespace: Any) -> Any:
-    return msgspec.defstruct(name, fields, tag_field=field, tag=tag, gc=False, namespace=namespace)
+    return msgspec.defstruct(
+        name, fields, tag_field=field, tag=tag, kw_only=True, gc=False, namespace=namespace
+    )
 
 
 _words = _struct("_Words", [("text", str)], "type", "text")
@@ -91,13 +93,13 @@ _others = tuple(
 )
 _LINK = [("id", str), ("parentId", str | msgspec.UnsetType | None, msgspec.UNSET), ("timestamp", str, "")]
 _entries = tuple(
-    _struct(f"_{kind}", _LINK, "type", kind, type=NATIVE_TYPES.get(kind, kind), message=None)
+    _struct(f"_{kind}", _LINK, "type", kind, type=NATIVE_TYPES.get(kind, kind), message=skeleton.NOBODY)
     for kind in _TYPES
 )
 
 
 def _decoder(answer: Any) -> msgspec.json.Decoder[Any]:
-    message = ("message", Union[(answer, *_others, None)], None)
+    message = ("message", Union[(answer, *_others)])
     entry = _struct("_Message", [*_LINK, message], "type", "message", type="message")
     return msgspec.json.Decoder(Union[(entry, *_entries)])
 
@@ -111,7 +113,7 @@ def decode_lines(data: bytes | memoryview) -> Sequence[Any]:
     try:
         return _usual_lines(data)
     except msgspec.ValidationError:
-        return [renamed(found) for found in skeleton.decode_lines(data)]
+        return [renamed(found) for found in skeleton.decode_any(data)]
 
 
 def decode_shapes(data: bytes | memoryview) -> Sequence[Any]:
@@ -119,12 +121,13 @@ def decode_shapes(data: bytes | memoryview) -> Sequence[Any]:
     try:
         return _usual_shapes(data)
     except msgspec.ValidationError:
-        return [renamed(found) for found in skeleton.decode_shapes(data)]
+        return [renamed(found) for found in skeleton.decode_any(data)]
 
 
 def renamed(found: skeleton.Skeleton) -> skeleton.Skeleton:
     """A skeleton of pi's decoders with type and role by their native names."""
-    found.type = NATIVE_TYPES.get(found.type, found.type)
+    if found.type in NATIVE_TYPES:
+        found.type = NATIVE_TYPES[found.type]
     if found.message is not None and found.message.role in NATIVE_ROLES:
         found.message.role = NATIVE_ROLES[found.message.role]
     return found

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from branchline.context import milliseconds
-from branchline.entries import SPEAKERS, MessageEntry, skeleton
+from branchline.context import ContextMessage, milliseconds
+from branchline.entries import SPEAKERS
 from branchline.entries.messages import ROLE_OF
+from branchline.entries.skeleton import NOBODY, Skeleton
 
 __all__ = [
     "LAST_INSTANT",
@@ -18,8 +19,9 @@ __all__ = [
     "latest_time",
     "line_at",
     "places_of",
-    "record_columns",
+    "said_by",
     "skeleton_columns",
+    "spoken_columns",
 ]
 
 LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
@@ -46,41 +48,42 @@ def latest_time(messages: Sequence[Any], roles: Sequence[str | None]) -> float |
 class Columns(NamedTuple):
     """What regular lines say, one row for each."""
 
+    types: list[str]
     parents: list[str | None]
     messages: list[Any]
     roles: list[str | None]
 
 
-def skeleton_columns(found: Sequence[Any], types: list[str], kinds: set[str]) -> Columns | None:
-    messages = [s.message for s in found]
-    parents = [s.parentId for s in found]
+def skeleton_columns(found: Sequence[Any]) -> Columns | None:
+    parents, messages = [s.parentId for s in found], [s.message for s in found]
+    types = [s.type for s in found]
     if msgspec.UNSET in parents:
         return None
-    if kinds == _MESSAGES:  # nearly always
-        try:
-            return Columns(parents, messages, [message.role for message in messages])
-        except AttributeError:
-            return None  # a message without one
-    roles = [None if message is None else message.role for message in messages]
-    silent = [number for number, message in enumerate(messages) if message is None]
-    if len(silent) != len(types) - types.count("message") or any(types[at] == "message" for at in silent):
-        return None  # an entry of another type with a message, or a message without one
-    return Columns(parents, messages, roles)
-
-
-def record_columns(
-    found: Sequence[Any], kinds: set[str], data: bytes, start: int, ends: list[int]
-) -> Columns | None:
-    if kinds == _MESSAGES:
-        messages = [s.message for s in found]
-    else:
-        messages = [s.message if type(s) is MessageEntry else None for s in found]
-    parents = [s.parent for s in found]
-    for number in [number for number, parent in enumerate(parents) if parent is None]:
-        # A root says that it hangs from nothing; what does not say it is odd.
-        if skeleton.decode(line_at(data, start, ends, number)).parentId is not None:
+    try:
+        roles = [message.role for message in messages]
+    except AttributeError:
+        return None  # null in the place of a message
+    if found and type(found[0]) is Skeleton:  # the only kind that can be of one type and speak as another
+        beside = zip(types, messages, strict=True)
+        if any((kind == "message") is (message is NOBODY) for kind, message in beside):
             return None
-    return Columns(parents, messages, list(map(ROLE_OF.get, map(type, messages))))
+    return Columns(types, parents, messages, roles)
+
+
+def spoken_columns(found: Sequence[Any]) -> Columns | None:
+    parents, messages = [s.parentId for s in found], [s.message for s in found]
+    types = [s.type for s in found]
+    if msgspec.UNSET in parents:
+        return None
+    return Columns(types, parents, messages, list(map(ROLE_OF.get, map(type, messages))))
+
+
+def said_by(ids: list[str], messages: list[Any], kinds: set[str]) -> list[ContextMessage | None]:
+    """The messages with the entries that they come from, and None for entries of other kinds."""
+    if kinds == _MESSAGES:
+        return list(map(ContextMessage, ids, messages))
+    beside = zip(ids, messages, strict=True)
+    return [None if message is None else ContextMessage(key, message) for key, message in beside]
 
 
 def line_at(data: bytes, start: int, ends: list[int], number: int) -> bytes:

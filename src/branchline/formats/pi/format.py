@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import Damaged, Entry, Header, codec, jsontext, skeleton
-from branchline.formats.base import Block, Format, Reading, Survey
+from branchline.formats.base import Block, Format, PutOff, Reading, Survey
 from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
 from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, upgraded
 from branchline.formats.pi.reader import PiReader
@@ -68,8 +68,13 @@ class PiFormat(Format):
         del path
         return PiReader(keep_messages=True)
 
-    def quiet_answers(self, data: bytes, first: int) -> list[int]:
-        return skeleton.quiet_answers([one.message for one in skeleton.decode_lines(data)], first)
+    def put_off(self, data: bytes, first: int) -> PutOff:
+        try:
+            found = skeleton.decode_lines(data)
+        except msgspec.ValidationError:  # a time that is none, say: messages were all that was looked at
+            found = [skeleton.from_fields(skeleton.careful(line)) for line in data.split(b"\n")]
+        quiet = skeleton.quiet_answers([one.message for one in found], first)
+        return PutOff([one.timestamp for one in found], quiet)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The first object of the file, if it is a header; a title slot may stand before it."""

@@ -30,8 +30,9 @@ from branchline.formats.pi.columns import (
     latest_time,
     line_at,
     places_of,
-    record_columns,
+    said_by,
     skeleton_columns,
+    spoken_columns,
 )
 from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, with_position_id
 from branchline.formats.pi.records import record
@@ -51,8 +52,8 @@ class PiReader:
     """Reads lines of versions 1, 2 and 3.
 
     ``shape_only`` is for lists of sessions: it notes when somebody spoke last, and leaves out what only a
-    tree screen asks for, which answers are quiet. ``keep_messages`` puts that off: it decodes whole entries
-    and keeps their messages, for somebody who will ask for all of them next.
+    tree screen asks for, which answers are quiet. ``keep_messages`` puts that off, and the times of entries:
+    it decodes and keeps their messages, for somebody who will ask for all of them next.
     """
 
     def __init__(self, *, shape_only: bool = False, keep_messages: bool = False) -> None:
@@ -61,7 +62,9 @@ class PiReader:
         self._decode: Callable[[bytes], skeleton.Skeleton] = skeleton.decode
         self._decode_lines: Callable[[memoryview], Sequence[Any]] = skeleton.decode_lines
         if keep_messages:
-            self._decode_lines = codec.decode_known_lines
+            from branchline.formats.pi.spoken import decode_spoken  # noqa: PLC0415  most look at trees
+
+            self._decode_lines = decode_spoken
         elif shape_only:
             self._decode = skeleton.decode_shape
             self._decode_lines = skeleton.decode_shapes
@@ -114,35 +117,30 @@ class PiReader:
         if whole is None:
             return False
         found, ends = whole
-        types = [s.type for s in found]
+        columns = spoken_columns(found) if self._keeps_messages else skeleton_columns(found)
+        if columns is None:
+            return False
+        types, parents, messages, roles = columns
         kinds = set(types)
         if "session" in kinds:
             return False
-        columns = (
-            record_columns(found, kinds, data, start, ends)
-            if self._keeps_messages
-            else skeleton_columns(found, types, kinds)
-        )
-        if columns is None:
-            return False
-        parents, messages, roles = columns
         first = len(reading.tree)
         latest = latest_time(messages, roles) if self._shape_only else 0
         if latest is None:
             return False
         asked = not (self._shape_only or self._keeps_messages)
         quiet = skeleton.quiet_answers(messages, first) if asked else []
-        times = [s.timestamp for s in found]
-        if not reading.linker.extend([s.id for s in found], parents, types, times, roles, quiet):
+        ids = [s.id for s in found]
+        times = [""] * len(ids) if self._keeps_messages else [s.timestamp for s in found]
+        if not reading.linker.extend(ids, parents, types, times, roles, quiet):
             return False
         if latest > (reading.last_message_time or 0):
             reading.last_message_time = latest
         block = Block(first, offset, reading.lines + 1, array("q", ends))
         reading.blocks.append(block)
         if self._keeps_messages:
-            # Not the entries around them: the tree knows what else these say, and many objects that live on
-            # cost more than many that die young.
-            reading.messages[first] = messages
+            # Now, because touching each of them again once the processor has forgotten it takes longer.
+            reading.messages[first] = said_by(ids, messages, kinds)
             reading.unasked.append(block)
         reading.lines += len(ends)
         for number in places_of(kinds & _NOTED, types):

@@ -50,11 +50,10 @@ def survey(data: bytes) -> Survey | None:
     if whole is None:
         return None
     found, ends = whole
-    types = [s.type for s in found]
-    kinds = set(types)
-    columns = skeleton_columns(found, types, kinds) if kinds.isdisjoint(_MOVES) else None
-    if columns is None:
+    columns = skeleton_columns(found)
+    if columns is None or not _MOVES.isdisjoint(kinds := set(columns.types)):
         return None
+    types = columns.types
     ids = [s.id for s in found]
     if columns.parents != [None, *ids][: len(ids)] or len(set(ids)) != len(ids):
         return None  # a branch, or something odd
