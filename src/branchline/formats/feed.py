@@ -27,6 +27,9 @@ def feed_from(reader: Reader, read: Callable[[int, int], bytes]) -> None:
             reader.feed(data, end)
             offset += end
             size = _CHUNK
+            if not reader.reading.messages:
+                # The next chunk gets the same memory. Where messages are kept, these are better off with it.
+                data = b""
         elif len(data) < size:
             break
         else:
