@@ -8,7 +8,7 @@ numbered in file order, and only the last entry of a run can have several childr
 from __future__ import annotations
 
 from bisect import bisect_right
-from operator import le
+from itertools import chain
 
 from branchline.tree.index import ROOT, Tree
 
@@ -47,9 +47,7 @@ class Runs:
                 following[parent].append(run)
             else:
                 following[parent] = [run]
-        for parent, group in following.items():
-            if len(group) > 1 and parent != ROOT:
-                self._sort(group)
+        self._sort([group for parent, group in following.items() if len(group) > 1 and parent != ROOT])
         self._active_ends: dict[int, int] = {}
         self._put_active_first()
 
@@ -68,12 +66,16 @@ class Runs:
         """The last position of a run that is on the path to the leaf, or ROOT."""
         return self._active_ends.get(run, ROOT)
 
-    def _sort(self, group: list[int]) -> None:
+    def _sort(self, groups: list[list[int]]) -> None:
+        """Bring siblings into order, oldest first."""
         starts, times = self.starts, self.tree.times
-        if _ascending([times[starts[run]] for run in group]):
-            return
-        number = {starts[run]: run for run in group}
-        group[:] = [number[position] for position in self.tree.oldest_first(list(number))]
+        told = [[times[starts[run]] for run in group] for group in groups]
+        # Times of one and the same shape can be compared as they stand, so that nothing needs to be parsed.
+        alike = {(time[4:11:3], time[23:]) for time in chain.from_iterable(told)} <= {("--T", "Z")}
+        for group, written in zip(groups, told, strict=True):
+            if not alike or written != sorted(written):
+                number = {starts[run]: run for run in group}
+                group[:] = [number[position] for position in self.tree.oldest_first(list(number))]
 
     def _put_active_first(self) -> None:
         position = self.leaf
@@ -85,12 +87,3 @@ class Runs:
             if group[0] != run:
                 group.remove(run)
                 group.insert(0, run)
-
-
-def _ascending(times: list[str]) -> bool:
-    """Whether times of one and the same shape stand in order, so that nothing needs to be parsed."""
-    return (
-        all(map(le, times, times[1:]))
-        and set(map(len, times)) == {24}
-        and {time[4] + time[7] + time[10] + time[23] for time in times} == {"--TZ"}
-    )
