@@ -15,12 +15,10 @@ MILLION = 1_000_000
 
 def tree_of(parents) -> Tree:
     tree = Tree()
-    tree.parents = list(parents)
-    size = len(tree.parents)
-    tree.keys = [f"{position:x}" for position in range(size)]
-    tree.positions = dict(zip(tree.keys, range(size), strict=True))
-    tree.types, tree.roles = ["message"] * size, ["user"] * size
-    tree.times.extend(["2026-01-01T00:00:00.000Z"] * size)
+    parents = list(parents)
+    size = len(parents)
+    tree.claim([f"{position:x}" for position in range(size)])
+    tree.fill(parents, ["message"] * size, ["2026-01-01T00:00:00.000Z"] * size, ["user"] * size, ())
     return tree
 
 

@@ -35,6 +35,8 @@ class Tree:
     and says them by :meth:`fill_in`. Times may also be filled in as the file has them; then ``ask_times``
     puts the column in order, in place, when somebody first asks for it.
     ``placeholders`` stand for lines that could not be read.
+    ``parents`` is made when somebody asks for all of it: nearly every entry hangs from the one before it, and
+    what :meth:`parent_position` says of the others is enough for paths and outlines.
     """
 
     __slots__ = (
@@ -42,13 +44,14 @@ class Tree:
         "_heads",
         "_last_child",
         "_next_sibling",
+        "_odd_parents",
+        "_parents",
         "_quiet",
         "_seen",
         "_times",
         "ask",
         "ask_times",
         "keys",
-        "parents",
         "placeholders",
         "positions",
         "roles",
@@ -58,12 +61,13 @@ class Tree:
     def __init__(self) -> None:
         self.keys: list[str] = []
         self.positions: dict[str, int] = {}
-        self.parents: list[int] = []
         self.types: list[str] = []
         self.roles: list[str | None] = []
         self.ask: Callable[[], None] | None = None
         self.ask_times: Callable[[list[str]], None] | None = None
         self._times: list[str] = []
+        self._parents: list[int] = []  # of the first entries; of those behind them:
+        self._odd_parents: dict[int, int] = {}  # of who does not hang from the one before it
         self._quiet: set[int] = set()
         self.placeholders: set[int] = set()
         self._first_child: list[int] | None = None
@@ -73,6 +77,22 @@ class Tree:
         self._seen = 0  # how many entries were asked whether they are heads
 
     # -- asking by position ---------------------------------------------------------------------------
+
+    @property
+    def parents(self) -> list[int]:
+        column = self._parents
+        if len(column) != len(self.types):
+            column += range(len(column) - 1, len(self.types) - 1)
+            for position, parent in self._odd_parents.items():
+                column[position] = parent
+            self._odd_parents.clear()
+        return column
+
+    def parent_position(self, position: int) -> int:
+        """The entry that this one hangs from, or ROOT."""
+        if position < len(self._parents):
+            return self._parents[position]
+        return self._odd_parents.get(position, position - 1)
 
     @property
     def quiet(self) -> set[int]:
@@ -120,7 +140,7 @@ class Tree:
 
         Between two of them lies one unbroken stretch, which needs no walk.
         """
-        size = len(self.parents)
+        size = len(self.types)
         if self._seen != size:
             new = range(self._seen, size)
             self._heads += compress(new, map(ne, self.parents[self._seen :], range(self._seen - 1, size - 1)))
@@ -129,21 +149,21 @@ class Tree:
 
     def _stretches(self, position: int) -> list[range]:
         """The path to this position as stretches of neighbours, from its end to its root."""
-        heads, parents = self.heads(), self.parents
+        heads = self.heads()
         found = []
         while position != ROOT:
             # Entry 0 hangs from ROOT, which is one less than 0, so that it is no head.
             number = bisect_right(heads, position)
             head = heads[number - 1] if number else 0
             found.append(range(head, position + 1))
-            position = parents[head]
+            position = self.parent_position(head)
         return found
 
     def conversation(self, position: int) -> int:
         """The nearest entry at or above that is part of the conversation; ROOT when there is none."""
-        types, parents, placeholders = self.types, self.parents, self.placeholders
+        types, placeholders = self.types, self.placeholders
         while position != ROOT and (types[position] in SIDE or position in placeholders):
-            position = parents[position]
+            position = self.parent_position(position)
         return position
 
     def child_positions(self, position: int) -> list[int]:
@@ -183,7 +203,7 @@ class Tree:
 
     def parent(self, key: str) -> str | None:
         """The id of the entry that this one hangs from."""
-        parent = self.parents[self.position(key)]
+        parent = self.parent_position(self.position(key))
         return None if parent == ROOT else self.keys[parent]
 
     def children(self, key: str | None) -> list[str]:
@@ -229,10 +249,10 @@ class Tree:
 
     def ancestors(self, key: str) -> Iterator[str]:
         """From the parent up to the root."""
-        position = self.parents[self.position(key)]
+        position = self.parent_position(self.position(key))
         while position != ROOT:
             yield self.keys[position]
-            position = self.parents[position]
+            position = self.parent_position(position)
 
     def common_ancestor(self, one: str | None, other: str | None) -> str | None:
         """The deepest entry on both paths, or None when they share nothing."""
@@ -241,7 +261,7 @@ class Tree:
         on_path = set(self.chain(self.position(one)))
         position = self.position(other)
         while position != ROOT and position not in on_path:
-            position = self.parents[position]
+            position = self.parent_position(position)
         return None if position == ROOT else self.keys[position]
 
     # -- growing --------------------------------------------------------------------------------------
@@ -259,9 +279,9 @@ class Tree:
     ) -> int:
         """Append one entry and return its position. The parent must be in the tree already, or ROOT."""
         position = len(self.keys)
+        self.parents.append(parent)
         self.keys.append(key)
         self.positions[key] = position
-        self.parents.append(parent)
         self.types.append(type)
         self._times.append(time)
         self.roles.append(role)
@@ -306,19 +326,18 @@ class Tree:
         quiet: Iterable[int],
     ) -> None:
         """Add what belongs to the keys that were added last; each hangs from the last one if not told."""
-        first = len(self.parents)
-        if parents is None:
-            parents = list(range(first - 1, first - 1 + len(types)))
-            if self._seen == first:
-                self._seen += len(parents)
-        self.parents += parents
+        first = len(self.types)
+        if parents is not None:
+            self.parents.extend(parents)
+        elif self._seen == first:
+            self._seen += len(types)
         self.types += types
         self._times += times
         self.roles += roles
         self._quiet.update(quiet)
         if self._first_child is not None:
-            for position, parent in enumerate(parents, first):
-                self._hang(position, parent)
+            for position in range(first, len(self.types)):
+                self._hang(position, self.parent_position(position))
 
     def fill_in(self, first: int, times: list[str], quiet: Iterable[int]) -> None:
         """Say what was put off for the entries from ``first`` on."""
@@ -341,9 +360,12 @@ class Tree:
         """Hang many entries, by their positions, from others."""
         if not parents:
             return
-        column, seen = self.parents, self._seen
+        column, seen = self._parents, self._seen
         for position, parent in parents.items():
-            column[position] = parent
+            if position < len(column):
+                column[position] = parent
+            else:
+                self._odd_parents[position] = parent
         self._first_child = None
         heads = set(self._heads).difference(parents)
         heads.update(at for at, parent in parents.items() if at < seen and parent != at - 1)

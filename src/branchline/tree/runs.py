@@ -31,15 +31,15 @@ class Runs:
             raise ValueError(f"there is no position {leaf} in a tree of {size} entries")
         self.tree = tree
         self.leaf = leaf
-        parents = tree.parents
+        parent_of = tree.parent_position
         heads = tree.heads()
         # A run also ends where another one hangs from it.
-        beginnings = {parents[head] + 1 for head in heads}
+        beginnings = {parent_of(head) + 1 for head in heads}
         beginnings.update(heads)
         beginnings.add(0)
         beginnings.add(size)
         self.starts = sorted(beginnings)
-        self.parents = [parents[start] for start in self.starts[:-1]]
+        self.parents = [parent_of(start) for start in self.starts[:-1]]
         self.following: dict[int, list[int]] = {}
         following = self.following
         for run, parent in enumerate(self.parents):

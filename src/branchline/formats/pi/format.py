@@ -104,7 +104,8 @@ class PiFormat(Format):
         """The record of an entry; its id and parent are those of the tree."""
         tree = reading.tree
         key = tree.keys[position]
-        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        above = tree.parent_position(position)
+        parent = None if above == ROOT else tree.keys[above]
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
         entry = record(line) if reading.version == CURRENT_VERSION else upgraded(line, reading, position)

@@ -35,7 +35,7 @@ from branchline.formats.pi.columns import (
     spoken_columns,
 )
 from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, with_position_id
-from branchline.formats.pi.records import record
+from branchline.formats.pi.records import side_record
 from branchline.tree import ROOT, Kind
 
 __all__ = ["PiReader"]
@@ -344,7 +344,7 @@ class PiReader:
 
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self.reading
-        match entry := record(line):
+        match entry := side_record(line):
             case Label():
                 if entry.label:
                     reading.labels[entry.target] = LabelState(entry.label, entry.timestamp)
@@ -407,8 +407,8 @@ class PiReader:
                 found = None if target is None else reading.linker.holder(target)
                 position = ROOT if found is None else found
                 break
-            if tree.parents[position] != ROOT:
-                position = tree.parents[position]
+            if (above := tree.parent_position(position)) != ROOT:
+                position = above
                 break
             position -= 1
         reading.leaf = position
