@@ -4,7 +4,7 @@ Decoding a block of a type that is not listed here gives an :class:`UnknownBlock
 field, so that nothing is lost between reading and showing.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
 
 from typing import Any
 

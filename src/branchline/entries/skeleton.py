@@ -5,7 +5,7 @@ careful way reads lines that are JSON for somebody, but not for the fast parser.
 left in lines that are JSON for nobody.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
 
 import re
 from collections.abc import Sequence

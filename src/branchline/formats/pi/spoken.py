@@ -4,7 +4,7 @@ The records of entries that are no messages, and what else an entry says about i
 asks for them: each object that is made here is made tens of thousands of times.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
 
 from collections.abc import Sequence
 from functools import cache
