@@ -239,19 +239,24 @@ def test_only_a_message_entry_has_a_role():
     assert found.reading.last_message_time == 5
 
 
-@pytest.mark.parametrize("time", ["5", "null", "{}", '"yesterday"'])
+@pytest.mark.parametrize("time", [b"5", b"null", b"{}", b'"yesterday"', b'"\xff"', b'"\\ud800"'])
 def test_times_that_were_put_off_are_those_that_the_lines_say(time):
-    lines = ['{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}']
-    for number in range(1, 5):
-        above = f'"e{number - 1}"' if number > 1 else "null"
-        written = time if number == 3 else f'"2026-01-01T00:00:0{number}.000Z"'
-        message = f'{{"role":"user","content":"{number}"}}'
-        lines.append(
-            f'{{"type":"message","id":"e{number}","parentId":{above},"timestamp":{written},"message":{message}}}'
-        )
-    data = "\n".join([*lines, ""]).encode()
-    context = read_by(data, PI.context_reader())
+    every_way(
+        b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}\n'
+        b'{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z",'
+        b'"message":{"role":"user","content":"one"}}\n'
+        b'{"type":"message","id":"b","parentId":"a","timestamp":' + time + b","
+        b'"message":{"role":"user","content":"two"}}\n'
+        b'{"type":"message","id":"c","parentId":"b","timestamp":"2026-01-01T00:00:03.000Z",'
+        b'"message":{"role":"user","content":"three"}}\n'
+    )
 
-    assert len(context.messages(range(4)) or ()) == 4  # all of them went the fast way
-    assert context.tree.times == transcript(data).tree.times
-    assert context.tree.times[3] == "2026-01-01T00:00:04.000Z"
+
+def test_what_was_put_off_is_found_beside_lines_that_only_the_context_could_read_together():
+    every_way(
+        b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}\n'
+        b'{"type":"compaction","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":5,'
+        b'"summary":"","firstKeptEntryId":"a","tokensBefore":1}\n'
+        b'{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z",'
+        b'"message":{"role":"assistant","content":[{"type":"image","data":"","mimeType":"image/png"}]}}\n'
+    )

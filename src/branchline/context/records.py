@@ -31,8 +31,8 @@ class ContextMessage(msgspec.Struct, frozen=True, gc=False):
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a path says to a model.
 
-    ``measured_from`` is the index of the first message that is younger than the
-    last compaction and the last edit: what an older answer says about its token count is no longer true.
+    ``measured_from`` is the index of the first message that is younger than the last compaction and the last
+    edit: what an older answer says about its token count is no longer true.
     """
 
     messages: list[ContextMessage]

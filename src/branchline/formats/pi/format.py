@@ -71,8 +71,8 @@ class PiFormat(Format):
     def put_off(self, data: bytes, first: int) -> PutOff:
         try:
             found = skeleton.decode_lines(data)
-        except msgspec.ValidationError:  # a time that is none, say: messages were all that was looked at
-            found = [skeleton.from_fields(skeleton.careful(line)) for line in data.split(b"\n")]
+        except msgspec.ValidationError:  # a field that was of no interest before keeps them apart
+            found = [skeleton.decode(line) for line in data.split(b"\n")]
         quiet = skeleton.quiet_answers([one.message for one in found], first)
         return PutOff([one.timestamp for one in found], quiet)
 

@@ -21,6 +21,7 @@ __all__ = ["decode_spoken"]
 class _Line(msgspec.Struct, tag_field="type", kw_only=True, gc=False):
     id: str
     parentId: str | msgspec.UnsetType | None = msgspec.UNSET  # noqa: N815
+    timestamp: str = ""  # to be sure that it is a text, which nobody wants to have yet
 
 
 class _Spoken(_Line, tag="message", kw_only=True, gc=False):
