@@ -321,3 +321,53 @@ def test_times_that_were_put_off_are_put_in_order_once_and_when_somebody_asks():
     assert tree.times == ["FIRST", "SECOND", "THIRD"]
     assert tree.times is tree.times
     assert asked == [["first", "second", "third"]]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["many", "one", "relink"]), st.integers(0, 5), st.booleans()), max_size=12
+    )
+)
+def test_parents_are_the_same_one_by_one_and_as_a_column(steps):
+    """Where entries follow each other nobody writes their parents down."""
+    tree, expected = Tree(), []
+    for what, number, asks in steps:
+        first = len(expected)
+        if what == "many":
+            tree.claim([str(first + place) for place in range(number)])
+            tree.fill(None, ["message"] * number, [""] * number, [None] * number, ())
+            expected += range(first - 1, first - 1 + number)
+        elif what == "one":
+            parent = min(number, first) - 1
+            tree.add(str(first), parent, type="message")
+            expected.append(parent)
+        elif number < first:
+            tree.relink_all({number: ROOT})
+            expected[number] = ROOT
+        assert [tree.parent_position(position) for position in range(len(expected))] == expected
+        if asks:
+            assert tree.parents == expected
+    assert tree.parents == expected
+    assert tree.root_positions() == [position for position, parent in enumerate(expected) if parent == ROOT]
+
+
+def test_what_was_put_off_is_asked_for_once_and_kept_until_it_could_be_told():
+    tree = Tree()
+    tree.claim(["a", "b"])
+    tree.fill(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
+    asked = []
+
+    def tell():
+        asked.append(len(tree))
+        if len(asked) == 1:
+            raise OSError("not now")
+        tree.fill_in(0, ["first", "second"], [1])
+
+    tree.ask = tell
+    tree.add("c", 1, type="message", time="third")
+
+    with pytest.raises(OSError, match="not now"):
+        _ = tree.times
+    assert tree.times == ["first", "second", "third"]
+    assert tree.quiet == {1}
+    assert asked == [3, 3]
