@@ -47,10 +47,18 @@ class Piece(NamedTuple):
 
 
 class Bulk(NamedTuple):
-    """Lines of a chunk of which each holds exactly one value, and where each line ends."""
+    """Lines of some data of which each holds exactly one value."""
 
     values: Sequence[Any]
-    ends: list[int]
+    start: int
+    """Where the first line starts."""
+    stops: list[int]
+    """Where each line ends."""
+
+    @property
+    def ends(self) -> list[int]:
+        """The same, counted from the start."""
+        return [stop - self.start for stop in self.stops] if self.start else self.stops
 
 
 class LinesReader:
@@ -420,18 +428,18 @@ def bulk(
         values = decode_lines(memoryview(data)[start:end])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    ends = _ends_of_objects(data, start, end)
-    return None if ends is None or len(values) != len(ends) else Bulk(values, ends)
+    stops = _stops_of_objects(data, start, end)
+    return None if stops is None or len(values) != len(stops) else Bulk(values, start, stops)
 
 
-def _ends_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
-    """Where the lines end, counted from the start, if each begins and ends with a brace; else None."""
-    ends = []
+def _stops_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
+    """Where the lines end, if each begins and ends with a brace; else None."""
+    stops = []
     find, at = data.find, start
     while at < end:
         stop = find(b"\n", at)
         if data[at] != _OPENING or data[stop - 1] != _CLOSING:
             return None
-        ends.append(stop)
+        stops.append(stop)
         at = stop + 1
-    return [stop - start for stop in ends] if start else ends
+    return stops

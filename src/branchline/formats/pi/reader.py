@@ -116,7 +116,7 @@ class PiReader:
         whole = bulk(data, end, self._decode_lines, start=start)
         if whole is None:
             return False
-        found, ends = whole
+        found, ends = whole.values, whole.ends
         columns = spoken_columns(found) if self._keeps_messages else skeleton_columns(found)
         if columns is None:
             return False

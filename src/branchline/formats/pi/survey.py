@@ -17,7 +17,7 @@ from branchline.context.selection import model_in
 from branchline.entries import COUNTED, Header, MessageEntry, ModelChange, SessionInfo, message_text, skeleton
 from branchline.formats.base import Survey, first_own
 from branchline.formats.lines import bulk
-from branchline.formats.pi.columns import latest_time, line_at, skeleton_columns
+from branchline.formats.pi.columns import latest_time, places_of, skeleton_columns
 from branchline.formats.pi.records import record
 
 __all__ = ["survey"]
@@ -49,7 +49,7 @@ def survey(data: bytes) -> Survey | None:
     whole = bulk(data, len(data), skeleton.decode_shapes, start=start)
     if whole is None:
         return None
-    found, ends = whole
+    found = whole.values
     columns = skeleton_columns(found)
     if columns is None or not _MOVES.isdisjoint(kinds := set(columns.types)):
         return None
@@ -60,7 +60,7 @@ def survey(data: bytes) -> Survey | None:
     spoken = latest_time(columns.messages, columns.roles)
     if spoken is None:
         return None
-    lines = _Lines(data, start, ends)
+    lines = _Lines(data, start, whole.stops)
     inherited = 0
     if header.parentSession is not None and header.timestamp:
         inherited = first_own(header.timestamp, [s.timestamp for s in found])
@@ -88,15 +88,15 @@ def survey(data: bytes) -> Survey | None:
 class _Lines:
     """The lines behind the header, one for each entry."""
 
-    __slots__ = ("data", "ends", "start")
+    __slots__ = ("data", "start", "stops")
 
-    def __init__(self, data: bytes, start: int, ends: list[int]) -> None:
+    def __init__(self, data: bytes, start: int, stops: list[int]) -> None:
         self.data = data
         self.start = start
-        self.ends = ends
+        self.stops = stops
 
     def __getitem__(self, number: int) -> bytes:
-        return line_at(self.data, self.start, self.ends, number)
+        return self.data[self.stops[number - 1] + 1 if number else self.start : self.stops[number]]
 
 
 _ASK = ModelRef(provider="", id="")
@@ -116,12 +116,11 @@ def _model(lines: _Lines, types: Sequence[str], roles: Sequence[str | None]) -> 
     return None
 
 
-def _title(lines: _Lines, types: Sequence[str]) -> str | None:
-    title: str | None = None
-    for number, kind in enumerate(types):
-        if kind == "session_info" and isinstance(entry := record(lines[number]), SessionInfo):
-            title = entry.name.strip() or None
-    return title
+def _title(lines: _Lines, types: list[str]) -> str | None:
+    for number in reversed(places_of(("session_info",), types)):
+        if isinstance(entry := record(lines[number]), SessionInfo):
+            return entry.name.strip() or None
+    return None
 
 
 def _first_prompt(lines: _Lines, roles: list[str | None], inherited: int) -> str:
