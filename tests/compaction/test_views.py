@@ -13,7 +13,7 @@ from branchline.compaction import (
     prepare_compaction,
     transcript_text,
 )
-from branchline.context import BRANCH_SENTENCE, COMPACTION_SENTENCE, build_context
+from branchline.context import BRANCH_SENTENCE, COMPACTION_SENTENCE, build_context, selected_entries
 from branchline.entries import SIDE, message_fields
 from branchline.formats import Transcript
 from support import CORPUS, load, transcript
@@ -107,7 +107,7 @@ def _first_kept(session: Transcript, expected: dict[str, Any]) -> str:
     path = session.tree.path(session.tree.keys[session.reading.leaf])
     counting = [
         key
-        for key in build_context(session, session.reading.leaf).entries
+        for key in selected_entries(session, session.reading.leaf)
         if _type(session, key) != "compaction" or key == expected["firstKeptEntryId"]
     ]
     following = path[path.index(expected["firstKeptEntryId"]) :]

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from branchline.entries import (
@@ -168,6 +168,11 @@ def test_any_file_is_read_alike_fast_and_with_care(data):
 
 @MANY
 @given(files())
+@example(
+    b'{"type":"meta","meta":{"id":"c16e23b8-0dad-4288-853f-6657b00cae58","model":"claude-sonnet-4-5"}}\n'
+    b'{"type":"message","message":{"role":"assistant","content":[{"text":"Yes."}],'
+    b'"meta":{"branchline":"{\\"role\\":5,\\"content\\":7,\\"model\\":\\"m\\"}"}}}\n'
+)
 def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(data):
     alike_in_lists(ZOT, data, NAME)
 

@@ -36,10 +36,11 @@ def leftovers(wanted: Message, found: Message, without: frozenset[str] = frozens
 
 
 def completed(found: Message, rest: Any) -> Message:
-    """The message with what was kept beside it."""
+    """The message with what was kept beside it. Who speaks is what the line says, whatever stands there."""
     if not rest or not isinstance(rest, dict):
         return found
-    return message_from_fields(_merged(_plain(message_fields(found)), rest, _DEPTH))
+    fields = _plain(message_fields(found))
+    return message_from_fields({**_merged(fields, rest, _DEPTH), "role": fields["role"]})
 
 
 def _missing(wanted: Any, found: Any, depth: int) -> Any:

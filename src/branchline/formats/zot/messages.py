@@ -147,7 +147,7 @@ def _result(content: Any, number: int, tool_name: str, time: int | None) -> Tool
 
 
 def _rest(meta: Any) -> Fields:
-    """What we kept beside a message."""
+    """What we kept beside a message; what has rows of its own is not taken from there."""
     text = meta.get(FIELD) if isinstance(meta, dict) else None
     if not isinstance(text, str):
         return {}
@@ -155,7 +155,9 @@ def _rest(meta: Any) -> Fields:
         rest = jsontext.loads(text.encode("utf-8", "surrogatepass"))
     except ValueError:
         return {}
-    return rest if isinstance(rest, dict) else {}
+    if not isinstance(rest, dict):
+        return {}
+    return {name: value for name, value in rest.items() if name not in _ELSEWHERE}
 
 
 # -- writing ----------------------------------------------------------------------------------------------
