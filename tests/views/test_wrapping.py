@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from branchline.views.spans import Span, line_of, line_text, line_width
@@ -13,6 +13,7 @@ WORDS = st.text(alphabet=st.sampled_from("ab cde f é漢字🙂 \u0301"), max_si
 
 
 @given(WORDS, st.integers(4, 30))
+@example("\u0301 aaaa字", 5)  # what stands before the blank takes no room
 def test_every_line_fits_and_all_characters_but_blanks_are_kept_in_order(text: str, columns: int) -> None:
     lines = text_lines(text, columns)
 

@@ -75,7 +75,7 @@ def _wide_parts(text: str, columns: int) -> Iterator[tuple[int, int]]:
             if blank > start:
                 yield start, blank
                 start, used = blank + 1, used - since_blank
-            else:
+            if used + cluster.columns > columns and cluster.start > start:
                 yield start, cluster.start
                 start, used = cluster.start, 0
             blank = -1
