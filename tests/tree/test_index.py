@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from branchline.entries import SIDE
 from branchline.errors import EntryNotFound
-from branchline.tree import ROOT, Tree
+from branchline.tree import ROOT, Outline, Tree
 
 
 def built(parents: list[int], types: list[str] | None = None, times: list[str] | None = None) -> Tree:
@@ -371,3 +371,16 @@ def test_what_was_put_off_is_asked_for_once_and_kept_until_it_could_be_told():
     assert tree.times == ["first", "second", "third"]
     assert tree.quiet == {1}
     assert asked == [3, 3]
+
+
+def test_an_outline_without_branches_asks_for_no_times():
+    tree = Tree()
+    tree.claim(["a", "b"])
+    tree.fill(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
+
+    def put_in_order(times):
+        raise AssertionError("somebody asked for times")
+
+    tree.ask_times = put_in_order
+
+    assert len(Outline(tree, 1)) == 2

@@ -47,7 +47,8 @@ class Runs:
                 following[parent].append(run)
             else:
                 following[parent] = [run]
-        self._sort([group for parent, group in following.items() if len(group) > 1 and parent != ROOT])
+        if groups := [group for parent, group in following.items() if len(group) > 1 and parent != ROOT]:
+            self._sort(groups)
         self._active_ends: dict[int, int] = {}
         self._put_active_first()
 
@@ -67,7 +68,7 @@ class Runs:
         return self._active_ends.get(run, ROOT)
 
     def _sort(self, groups: list[list[int]]) -> None:
-        """Bring siblings into order, oldest first."""
+        """Bring siblings into order, oldest first. Only here somebody has to know the times."""
         starts, times = self.starts, self.tree.times
         told = [[times[starts[run]] for run in group] for group in groups]
         # Times of one and the same shape can be compared as they stand, so that nothing needs to be parsed.
