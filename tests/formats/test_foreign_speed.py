@@ -86,12 +86,12 @@ def opening(format_: Format, data: bytes) -> Callable[[], object]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", [OPERATOR, INDUSCODE], ids=lambda format_: format_.name)
-def test_opening_costs_at_most_twice_as_much_as_a_native_session(format_):
-    """Measured alone it is 1.2 to 1.5 times; other work on the machine may not make this fail."""
+def test_opening_costs_little_more_than_a_native_session(format_):
+    """Measured alone it is 1.2 to 1.7 times; other work on the machine may not make this fail."""
     entries = talk(15_000)
     native, foreign = written(PI, entries), written(format_, entries)
 
-    assert best(opening(format_, foreign)) < 2 * best(opening(PI, native))
+    assert best(opening(format_, foreign)) < 2.5 * best(opening(PI, native))
 
 
 @pytest.mark.slow

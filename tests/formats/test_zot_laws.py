@@ -23,9 +23,11 @@ from branchline.entries import (
     ToolResult,
     Usage,
     UserMessage,
+    jsontext,
 )
 from branchline.formats import Transcript
 from branchline.formats.zot import ZOT, ZotReader
+from branchline.formats.zot.calls import words_of
 from formats.line_laws import (
     CORRUPTIONS,
     alike_in_lists,
@@ -197,17 +199,33 @@ def test_what_the_fast_way_remembers_is_what_the_careful_way_remembers(data):
         patch.setattr(ZotReader, "take_regular", lambda *arguments: False)
         careful = read(data).reading
 
-    for name in (
-        "numbers",
-        "tool_names",
-        "calls",
-        "calls_open",
-        "message_rows",
-        "inherited",
-    ):
+    for name in ("numbers", "calls_open", "message_rows", "inherited"):
         assert getattr(fast, name) == getattr(careful, name), name
+    assert fast.calls.last == careful.calls.last
     for position in (*range(len(fast.tree)), len(fast.tree)):
         assert fast.totals.before(position, fast) == careful.totals.before(position, careful)
+
+
+@MANY
+@given(files(), st.randoms(use_true_random=False))
+def test_results_name_the_tool_that_the_last_answer_before_them_asked_for(data, chance):
+    found = read(data)
+    tree, expected, asked = found.tree, {}, {}
+    for position, role in enumerate(tree.roles):
+        if tree.types[position] != "message" or position in tree.placeholders:
+            continue
+        record = found.entry(position).message
+        if role == "assistant":
+            blocks = words_of(jsontext.loads(found.raw(position))["message"].get("content"))
+            asked = {block.id: block.name for block in blocks if None not in (block.id, block.name)}
+        elif isinstance(record, ToolResult):
+            expected[position] = asked.get(record.tool_call_id, "")
+    order = list(expected)
+    chance.shuffle(order)
+
+    named = {position: found.entry(position).message.tool_name for position in order}
+
+    assert named == expected
 
 
 @MANY

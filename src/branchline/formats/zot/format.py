@@ -26,6 +26,7 @@ from branchline.formats.base import Format, Reading
 from branchline.formats.lines import head_lines
 from branchline.formats.random_ids import random_uuid
 from branchline.formats.transcript import Transcript
+from branchline.formats.zot.calls import call_of
 from branchline.formats.zot.files import (
     compacted_lines,
     copied_lines,
@@ -88,17 +89,17 @@ class ZotFormat(Format):
         assert isinstance(reading, ZotReading)
         tree = reading.tree
         key, time = tree.keys[position], tree.times[position]
-        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        above = tree.parent_position(position)
+        parent = None if above == ROOT else tree.keys[above]
         fields = jsontext.loads(line)
         meta = reading.meta_at(position)
         match tree.types[position]:
             case "message":
-                message = decode_message(
-                    fields["message"],
-                    Speaker(meta),
-                    reading.numbers.get(position, 0),
-                    reading.tool_names.get(position, ""),
-                )
+                said, number = fields["message"], reading.numbers.get(position, 0)
+                tool = ""
+                if tree.roles[position] == "toolResult":
+                    tool = reading.calls.tool_of(position, call_of(said.get("content"), number), reading)
+                message = decode_message(said, Speaker(meta), number, tool)
                 return MessageEntry(id=key, parent=parent, timestamp=time, message=message)
             case "usage":
                 sums = sums_of(fields) or Sums()

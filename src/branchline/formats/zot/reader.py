@@ -17,6 +17,7 @@ from branchline.context import milliseconds
 from branchline.entries import SPEAKERS, Header, jsontext
 from branchline.formats.golang import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.zot.calls import calls_in, words_of
 from branchline.formats.zot.naming import RowLinker
 from branchline.formats.zot.reading import ZotReading, is_meta
 from branchline.formats.zot.rows import (
@@ -122,36 +123,26 @@ class ZotReader(LinesReader):
         return []
 
     def _listen(self, first: int, columns: Columns) -> list[int]:
-        """The same, and remember what answers ask for, and which tool each result is of."""
+        """The same, with answers without words, and remember what the last answer asks for."""
         reading = self._known
-        tool_names, calls = reading.tool_names, reading.calls
-        quiet = []
+        quiet, last = [], None
         more = 0  # entries than rows so far
         for row, message in enumerate(columns.messages):
             kind = type(message)
             if kind is Answer:
-                calls = {}
-                silent = True
-                for block in message.content or ():
-                    if block.name is not None and block.id is not None:
-                        calls[block.id] = block.name
-                    elif silent and (text := block.text) and not text.isspace():
-                        silent = False
-                if silent:
+                last = message
+                for block in message.content or ():  # without calls, because there are so many of them
+                    if (block.name is None or block.id is None) and block.text and not block.text.isspace():
+                        break
+                else:
                     quiet.append(first + row + more)
-            elif kind is Results and (results := message.content):
-                if len(results) == 1:
-                    if name := calls.get(results[0].call_id):
-                        tool_names[first + row + more] = name
-                    continue
-                for position, result in enumerate(results, first + row + more):
-                    if name := calls.get(result.call_id):
-                        tool_names[position] = name
+            elif kind is Results and (results := message.content) and len(results) > 1:
                 columns.shared[row] = len(results)
                 more += len(results) - 1
-        reading.calls = calls
-        if last := next(filter(None, reversed(columns.roles)), None):
-            reading.calls_open = last == "assistant"
+        if last is not None:
+            self._answered(last.content or ())
+        if role := next(filter(None, reversed(columns.roles)), None):
+            reading.calls_open = role == "assistant"
         return quiet
 
     def _name(self, data: bytes, ends: list[int], messages: list[Any]) -> None:
@@ -204,15 +195,8 @@ class ZotReader(LinesReader):
 
     def _answered(self, content: Sequence[Words]) -> bool:
         """Remember what an answer asks for; whether it has no words for a person."""
-        calls = {}
-        silent = True
-        for block in content:
-            if block.name is not None and block.id is not None:
-                calls[block.id] = block.name
-            elif silent and block.text and not block.text.isspace():
-                silent = False
-        self._known.calls = calls
-        return silent
+        self._known.calls.last = calls_in(content)
+        return all(map(_is_silent, content))
 
     # -- one row at a time ----------------------------------------------------------------------------
 
@@ -251,7 +235,7 @@ class ZotReader(LinesReader):
         role = role if isinstance(role, str) else ""
         time = time if isinstance(time, str) else ""
         written = utc_time(time)
-        quiet = role == "assistant" and self._answered(_words(content))
+        quiet = role == "assistant" and self._answered(words_of(content))
         reading.calls_open = role == "assistant"
         if role in SPEAKERS:
             self._spoken = written
@@ -269,8 +253,6 @@ class ZotReader(LinesReader):
             )
             if number:
                 reading.numbers[position] = number
-            if role == "tool" and (name := reading.calls.get(_call_of(content, number))):
-                reading.tool_names[position] = name
 
     def _add(
         self,
@@ -325,36 +307,18 @@ class ZotReader(LinesReader):
 # -- what rows say ----------------------------------------------------------------------------------------
 
 
+def _is_silent(block: Words) -> bool:
+    """A call, or a text without words."""
+    is_call = block.name is not None and block.id is not None
+    return is_call or not block.text or block.text.isspace()
+
+
 def _result_count(message: dict[str, Any]) -> int:
     """How many entries a message row is: one, or in a row of tool results one for each."""
     content = message.get("content")
     if message.get("role") != "tool" or not isinstance(content, list):
         return 1
     return max(1, len(content))
-
-
-def _call_of(content: Any, number: int) -> str:
-    """The call that a tool result answers."""
-    block = content[number] if isinstance(content, list) and number < len(content) else None
-    call = block.get("call_id") if isinstance(block, dict) else None
-    return call if isinstance(call, str) else ""
-
-
-def _words(content: Any) -> list[Words]:
-    if isinstance(content, str):
-        return [Words(text=content)]
-    found = []
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict):
-            text, call, name = block.get("text"), block.get("id"), block.get("name")
-            found.append(
-                Words(
-                    text=text if isinstance(text, str) else "",
-                    id=call if isinstance(call, str) else None,
-                    name=name if isinstance(name, str) else None,
-                )
-            )
-    return found
 
 
 def _header_from_name(path: str) -> Header | None:

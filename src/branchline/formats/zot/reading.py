@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from branchline.entries import Header
 from branchline.formats.base import Reading
 from branchline.formats.golang import utc_time
+from branchline.formats.zot.calls import Calls
 from branchline.formats.zot.totals import Totals
 
 __all__ = ["Meta", "ZotReading", "is_meta"]
@@ -30,9 +31,7 @@ class ZotReading(Reading):
         self.totals = Totals()
         self.numbers: dict[int, int] = {}
         """For each tool result that is not the first of its row: which one it is."""
-        self.tool_names: dict[int, str] = {}
-        self.calls: dict[str, str] = {}
-        """What the last answer asked for: names of tools by call."""
+        self.calls = Calls()
         self.calls_open = False
         """Whether that answer is the last message of the file."""
         self.message_rows = 0

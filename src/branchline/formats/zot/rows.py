@@ -30,7 +30,7 @@ class Words(msgspec.Struct, gc=False):
 
 
 class _Result(msgspec.Struct, gc=False):
-    call_id: str
+    """One result; here only their number counts."""
 
 
 class User(msgspec.Struct, tag_field="role", tag="user", gc=False):

@@ -90,7 +90,7 @@ class Scribe:
         self._meta = dict(reading.metas[-1].fields) if reading.metas else {}
         self._title = reading.title
         self._sums = reading.totals.last
-        self._calls = dict(reading.calls) if reading.calls_open else {}
+        self._calls = dict(reading.calls.last) if reading.calls_open else {}
         tree = reading.tree
         tip = tree.conversation(len(tree) - 1)
         self._tip: set[str | None] = {None, *tree.keys} if tip == ROOT else set(tree.keys[tip:])
