@@ -275,9 +275,10 @@ def links(line: bytes) -> dict[str, Any]:
 
 # -- lines that are nested too deeply for a recursive parser ----------------------------------------------
 
-# Possessive, so that a string of a gigabyte costs no memory; one that never ends is taken to the end.
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++', re.DOTALL)
-_PLAIN_FIELD = re.compile(rb'\s*:\s*("(?:[^"\\]++|\\.)*+"|null)', re.DOTALL)
+# Patterns are made when a line asks for them, as hardly any does. These are possessive, so that a string of a
+# gigabyte costs no memory; one that never ends is taken to the end.
+_TOKEN = rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++'
+_PLAIN_FIELD = rb'\s*:\s*("(?:[^"\\]++|\\.)*+"|null)'
 _OPENING = bytes.maketrans(b"]}", b"[{")
 
 
@@ -288,7 +289,8 @@ def _shallow(line: bytes) -> dict[str, Any] | None:
     inside = b""  # the field at the top whose value is being walked through
     if not line.lstrip().startswith(b"{"):
         return None
-    for token in _TOKEN.finditer(line):
+    plain_field = re.compile(_PLAIN_FIELD, re.DOTALL).match
+    for token in re.finditer(_TOKEN, line, re.DOTALL):
         mark = token[0]
         if mark[0] in b"[{":
             opened += mark
@@ -298,7 +300,7 @@ def _shallow(line: bytes) -> dict[str, Any] | None:
             del opened[-len(mark) :]
             if not opened:
                 return None if line[token.end() :].strip() else fields
-        elif len(opened) <= 2 and (value := _PLAIN_FIELD.match(line, token.end())):
+        elif len(opened) <= 2 and (value := plain_field(line, token.end())):
             if len(opened) == 1:
                 fields[jsontext.loads(mark)] = jsontext.loads(value[1])
             elif mark == b'"role"' and inside == b'"message"':
@@ -310,12 +312,12 @@ def _shallow(line: bytes) -> dict[str, Any] | None:
 
 # -- lines that are no JSON -------------------------------------------------------------------------------
 
-_ID = re.compile(rb'"id"\s*:\s*"([^"\\]{1,200})"')
-_PARENT = re.compile(rb'"parentId"\s*:\s*(?:"([^"\\]{0,200})"|null)')
+_ID = rb'"id"\s*:\s*"([^"\\]{1,200})"'
+_PARENT = rb'"parentId"\s*:\s*(?:"([^"\\]{0,200})"|null)'
 
 
 _CUSTOM = b'{"type":"custom'
-_LINKS = re.compile(rb'"id":"[^"\\]{1,200}","parentId":(?:"[^"\\]{0,200}"|null),"timestamp":')
+_LINKS = rb'"id":"[^"\\]{1,200}","parentId":(?:"[^"\\]{0,200}"|null),"timestamp":'
 
 
 class Fragment(NamedTuple):
@@ -332,9 +334,9 @@ def salvage(line: bytes) -> Fragment | None:
     """
     head = line[:300]
     if head.startswith(_CUSTOM):
-        links = _LINKS.search(head)
+        links = re.search(_LINKS, head)
         head = b"" if links is None else links[0]
-    found, parent = _ID.search(head), _PARENT.search(head)
+    found, parent = re.search(_ID, head), re.search(_PARENT, head)
     if found is None or parent is None:
         return None
     return Fragment(
