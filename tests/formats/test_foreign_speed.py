@@ -86,12 +86,17 @@ def opening(format_: Format, data: bytes) -> Callable[[], object]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", [OPERATOR, INDUSCODE], ids=lambda format_: format_.name)
-def test_opening_costs_little_more_than_a_native_session(format_):
+def test_opening_costs_at_most_twice_as_much_as_a_native_session(format_):
     """Measured alone it is 1.2 to 1.7 times; other work on the machine may not make this fail."""
     entries = talk(15_000)
     native, foreign = written(PI, entries), written(format_, entries)
 
-    assert best(opening(format_, foreign)) < 2.5 * best(opening(PI, native))
+    works = opening(format_, foreign), opening(PI, native)
+    times = [
+        [best(work, 1) for work in works] for _ in range(7)
+    ]  # in turn, so that both meet the same weather
+    took, native_took = map(min, zip(*times, strict=True))
+    assert took < 2 * native_took
 
 
 @pytest.mark.slow

@@ -86,9 +86,9 @@ def said_by(ids: list[str], messages: list[Any], kinds: set[str]) -> list[Contex
     return [None if message is None else ContextMessage(key, message) for key, message in beside]
 
 
-def line_at(data: bytes, start: int, ends: list[int], number: int) -> bytes:
-    """One of the lines that begin at ``start``, from which their ends are counted."""
-    return data[start + (ends[number - 1] + 1 if number else 0) : start + ends[number]]
+def line_at(data: bytes, start: int, stops: list[int], number: int) -> bytes:
+    """One of the lines that begin at ``start`` and end at these places."""
+    return data[stops[number - 1] + 1 if number else start : stops[number]]
 
 
 def places_of(kinds: Iterable[str], types: list[str]) -> list[int]:

@@ -144,7 +144,7 @@ class PiReader:
             reading.unasked.append(block)
         reading.lines += len(ends)
         for number in places_of(kinds & _NOTED, types):
-            self._note_side_record(first + number, line_at(data, start, ends, number))
+            self._note_side_record(first + number, line_at(data, start, whole.stops, number))
         return True
 
     # -- the careful way: one line at a time ----------------------------------------------------------

@@ -17,7 +17,7 @@ from branchline.context.selection import model_in
 from branchline.entries import COUNTED, Header, MessageEntry, ModelChange, SessionInfo, message_text, skeleton
 from branchline.formats.base import Survey, first_own
 from branchline.formats.lines import bulk
-from branchline.formats.pi.columns import latest_time, places_of, skeleton_columns
+from branchline.formats.pi.columns import latest_time, line_at, places_of, skeleton_columns
 from branchline.formats.pi.records import record
 
 __all__ = ["survey"]
@@ -96,7 +96,7 @@ class _Lines:
         self.stops = stops
 
     def __getitem__(self, number: int) -> bytes:
-        return self.data[self.stops[number - 1] + 1 if number else self.start : self.stops[number]]
+        return line_at(self.data, self.start, self.stops, number)
 
 
 _ASK = ModelRef(provider="", id="")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from itertools import compress, count, repeat
-from operator import eq
 from typing import Any
 
 from branchline.entries import jsontext
 from branchline.formats.base import Reading
+from branchline.formats.zot.occurrences import Occurrences
 from branchline.formats.zot.rows import Words
 from branchline.tree import ROOT
 
@@ -22,22 +21,18 @@ class Calls:
     def __init__(self) -> None:
         self.last: dict[str, str] = {}
         """What the last answer asked for."""
-        self._answers: list[int] = []
-        self._seen = 0  # how many entries were asked whether they are answers
+        self._answers = Occurrences("assistant")
         # What was read last: entries are mostly asked for one after the other.
         self._read = ROOT
         self._names: dict[str, str] = {}
 
     def tool_of(self, position: int, call: str, reading: Reading) -> str:
         """The tool of the result at this position: as the last answer before it says; "" where none does."""
-        roles = reading.tree.roles
-        if self._seen != len(roles):
-            self._answers += compress(count(self._seen), map(eq, roles[self._seen :], repeat("assistant")))
-            self._seen = len(roles)
-        number = bisect_left(self._answers, position)
+        answers = self._answers.among(reading.tree.roles)
+        number = bisect_left(answers, position)
         if number == 0:
             return ""
-        answer = self._answers[number - 1]
+        answer = answers[number - 1]
         if answer != self._read:
             message = jsontext.loads(reading.read(*reading.span(answer)))["message"]
             self._names, self._read = calls_in(words_of(message.get("content"))), answer

@@ -140,7 +140,7 @@ class ZotReader(LinesReader):
                 columns.shared[row] = len(results)
                 more += len(results) - 1
         if last is not None:
-            self._answered(last.content or ())
+            reading.calls.last = calls_in(last.content or ())
         if role := next(filter(None, reversed(columns.roles)), None):
             reading.calls_open = role == "assistant"
         return quiet

@@ -6,13 +6,13 @@ A file has a usage row for every answer, and what an answer cost is the differen
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import compress, count
 from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.entries import jsontext
 from branchline.formats.base import Reading
+from branchline.formats.zot.occurrences import Occurrences
 from branchline.tree import ROOT
 
 __all__ = ["Sums", "Totals", "sums_of"]
@@ -42,13 +42,12 @@ class Totals:
     def __init__(self) -> None:
         self.last = Sums()
         """The totals at the end of the file, which whoever appends goes on from."""
-        self._positions: list[int] = []
-        self._seen = 0  # how many entries were asked whether they are about usage
+        self._rows = Occurrences("usage")
         self._read = _NONE  # what was read last: entries are mostly asked for one after the other
 
     def before(self, position: int, reading: Reading) -> Sums:
         """The totals before an entry: those of the last usage entry above it."""
-        positions = self._usage_entries(reading.tree.types)
+        positions = self._rows.among(reading.tree.types)
         number = bisect_left(positions, position)
         if number == 0:
             return Sums()
@@ -63,12 +62,6 @@ class Totals:
     def remember(self, position: int, sums: Sums) -> None:
         """Keep what a usage entry tells, for who asks for the next one."""
         self._read = _Known(position, sums)
-
-    def _usage_entries(self, types: list[str]) -> list[int]:
-        if self._seen < len(types):
-            self._positions += compress(count(self._seen), map("usage".__eq__, types[self._seen :]))
-            self._seen = len(types)
-        return self._positions
 
 
 def sums_of(fields: dict[str, Any]) -> Sums | None:
