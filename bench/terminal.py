@@ -85,9 +85,9 @@ def start(home: Path) -> Iterator[tuple[str, float, float]]:
 
 async def browser(directory: Path) -> list[tuple[str, float, float]]:
     """First rows on the screen, and the answer to a key of a search."""
+    from branchline.library.pins import Pins
     from branchline.tui.app import BranchlineApp
     from branchline.tui.browser_state import BrowserState
-    from branchline.tui.pins import Pins
     from branchline.tui.source import FileSource
     from branchline.tui.widgets.row_list import RowList
 
@@ -123,10 +123,10 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
 
 async def tree(path: Path) -> list[tuple[str, float, float]]:
     """A large tree: opened, and gone through."""
+    from branchline.library.pins import Pins
     from branchline.session import Session
     from branchline.tui.app import BranchlineApp
     from branchline.tui.browser_state import BrowserState
-    from branchline.tui.pins import Pins
     from branchline.tui.screens.tree import TreeNavigator
     from branchline.tui.source import FileSource
 

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from branchline.digests import sha256
-from branchline.entries import jsontext
+from branchline._sha256 import sha256
+from branchline.entries import json_codec
 from branchline.formats import OTHERS, PI, BrokenFormat, Format, installed
 
 __all__ = [
@@ -198,7 +198,7 @@ def _directories_in_settings(
     for base, path in files:
         try:
             with open(path, "rb") as file:
-                settings = jsontext.loads(file.read(_LARGEST_SETTINGS))
+                settings = json_codec.loads(file.read(_LARGEST_SETTINGS))
         except (OSError, ValueError):
             continue  # no settings, or none that tell anything
         named = settings.get("sessionDir") if isinstance(settings, dict) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from branchline.chat.blocks import Blocks
+from branchline.chat.markdown_stream import Blocks
 
 LINES = st.lists(
     st.sampled_from(

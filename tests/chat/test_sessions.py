@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
-from branchline.chat.opening import Beginning, first_session, named_entry
+from branchline.chat.startup import Beginning, first_session, named_entry
 from branchline.cli.chat_services import World
 from branchline.settings import Settings
 from chat.kit import Script, Talk, drive

@@ -277,7 +277,7 @@ def test_resume_shows_the_command_and_then_runs_it(world, monkeypatch):
 
 ANSWER = """
 import time
-from branchline.cli.answer_view import AnswerView
+from branchline.cli.streaming_answer import AnswerView
 
 view = AnswerView(colored=True, light=False)
 code = chr(10).join(f"line_{number}" for number in range(60))

@@ -82,7 +82,7 @@ def test_no_row_of_a_tree_is_empty(file, data):
     "path", [path for path in samples(*WRITABLE, *READ_ONLY) if CORPUS in path.parents], ids=named
 )
 def test_no_row_of_any_sample_is_empty(path):
-    from branchline.views.rows import RowTexts
+    from branchline.views.entry_rows import RowTexts
 
     try:
         session = Session.in_memory(data=path.read_bytes())

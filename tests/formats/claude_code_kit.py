@@ -9,7 +9,7 @@ from typing import Any
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall
 from branchline.formats import Transcript
 from branchline.formats.claude_code import CLAUDE_CODE
-from branchline.formats.claude_code.records import ANSWER, COMMAND, HUMAN, QUEUED, RESULT
+from branchline.formats.claude_code.rows import ANSWER, COMMAND, HUMAN, QUEUED, RESULT
 from support import CORPUS, SHARED, load
 
 SAMPLES = CORPUS / "claude-code"

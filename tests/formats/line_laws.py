@@ -10,8 +10,8 @@ import pytest
 from branchline.context import build_context
 from branchline.context.selection import model_of_answer
 from branchline.formats import Format, Transcript
-from branchline.formats.check import deep_findings
-from branchline.library.describing import describe
+from branchline.formats.integrity import deep_findings
+from branchline.library.description import describe
 from branchline.stores import Stored
 from readings import facts, in_chunks_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from branchline.entries import UnknownMessage
 from branchline.formats import OH_MY_PI, Transcript
-from branchline.formats.oh_my_pi.slot import TitleSlot, slot_line
+from branchline.formats.oh_my_pi.title_slot import TitleSlot, slot_line
 from support import CORPUS, load
 
 SAMPLES = CORPUS / "oh-my-pi"

@@ -8,7 +8,7 @@ import pytest
 
 from branchline.errors import NotASession
 from branchline.formats import PI, detect
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import deep_findings
 from readings import facts, one_line_at_a_time
 from support import CORPUS, load, transcript
 

@@ -30,7 +30,7 @@ from branchline.formats.claude_code import (
     inline_agents,
     lineage,
 )
-from branchline.formats.claude_code.records import ASIDE, MICRO
+from branchline.formats.claude_code.rows import ASIDE, MICRO
 from formats.claude_code_kit import (
     ALL,
     EXPECTED,

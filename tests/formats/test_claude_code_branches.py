@@ -7,8 +7,8 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.formats.claude_code.branching import Facts, sort_into_lines
-from branchline.formats.claude_code.records import ANSWER, ASIDE, HUMAN
+from branchline.formats.claude_code.rewinds import Facts, sort_into_lines
+from branchline.formats.claude_code.rows import ANSWER, ASIDE, HUMAN
 from branchline.tree import ROOT
 from formats.claude_code_kit import call, keys, read, record, result
 

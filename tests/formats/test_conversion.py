@@ -10,10 +10,10 @@ import pytest
 
 from branchline.clock import FixedClock
 from branchline.context import NO_RESULT
+from branchline.conversion import branch_ends, convert
 from branchline.entries import Header, MessageEntry
 from branchline.errors import NotSupported
 from branchline.formats import CLAUDE_CODE, INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
-from branchline.formats.conversion import branch_ends, convert
 from branchline.session import Session
 from formats.conversion_kit import EXPECTED, HEADER, PROGRAMS, TARGETS, read, said, samples, written
 

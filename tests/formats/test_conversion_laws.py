@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from branchline.conversion import convert
 from branchline.formats import PI
-from branchline.formats.conversion import convert
 from formats.conversion_kit import EXPECTED, HEADER, TARGETS, read, rich_sessions, written
 
 FOREIGN = [name for name in TARGETS if name != "pi"]

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from branchline.entries import Header, decode_entry, jsontext
+from branchline.conversion import convert
+from branchline.conversion.origin import Origin, marked, origin_of
+from branchline.entries import Header, decode_entry, json_codec
 from branchline.formats import OH_MY_PI, OPERATOR, PI, PIGLET, ZOT
-from branchline.formats.conversion import convert
-from branchline.formats.conversion.origins import Origin, marked, origin_of
 from branchline.session import Session
 from formats.conversion_kit import HEADER, TARGETS, read, said, samples, written
 
@@ -139,7 +139,7 @@ def test_an_entry_that_somebody_changed_is_written_anew():
     lines = native.split(b"\n")
     number, line = next((n, line) for n, line in enumerate(lines) if b'"role":"user"' in line)
     words = json.loads(line)["message"]["content"][0]["text"]
-    lines[number] = line.replace(jsontext.dumps(words), b'"other words"', 1)
+    lines[number] = line.replace(json_codec.dumps(words), b'"other words"', 1)
 
     back = convert(read(b"\n".join(lines), PI), OPERATOR, OTHER, exact=True)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline.entries import AssistantMessage, Text, Thinking, ToolResult, Usage, UserMessage
-from branchline.formats.golang import NO_TIME, dumps, time_of, time_text, utc_time, utc_times
-from branchline.formats.leftovers import completed, leftovers
+from branchline.formats.extra_fields import completed, leftovers
+from branchline.formats.go_json import NO_TIME, dumps, time_of, time_text, utc_time, utc_times
 from strategies import json_values, wild_texts
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from branchline.entries import Damaged, MessageEntry, Unknown, encode_entry
 from branchline.formats import Transcript
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import deep_findings
 from support import transcript
 
 HEADER = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}'
@@ -392,7 +392,7 @@ CHILD = """
     import json, os, resource, sys
 
     from branchline.formats import PI, Transcript
-    from branchline.formats.check import deep_findings
+    from branchline.formats.integrity import deep_findings
 
     path, limit = sys.argv[1], int(sys.argv[2])
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -24,8 +24,8 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.formats import PI, detect
-from branchline.formats.check import deep_findings
 from branchline.formats.induscode import INDUSCODE
+from branchline.formats.integrity import deep_findings
 from branchline.tree import severity
 from formats.induscode_kit import (
     EXPECTED,

@@ -30,7 +30,7 @@ from branchline.entries import (
 from branchline.errors import NotASession
 from branchline.formats import OH_MY_PI, PI, Format, Transcript
 from branchline.formats.oh_my_pi import path_state
-from branchline.formats.oh_my_pi.slot import clean_title
+from branchline.formats.oh_my_pi.title_slot import clean_title
 from branchline.formats.pi import PiReader
 from formats.oh_my_pi_kit import CREATED, HEADER, NAMES, SAMPLES, answer, message, read, story, user
 from readings import facts, in_chunks_of, one_line_at_a_time

@@ -30,7 +30,7 @@ from branchline.entries import (
 )
 from branchline.errors import ReadOnly
 from branchline.formats import PI, detect
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import deep_findings
 from branchline.formats.operator import OPERATOR
 from formats.operator_kit import (
     EXPECTED,

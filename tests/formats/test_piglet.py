@@ -25,14 +25,14 @@ from branchline.entries import (
     ToolResult,
     Unknown,
     UserMessage,
-    jsontext,
+    json_codec,
     message_text,
 )
 from branchline.formats import detect
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import deep_findings
 from branchline.formats.piglet import PIGLET
 from branchline.tree import outline_nodes
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
 from formats.piglet_kit import (
     EXPECTED,
     META,
@@ -66,7 +66,7 @@ def test_a_sample_gives_every_entry_under_its_id(expected):
     found = read(SAMPLES / expected["file"])
 
     kinds = Counter(
-        jsontext.loads(found.raw(position))["type"]
+        json_codec.loads(found.raw(position))["type"]
         for position in range(len(found.tree))
         if position not in found.tree.placeholders
     )

@@ -9,7 +9,7 @@ import pytest
 
 from branchline.entries import Compaction, CustomContent, MessageEntry
 from branchline.formats import PI, Transcript
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import deep_findings
 from branchline.log import MemoryLog
 from branchline.tree import ROOT
 from support import CORPUS, load, sample, transcript

@@ -26,9 +26,9 @@ from branchline.entries import (
     message_text,
 )
 from branchline.formats import detect
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import deep_findings
 from branchline.formats.zot import ZOT
-from branchline.library.look import first_words, one_line
+from branchline.library.row_reader import first_words, one_line
 from formats.zot_kit import (
     EXPECTED,
     LETTERS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from branchline.library.contents import contents_of, worth_reading
+from branchline.library.search_text import contents_of, worth_reading
 from branchline.views.query import parse_query
 from library.kit import talk
 

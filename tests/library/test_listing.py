@@ -312,10 +312,10 @@ def test_a_reader_that_stumbles_costs_one_row(place, monkeypatch):
             raise KeyError("oops")
         return detect(head, path, **options)
 
-    from branchline.library import look
+    from branchline.library import row_reader
 
-    detect = look.detect
-    monkeypatch.setattr(look, "detect", stumble)
+    detect = row_reader.detect
+    monkeypatch.setattr(row_reader, "detect", stumble)
 
     assert [row.problem for row in library.list(deep=True)] == ["KeyError: 'oops'", None]
 

@@ -22,8 +22,8 @@ from branchline.entries import (
     codec,
 )
 from branchline.formats import PI, Format, Transcript
-from branchline.library.look import deep_row, look_whole
-from branchline.library.records import SessionRow
+from branchline.library.row_reader import deep_row, look_whole
+from branchline.library.rows import SessionRow
 from branchline.stores import Stored
 from strategies import session_files, texts
 from support import CORPUS

@@ -17,8 +17,8 @@ from pydantic_ai.usage import RequestUsage
 
 from branchline.context import close_tool_calls, model_messages
 from branchline.entries import AssistantMessage, Text, Thinking, ToolCall, ToolResult, UserMessage
-from branchline.models.pydantic_ai.answers import answer
 from branchline.models.pydantic_ai.messages import Writer
+from branchline.models.pydantic_ai.responses import answer
 from strategies import messages as any_messages
 
 SYSTEMS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.compaction.prepare import CompactionPreparation
+from branchline.compaction.preparation import CompactionPreparation
 from branchline.compaction.prompts import SummaryRequest, history_request
 from branchline.entries import (
     AssistantMessage,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from branchline.entries import Text, Thinking, ToolCall, Usage
 from branchline.models import AnswerSoFar, OfflineModel, TextDelta, ThinkingDelta, ToolCallDelta
-from branchline.models.partial import INCOMPLETE
+from branchline.models.partial_answer import INCOMPLETE
 
 
 def test_nothing_has_come_before_the_first_event():

@@ -6,9 +6,9 @@ from branchline import Session
 from branchline.entries import Leaf
 from branchline.errors import BranchlineError
 from branchline.formats import Transcript
-from branchline.session import forking
+from branchline.session import forks
 from branchline.session import session as session_module
-from branchline.session.pen import Pen
+from branchline.session.writer import Pen
 from branchline.stores import FilesStore
 from session.kit import talked
 from session.proofs import (
@@ -126,7 +126,7 @@ def take_every_key_that_follows(monkeypatch):
 
 def trust_the_clock(monkeypatch):
     """A fork may be as old as what it copies."""
-    monkeypatch.setattr(forking, "time_after", lambda times, now: forking.iso(now))
+    monkeypatch.setattr(forks, "time_after", lambda times, now: forks.iso(now))
 
 
 def trust_the_clock_in_a_fork(monkeypatch):
@@ -134,7 +134,7 @@ def trust_the_clock_in_a_fork(monkeypatch):
 
 
 def forget_labels(monkeypatch):
-    monkeypatch.setattr(forking, "_labels", lambda source, pen: [])
+    monkeypatch.setattr(forks, "_labels", lambda source, pen: [])
 
 
 def fork_labelled(directory):

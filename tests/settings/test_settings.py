@@ -19,7 +19,7 @@ from branchline.settings import (
     toml_text,
     value_of,
 )
-from branchline.settings.editing import edited, removed
+from branchline.settings.toml_edit import edited, removed
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from textual import events
 from textual.pilot import Pilot
 
 from branchline import SessionLibrary, demo, places
-from branchline.library.looking import Look
+from branchline.library.listing import Look
+from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.pins import Pins
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.dialogs import ConfirmScreen
 from branchline.tui.screens.help import HelpScreen

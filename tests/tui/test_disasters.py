@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from branchline import Session
 from branchline.tui.app import BranchlineApp
-from branchline.tui.keys import SCREENS
+from branchline.tui.keymap import SCREENS
 from branchline.tui.source import name_of
 from tui.kit import CWD, answer, app_on, clock, drive, press, settle, story, talk, user
 

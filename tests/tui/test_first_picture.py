@@ -13,9 +13,9 @@ from rich.segment import Segment
 
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.first_picture import Area, color_system, first_picture, painted
-from branchline.tui.looks import DARK, GROUNDS, looks
+from branchline.tui.first_frame import Area, color_system, first_picture, painted
 from branchline.tui.screens.browser import SessionBrowser
+from branchline.tui.styles import DARK, GROUNDS, looks
 from branchline.views.spans import Span, cut_line, line_width
 from tui.kit import app_on, state_of, talk
 
@@ -144,11 +144,11 @@ def test_the_first_picture_needs_neither_textual_nor_an_event_loop(sessions: Pat
     code = (
         "import sys\n"
         "from branchline.tui.browser_state import BrowserState\n"
-        "from branchline.tui.first_picture import first_picture, painted\n"
-        "from branchline.tui.looks import DARK\n"
-        "from branchline.tui.pins import Pins\n"
+        "from branchline.tui.first_frame import first_picture, painted\n"
+        "from branchline.tui.styles import DARK\n"
+        "from branchline.library.pins import Pins\n"
         "from branchline.tui.source import FileSource\n"
-        "import branchline.cli.browsing, branchline.tui.start, branchline.tui.first_screen\n"
+        "import branchline.cli.commands.browse, branchline.tui.launch, branchline.tui.terminal_handover\n"
         f"state = BrowserState(FileSource.of_directory({str(sessions)!r}), 'here', Pins())\n"
         "state.begin()\n"
         "assert 'Refunds' in painted(first_picture(state, 80, 24), DARK, None)\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from branchline.tui.heights import Heights
+from branchline.views.browser.height_index import Heights
 
 
 @given(

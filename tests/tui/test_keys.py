@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from branchline.tui.keys import SCREENS, keys_of, shown_key
+from branchline.tui.keymap import SCREENS, keys_of, shown_key
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.compare import CompareScreen
 from branchline.tui.screens.forest import ForestScreen

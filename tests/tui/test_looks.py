@@ -14,14 +14,14 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from branchline import demo
+from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.looks import DARK, GROUNDS, LIGHT, looks
-from branchline.tui.painting import marked
-from branchline.tui.pins import Pins
 from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.session_lines import columns_for
 from branchline.tui.source import FileSource
+from branchline.tui.strips import marked
+from branchline.tui.styles import DARK, GROUNDS, LIGHT, looks
 from branchline.views.text import cut_middle, one_line, width
 from tui.kit import app_on, drive, press, screen, settle
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
+from branchline.library.regex_worker import Matcher, TooSlow
 from branchline.tui.app import BranchlineApp
-from branchline.tui.matching import Matcher, TooSlow
 from tui.kit import app_on, drive, press, screen, talk
 
 ENDLESS = "(a+)+b"
@@ -50,7 +50,7 @@ def test_a_pattern_that_never_ends_is_ended() -> None:
 
 @pytest.fixture
 def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("branchline.tui.matching.Matcher.__init__.__kwdefaults__", {"seconds": 0.3})
+    monkeypatch.setattr("branchline.library.regex_worker.Matcher.__init__.__kwdefaults__", {"seconds": 0.3})
     directory = tmp_path / "sessions"
     talk(directory, 1, "An ab to be found", title="ab").close()
     talk(directory, 2, TEXT, title="Trap").close()

@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 
 from branchline import Session, SessionLibrary, places
 from branchline.tui.app import BranchlineApp
+from branchline.tui.screens.streaming_dialog import WritingScreen
 from branchline.tui.screens.tree import TreeNavigator
 from branchline.tui.screens.turns import TurnPicker
-from branchline.tui.screens.writing import WritingScreen
 from branchline.tui.summarizing import SummaryModel
 from branchline.views.text import width
 from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user

@@ -9,8 +9,8 @@ import pytest
 
 from branchline.formats import LabelState
 from branchline.tree import FILTERS, ROOT, Outline, Tree
+from branchline.views.entry_rows import RowTexts
 from branchline.views.outline import counter, draw, draw_row, entry_role, outline_line, spoken, window
-from branchline.views.rows import RowTexts
 from branchline.views.spans import Span, line_text
 from branchline.views.text import safe, width
 from support import CORPUS, load, transcript

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from branchline.views.spans import Span, line_of, line_text, line_width
 from branchline.views.text import safe, width
-from branchline.views.wrapping import text_lines, wrap_line
+from branchline.views.wrap import text_lines, wrap_line
 
 WORDS = st.text(alphabet=st.sampled_from("ab cde f é漢字🙂 \u0301"), max_size=80)
 

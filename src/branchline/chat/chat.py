@@ -13,11 +13,11 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 
 from branchline.chat.commands import COMMANDS, command_named
-from branchline.chat.front import Front
+from branchline.chat.frontend import Front
+from branchline.chat.notices import others_wrote, words_for
 from branchline.chat.pickers import choice_picker
 from branchline.chat.services import Services
 from branchline.chat.shell import ShellCommand
-from branchline.chat.telling import others_wrote, words_for
 from branchline.conductor import Conductor, Event, MessageShown, SummaryDelta, TurnEnded
 from branchline.entries import BashExecution, UserMessage
 from branchline.errors import BranchlineError

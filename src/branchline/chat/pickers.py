@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import overload
 
-from branchline.chat.front import Option, Picker, options_with
+from branchline.chat.frontend import Option, Picker, options_with
 from branchline.flows import Choose
 from branchline.library import PriorTurn, SessionRow
 from branchline.library.turns import prior_turns
 from branchline.places import OURS
 from branchline.session import Session
 from branchline.tree import Filter, Outline
+from branchline.views.entry_rows import RowTexts
+from branchline.views.humanize import age
 from branchline.views.outline import entry_role, indentation, outline_line
-from branchline.views.rows import RowTexts
-from branchline.views.search import Search
 from branchline.views.spans import Span, line_of
-from branchline.views.words import age
+from branchline.views.tree_search import Search
 
 __all__ = ["choice_picker", "session_line", "session_picker", "tree_picker", "turn_picker"]
 

@@ -26,44 +26,44 @@ OK, BAD_FILE, WRONG_CALL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     "Talk": {
-        "chat": ("chatting", "Talk with a model, in a session that can be branched."),
-        "resume": ("resuming", "Go on with a session, in the program that it is of."),
+        "chat": ("chat", "Talk with a model, in a session that can be branched."),
+        "resume": ("resume", "Go on with a session, in the program that it is of."),
     },
     "Look": {
-        "browse": ("browsing", "Open the full-screen browser."),
-        "ls": ("listing", "List the sessions of this directory, or of all."),
-        "show": ("showing", "Read a conversation from its beginning to the leaf."),
-        "tree": ("trees", "Draw all branches of a session."),
-        "context": ("contexts", "Print the messages that a model would see."),
-        "inspect": ("inspecting", "Say everything about the shape of a session."),
-        "forest": ("listing", "Show which sessions were forked from which."),
-        "diff": ("comparing", "Compare two branches or two sessions."),
-        "stats": ("statistics", "Add up messages, tokens and cost."),
+        "browse": ("browse", "Open the full-screen browser."),
+        "ls": ("ls", "List the sessions of this directory, or of all."),
+        "show": ("show", "Read a conversation from its beginning to the leaf."),
+        "tree": ("tree", "Draw all branches of a session."),
+        "context": ("context", "Print the messages that a model would see."),
+        "inspect": ("inspect", "Say everything about the shape of a session."),
+        "forest": ("ls", "Show which sessions were forked from which."),
+        "diff": ("diff", "Compare two branches or two sessions."),
+        "stats": ("stats", "Add up messages, tokens and cost."),
     },
     "Write": {
-        "new": ("writing", "Begin a session."),
-        "append": ("writing", "Add a message."),
-        "branch": ("moving", "Go back to an entry; the next message continues there."),
-        "reset": ("moving", "Go back to before the first entry."),
-        "fork": ("moving", "Copy a path into a new, linked session."),
-        "label": ("naming", "Name an entry."),
-        "name": ("naming", "Give a session a title."),
+        "new": ("new", "Begin a session."),
+        "append": ("new", "Add a message."),
+        "branch": ("branch", "Go back to an entry; the next message continues there."),
+        "reset": ("branch", "Go back to before the first entry."),
+        "fork": ("branch", "Copy a path into a new, linked session."),
+        "label": ("label", "Name an entry."),
+        "name": ("label", "Give a session a title."),
     },
     "Keep": {
-        "rm": ("removing", "Move sessions to the trash."),
-        "restore": ("removing", "Bring a session back from the trash."),
-        "prune": ("removing", "Move sessions without a conversation to the trash."),
-        "check": ("checking", "Look for damage."),
-        "repair": ("repairing", "Write a mended copy of a damaged session."),
-        "export": ("exporting", "Write a session as JSONL or Markdown."),
-        "import": ("importing", "Copy a session file into the library."),
-        "convert": ("converting", "Carry a conversation into another program."),
+        "rm": ("trash", "Move sessions to the trash."),
+        "restore": ("trash", "Bring a session back from the trash."),
+        "prune": ("trash", "Move sessions without a conversation to the trash."),
+        "check": ("check", "Look for damage."),
+        "repair": ("repair", "Write a mended copy of a damaged session."),
+        "export": ("export", "Write a session as JSONL or Markdown."),
+        "import": ("import_", "Copy a session file into the library."),
+        "convert": ("convert", "Carry a conversation into another program."),
     },
     "Set up": {
-        "demo": ("demonstrating", "Make a library to try things on."),
-        "config": ("configuring", "Show or change the settings."),
-        "completion": ("configuring", "Let a shell complete commands, sessions and entries."),
-        "plugins": ("extending", "List installed plugins, and problems with them."),
+        "demo": ("demo", "Make a library to try things on."),
+        "config": ("config", "Show or change the settings."),
+        "completion": ("config", "Let a shell complete commands, sessions and entries."),
+        "plugins": ("plugins", "List installed plugins, and problems with them."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
@@ -97,7 +97,7 @@ class _Commands(Page, click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"branchline.cli.{_COMMANDS[cmd_name][0]}")
+        module = importlib.import_module(f"branchline.cli.commands.{_COMMANDS[cmd_name][0]}")
         found = getattr(module, f"{cmd_name}_command")
         assert isinstance(found, click.Command)
         return found
@@ -231,17 +231,17 @@ def _system_words(problem: OSError) -> str:
 def cli(context: click.Context, demo: bool, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
     """Open the browser when no command is given; where there is no terminal for it, list the sessions."""
     if demo:
-        from branchline.cli.demonstrating import enter_demo
+        from branchline.cli.commands.demo import enter_demo
 
         enter_demo()
     if context.invoked_subcommand is None:
-        from branchline.cli.browsing import can_browse, open_home
+        from branchline.cli.commands.browse import can_browse, open_home
         from branchline.cli.output import Output
 
         out = Output(json=json, plain=plain, color=color)  # type: ignore[arg-type]
         if can_browse(out):
             open_home()
-        from branchline.cli.home import show_home
+        from branchline.cli.welcome import show_home
 
         show_home(out)
 

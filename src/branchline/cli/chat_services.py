@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from branchline.cli.exporting import export_conversation
-from branchline.cli.targets import entry_named, file_named
+from branchline.cli.commands.export import export_conversation
+from branchline.cli.resolver import entry_named, file_named
 from branchline.context import ModelRef
 from branchline.errors import NotSupported, SessionNotFound
 from branchline.library import Discovery, SessionLibrary, SessionRow

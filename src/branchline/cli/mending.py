@@ -19,14 +19,14 @@ from branchline.entries import (
     Header,
     Leaf,
     encode_header,
-    jsontext,
+    json_codec,
     skeleton,
     splice,
 )
 from branchline.errors import NotSaved
 from branchline.formats import Transcript
-from branchline.session.naming import check_session_id
-from branchline.session.wording import role_of
+from branchline.session.ids import check_session_id
+from branchline.session.message_input import role_of
 from branchline.tree import ROOT
 
 __all__ = ["Aside", "Change", "Mended", "key_at", "mend", "readable_above", "require_same"]
@@ -248,7 +248,7 @@ def _made_header(transcript: Transcript, asides: list[Aside], key: str, spare_id
     for aside in asides:
         if b'"session"' in aside.data[:200]:
             for name, value in _HEADER_FIELD.findall(aside.data):
-                found.setdefault(name.decode(), jsontext.loads(value))
+                found.setdefault(name.decode(), json_codec.loads(value))
     named = _NAME_ID.fullmatch(key)
     times = [time for time in transcript.tree.times if time]
     return Header(

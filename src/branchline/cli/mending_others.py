@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from branchline.cli.mending import Aside, Change, Mended, key_at, readable_above
 from branchline.context.selection import holder_above
-from branchline.entries import Header, Leaf, jsontext, skeleton, splice
+from branchline.entries import Header, Leaf, json_codec, skeleton, splice
 from branchline.errors import NotSupported
 from branchline.formats import Transcript
 from branchline.formats.lines import LinesReader, pieces
@@ -114,7 +114,7 @@ def _parts(transcript: Transcript, piece: _Piece) -> Iterator[_Piece]:
 
 def _is_head(data: bytes) -> bool:
     """Whether this is the header of a file of pi's family; a slot beside it is none any more."""
-    return bool(jsontext.loads(data).get("type") == "session")
+    return bool(json_codec.loads(data).get("type") == "session")
 
 
 def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:
@@ -199,7 +199,7 @@ def _header(transcript: Transcript, key: str, spare_id: str) -> Header:
 def _fields(line: bytes) -> dict[str, Any]:
     """What an entry says, also one that is nested too deeply to be read whole."""
     try:
-        fields: dict[str, Any] = jsontext.loads(line)
+        fields: dict[str, Any] = json_codec.loads(line)
     except ValueError:
         fields = skeleton.careful(line)
     return fields
@@ -207,7 +207,7 @@ def _fields(line: bytes) -> dict[str, Any]:
 
 def _is_object(data: bytes) -> bool:
     try:
-        return isinstance(jsontext.loads(data), dict)
+        return isinstance(json_codec.loads(data), dict)
     except ValueError:
         return False
 

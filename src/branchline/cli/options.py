@@ -181,7 +181,7 @@ class _Completed(StringParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         del param
-        from branchline.cli.completing import offers
+        from branchline.cli.shell_completion import offers
 
         return offers(self.kind, ctx, incomplete)
 

@@ -14,7 +14,7 @@ from branchline.errors import BranchlineError, LogError
 
 if TYPE_CHECKING:
     from branchline.clock import Clock
-    from branchline.formats.base import Reading
+    from branchline.formats.protocol import Reading
     from branchline.log import FileLog
     from branchline.log.seals import Difference, Seal
     from branchline.tree import Finding

@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.layout.dimension import Dimension
 
-from branchline.chat.front import Option, Picker
+from branchline.chat.frontend import Option, Picker
 from branchline.cli.output import Output, paint
 from branchline.views.outline import window
 

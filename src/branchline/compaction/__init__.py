@@ -1,15 +1,16 @@
 """Making room: where a context is cut, what a summarizer is shown, what is stored of its answer."""
 
-from branchline.compaction.branch import (
+from branchline.compaction.branch_summary import (
     BranchCollection,
     BranchPreparation,
     branch_budget,
     collect_branch,
     prepare_branch_summary,
 )
-from branchline.compaction.files import FileOperations, files_block
-from branchline.compaction.pieces import in_pieces, summary_budget
-from branchline.compaction.prepare import (
+from branchline.compaction.chunks import in_pieces, summary_budget
+from branchline.compaction.conversation_text import transcript_text
+from branchline.compaction.file_operations import FileOperations, files_block
+from branchline.compaction.preparation import (
     KEEP_RECENT_TOKENS,
     CompactionPreparation,
     prepare_compaction,
@@ -25,7 +26,6 @@ from branchline.compaction.summary import (
     summary_problem,
     usage_of,
 )
-from branchline.compaction.transcript import transcript_text
 from branchline.compaction.trigger import RESERVE_TOKENS, compaction_due, should_compact
 
 __all__ = [

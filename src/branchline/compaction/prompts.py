@@ -11,10 +11,10 @@ from typing import Literal
 
 import msgspec
 
-from branchline.compaction.branch import BranchPreparation
-from branchline.compaction.pieces import CHARACTERS_PER_TOKEN
-from branchline.compaction.prepare import CompactionPreparation
-from branchline.compaction.transcript import transcript_text
+from branchline.compaction.branch_summary import BranchPreparation
+from branchline.compaction.chunks import CHARACTERS_PER_TOKEN
+from branchline.compaction.conversation_text import transcript_text
+from branchline.compaction.preparation import CompactionPreparation
 from branchline.compaction.trigger import RESERVE_TOKENS
 from branchline.entries import Message
 

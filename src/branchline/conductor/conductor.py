@@ -20,9 +20,9 @@ from typing import Any, Self, TypeVar
 from branchline.compaction import Summary, SummaryRequest
 from branchline.conductor.events import Event, MessageShown, TurnEnded
 from branchline.conductor.policy import Policy
-from branchline.conductor.running import Run, listening
-from branchline.conductor.standing import Standing
-from branchline.conductor.turn import Turn, user_message, write_summary
+from branchline.conductor.run import Run, listening
+from branchline.conductor.state import Standing
+from branchline.conductor.turn_runner import Turn, user_message, write_summary
 from branchline.context import ModelRef
 from branchline.entries import AssistantMessage, Content, Message
 from branchline.errors import ModelError

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from branchline.context.build import SPEAKING, edited, edits_in, entry_messages, opening_messages
+from branchline.context.builder import SPEAKING, edited, edits_in, entry_messages, opening_messages
 from branchline.context.selection import select
 from branchline.context.tokens import TokenEstimate, projected_tokens
 from branchline.entries import Compaction, Entry, Message

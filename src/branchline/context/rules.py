@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from branchline.context.records import ContextMessage
+from branchline.context.context import ContextMessage
 from branchline.tree import EntrySource
 
 __all__ = ["ContextRules", "rules_of"]

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from branchline.context.records import ModelRef
+from branchline.context.context import ModelRef
 from branchline.context.rules import rules_of
 from branchline.entries import (
     SIDE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import msgspec
 
-from branchline.entries import jsontext
+from branchline.entries import json_codec
 from branchline.entries.records import CONVERSATION, SIDE
 
 __all__ = [
@@ -200,7 +200,7 @@ def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:
 
 def _has_words(content: bytes) -> bool:
     try:
-        return _words_in(jsontext.loads(content))
+        return _words_in(json_codec.loads(content))
     except ValueError:
         return True  # nothing is known of it, so it is shown
 
@@ -238,7 +238,7 @@ def careful(line: bytes) -> Any:
     ValueError when the line is no JSON at all.
     """
     try:
-        return jsontext.loads(line)
+        return json_codec.loads(line)
     except ValueError as reason:
         if str(reason) == "nested too deeply" and (shallow := _shallow(line)) is not None:
             return shallow
@@ -302,9 +302,9 @@ def _shallow(line: bytes) -> dict[str, Any] | None:
                 return None if line[token.end() :].strip() else fields
         elif len(opened) <= 2 and (value := plain_field(line, token.end())):
             if len(opened) == 1:
-                fields[jsontext.loads(mark)] = jsontext.loads(value[1])
+                fields[json_codec.loads(mark)] = json_codec.loads(value[1])
             elif mark == b'"role"' and inside == b'"message"':
-                fields["message"] = {"role": jsontext.loads(value[1])}
+                fields["message"] = {"role": json_codec.loads(value[1])}
         elif len(opened) == 1:
             inside = mark
     return None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from branchline.entries import jsontext
+from branchline.entries import json_codec
 
 __all__ = ["Spot", "field_spots", "set_fields"]
 
@@ -37,7 +37,7 @@ def field_spots(line: bytes) -> dict[str, Spot]:
         if depth == 1 and key is not None and mark in (b",", b"}"):
             stripped = line[value_start : token.start()]
             start = value_start + len(stripped) - len(stripped.lstrip())
-            name = jsontext.loads(key)
+            name = json_codec.loads(key)
             spots[name] = Spot(start, start + len(stripped.strip()))
             key = None
         if mark in (b"{", b"["):
@@ -57,9 +57,9 @@ def set_fields(line: bytes, fields: Mapping[str, Any]) -> bytes:
     spots = field_spots(line)
     if not spots:
         raise ValueError("not a JSON object with fields")
-    changes = [(spots[name], jsontext.dumps(value)) for name, value in fields.items() if name in spots]
+    changes = [(spots[name], json_codec.dumps(value)) for name, value in fields.items() if name in spots]
     added = b"".join(
-        b"," + jsontext.dumps(name) + b":" + jsontext.dumps(value)
+        b"," + json_codec.dumps(name) + b":" + json_codec.dumps(value)
         for name, value in fields.items()
         if name not in spots
     )

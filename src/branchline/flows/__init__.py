@@ -9,10 +9,11 @@ changed nothing.
 """
 
 from branchline.flows.abort import Abort, Aborted
-from branchline.flows.compacting import Compacted, compact
-from branchline.flows.contexts import HookContext
-from branchline.flows.driving import Attempter, Chooser, Summarizer, arun, run
-from branchline.flows.events import (
+from branchline.flows.compact import Compacted, compact
+from branchline.flows.driver import Attempter, Chooser, Summarizer, arun, run
+from branchline.flows.fork import Forked, branch_to_new_session, fork
+from branchline.flows.hook_context import HookContext
+from branchline.flows.hook_events import (
     BranchMade,
     BranchRequest,
     Cancel,
@@ -32,17 +33,16 @@ from branchline.flows.events import (
     TreeMoved,
     TreePreparation,
 )
-from branchline.flows.forks import Forked, branch_to_new_session, fork
 from branchline.flows.hooks import HOOKS, NO_HOOKS, Hooks, HookSpecs, Implementation, PluginProblem
-from branchline.flows.live import LiveSession, ReadableSession
-from branchline.flows.navigation import (
+from branchline.flows.navigate import (
     NO_SUMMARY,
     SUMMARY,
     SUMMARY_WITH_INSTRUCTIONS,
     Navigation,
     navigate,
 )
-from branchline.flows.recovery import Turn, rewind_failed, turn
+from branchline.flows.recover import Turn, rewind_failed, turn
+from branchline.flows.session_protocol import LiveSession, ReadableSession
 from branchline.flows.steps import (
     Act,
     AskHook,
@@ -57,7 +57,7 @@ from branchline.flows.steps import (
     Summarize,
     Tell,
 )
-from branchline.flows.switching import Switched, resume, shut_down, start, switch
+from branchline.flows.switch import Switched, resume, shut_down, start, switch
 
 __all__ = [
     "HOOKS",

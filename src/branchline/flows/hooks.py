@@ -4,7 +4,7 @@ This is the one place that names them. Nothing here needs pluggy: :mod:`branchli
 specifications from :class:`HookSpecs`, and flows find the implementations through :class:`Hooks`.
 
 An implementation takes any of the two arguments by name: ``event``, the record that the specification
-says, and ``context``, a :class:`~branchline.flows.contexts.HookContext`. It may be a plain function or a
+says, and ``context``, a :class:`~branchline.flows.hook_context.HookContext`. It may be a plain function or a
 coroutine function, except ``entry_appended``, which is called while an append returns and is plain.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from branchline.flows.events import (
+from branchline.flows.hook_events import (
     BranchMade,
     BranchRequest,
     Cancel,
@@ -36,7 +36,7 @@ from branchline.flows.events import (
 )
 
 if TYPE_CHECKING:
-    from branchline.flows.contexts import HookContext
+    from branchline.flows.hook_context import HookContext
 
 __all__ = ["HOOKS", "NO_HOOKS", "HookSpecs", "Hooks", "Implementation", "PluginProblem"]
 

@@ -1,6 +1,6 @@
 """The steps of a flow: what it wants to know, and the one thing that it does at the end.
 
-A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.driving` does that
+A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.driver` does that
 for code that blocks and for code that awaits. All questions come first. Then comes one :class:`Act`, which
 changes something, and after it only :class:`Tell`. So whoever stops a flow at a question (by an answer, an
 abort or an exception) has changed nothing.
@@ -16,8 +16,8 @@ import msgspec
 from branchline.compaction import Summary, SummaryRequest
 from branchline.errors import FlowError, SummaryFailed
 from branchline.flows.abort import Abort, Aborted
-from branchline.flows.events import Cancel, Event
-from branchline.flows.live import LiveSession
+from branchline.flows.hook_events import Cancel, Event
+from branchline.flows.session_protocol import LiveSession
 
 __all__ = [
     "Act",
@@ -107,7 +107,7 @@ class Choose(Step, frozen=True, kw_only=True):
 
 
 class Attempt(Step, frozen=True, kw_only=True):
-    """Try to get an answer from the model (see :mod:`branchline.flows.recovery`). Answer: Attempted."""
+    """Try to get an answer from the model (see :mod:`branchline.flows.recover`). Answer: Attempted."""
 
     number: int
     abort: Abort

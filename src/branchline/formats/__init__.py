@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.formats.base import Format, LabelState, Reader, Reading, Span, Survey
 from branchline.formats.detect import OTHERS, Program, detect, format_named, formats
+from branchline.formats.entry_log import Transcript
 from branchline.formats.feed import feed_from
 from branchline.formats.installed import BrokenFormat, installed
 from branchline.formats.peek import Peek, peek, peek_header, unpacked
 from branchline.formats.pi import PI
-from branchline.formats.transcript import Transcript
+from branchline.formats.protocol import Format, LabelState, Reader, Reading, Span, Survey
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchline.entries import Compaction, skeleton, splice
-from branchline.formats.transcript import Transcript
+from branchline.formats.entry_log import Transcript
 from branchline.tree import ROOT
 
 __all__ = ["path_lines", "tree_lines", "upgraded_lines"]

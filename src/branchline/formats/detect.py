@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import NamedTuple
 
 from branchline.errors import NotASession
-from branchline.formats.base import Format
 from branchline.formats.installed import installed, knows
 from branchline.formats.pi import PI
+from branchline.formats.protocol import Format
 
 __all__ = ["OTHERS", "WITHDRAWN", "Program", "built_in", "detect", "format_named", "formats", "is_withdrawn"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from branchline.formats.base import Reader
+from branchline.formats.protocol import Reader
 
 __all__ = ["feed_from"]
 

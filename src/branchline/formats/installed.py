@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from branchline.formats.base import Format
 from branchline.formats.packages import may_be_named
+from branchline.formats.protocol import Format
 
 __all__ = ["GROUP", "BrokenFormat", "InstalledFormats", "installed", "knows"]
 

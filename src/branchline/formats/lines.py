@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from branchline.entries import Entry, jsontext
+from branchline.entries import Entry, json_codec
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Block, Reading
+from branchline.formats.protocol import Block, Reading
 from branchline.tree import Kind, Linker, Tree
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class LinesReader:
         if not line.strip():
             return
         try:
-            value = jsontext.loads(line)
+            value = json_codec.loads(line)
         except ValueError as reason:
             self._feed_damaged(line, offset, str(reason))
             return
@@ -254,7 +254,7 @@ class LinesReader:
         kind: Kind = "glued" if glued else "unreadable"
         for piece in found:
             if piece.whole:
-                self._take_value(jsontext.loads(piece.data), piece.data, offset + piece.start)
+                self._take_value(json_codec.loads(piece.data), piece.data, offset + piece.start)
                 continue
             place = offset + piece.start
             rest = self.fragment(piece.data)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from branchline.entries import Header
 from branchline.errors import NotASession
-from branchline.formats.base import Format
 from branchline.formats.detect import detect
+from branchline.formats.protocol import Format
 
 __all__ = ["Peek", "peek", "peek_header", "unpacked"]
 

@@ -14,7 +14,7 @@ from typing import overload
 import msgspec
 
 from branchline.formats.suffixes import without_suffix
-from branchline.library.records import SessionRow, latest_first
+from branchline.library.rows import SessionRow, latest_first
 from branchline.tree import ROOT, Linker, Tree
 
 __all__ = ["Forest", "ForestRow", "plant", "real_path"]

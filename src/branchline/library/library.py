@@ -15,13 +15,12 @@ from branchline import places
 from branchline.clock import Clock, SystemClock
 from branchline.errors import LogError, SessionNotFound
 from branchline.library import turns
-from branchline.library.describing import describe
-from branchline.library.discovery import Discovery
-from branchline.library.finding import choose
+from branchline.library.description import describe
 from branchline.library.forest import Forest, plant, real_path
-from branchline.library.look import read_whole, shallow_row
-from branchline.library.looking import Look, Progress
-from branchline.library.records import (
+from branchline.library.listing import Look, Progress
+from branchline.library.lookup import choose
+from branchline.library.row_reader import read_whole, shallow_row
+from branchline.library.rows import (
     BranchNode,
     Description,
     Listing,
@@ -29,6 +28,7 @@ from branchline.library.records import (
     Pruned,
     SessionRow,
 )
+from branchline.library.scanner import Discovery
 from branchline.library.shelf import Shelf
 from branchline.library.threads import in_thread
 from branchline.log import Durability

@@ -12,8 +12,15 @@ from branchline import places
 from branchline.entries import SIDE, Header
 from branchline.errors import Ambiguous, NotASession, SessionNotFound
 from branchline.formats import Transcript, peek
-from branchline.library.look import deep_row, header_row, look_whole, problem_row, read_whole, shallow_row
-from branchline.library.records import ELSEWHERE, SessionRow
+from branchline.library.row_reader import (
+    deep_row,
+    header_row,
+    look_whole,
+    problem_row,
+    read_whole,
+    shallow_row,
+)
+from branchline.library.rows import ELSEWHERE, SessionRow
 from branchline.stores import Hidden, Read, Store, Stored, check_key
 from branchline.tree import severity
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from branchline.entries import MessageEntry, message_text
-from branchline.library.look import one_line
-from branchline.library.records import BranchNode, PriorTurn
+from branchline.library.row_reader import one_line
+from branchline.library.rows import BranchNode, PriorTurn
 from branchline.session import Session
 from branchline.tree import ROOT, walk_nodes
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
 
 __all__ = ["branch_nodes", "prior_turns"]
 

@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import Self
 
 from branchline.errors import NotASession, ReadOnly
-from branchline.log.append import Appender
-from branchline.log.base import Durability, Torn, require_lines
+from branchline.log.appender import Appender
 from branchline.log.directories import create_directory, sync_directory
 from branchline.log.locks import FileLock
+from branchline.log.protocol import Durability, Torn, require_lines
 from branchline.log.system import SYSTEM, System, close_quietly, explain, problem_with, read_at, write_all
 from branchline.log.tail import is_complete_json
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from branchline.errors import LockTimeout
-from branchline.log.base import Torn, require_lines
+from branchline.log.protocol import Torn, require_lines
 from branchline.log.tail import is_complete_json, read_tail
 
 __all__ = ["MemoryLog", "MemoryWriter"]

@@ -18,11 +18,11 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from branchline.digests import sha256
+from branchline._sha256 import sha256
 from branchline.errors import LogError, LogShrank, NotSaved, ReadOnly
-from branchline.log.base import Log
 from branchline.log.directories import sidecar_directory, sidecar_name, sidecar_path
 from branchline.log.file import FileLog
+from branchline.log.protocol import Log
 from branchline.log.replace import replace_file
 from branchline.log.system import SYSTEM, System, close_quietly, explain, problem_with, read_at
 

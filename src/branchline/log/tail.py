@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from branchline.log.base import Torn
 from branchline.log.directories import sidecar_directory, sidecar_name, sync_directory
+from branchline.log.protocol import Torn
 from branchline.log.system import System, random_name, write_all
 
 __all__ = ["is_complete_json", "keep_fragment", "read_tail"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from branchline.entries import Entry
 
 if TYPE_CHECKING:
-    from branchline.session.view import SessionView
+    from branchline.session.queries import SessionView
 
 __all__ = ["Node"]
 

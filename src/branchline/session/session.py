@@ -41,13 +41,13 @@ from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
 from branchline.formats import Transcript, detect
 from branchline.log import Durability, FileLog, MemoryLog, UnpackedLog
-from branchline.session import forking, homes
-from branchline.session.forking import ForkAt, ForkScope, Place
-from branchline.session.naming import check_session_id
+from branchline.session import forks, locator
+from branchline.session.forks import ForkAt, ForkScope, Place
+from branchline.session.ids import check_session_id
+from branchline.session.message_input import kept_messages, role_of, stored_message, system_snapshot
 from branchline.session.observers import Observer, Observers, OnProblem
-from branchline.session.pen import Pen
-from branchline.session.view import SessionView
-from branchline.session.wording import kept_messages, role_of, stored_message, system_snapshot
+from branchline.session.queries import SessionView
+from branchline.session.writer import Pen
 from branchline.stores import FilesStore, MemoryStore, Store
 from branchline.tree import ROOT
 
@@ -90,8 +90,8 @@ class Session(SessionView):
         ``persist="at_once"`` writes the header now.
         """
         cwd = places.resolve_cwd(cwd)
-        format_ = homes.program(format)
-        store = homes.store_in(directory, format, cwd) if store is None else store
+        format_ = locator.program(format)
+        store = locator.store_in(directory, format, cwd) if store is None else store
         fresh = clock.session_id() if id is None else check_session_id(id)
         timestamp = iso(clock.now())
         header = Header(
@@ -101,7 +101,7 @@ class Session(SessionView):
             cwd=cwd,
             parent_session=parent_session,
         )
-        pen = forking.begin(format_, header, store, durability=durability)
+        pen = forks.begin(format_, header, store, durability=durability)
         if persist == "at_once":
             pen.draft = False
             pen.begin()
@@ -129,7 +129,7 @@ class Session(SessionView):
         try:
             head = log.read(0, _HEAD)
             format_ = detect(head, log.path)
-            if (whole := homes.whole_content(format_, log.path, head)) is not None:
+            if (whole := locator.whole_content(format_, log.path, head)) is not None:
                 log.close()
                 log = UnpackedLog(log.path, whole)
             pen = Pen(format_, log=log, durability=durability, for_context=for_context)
@@ -140,8 +140,8 @@ class Session(SessionView):
         pen.key = format_.key_of(log.path)
         pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.suffix)
         header = pen.transcript.reading.header
-        pen.transcript.given_title = homes.given_title(format_, log.path, header)
-        known = homes.known_cwd(format_, header, log.path)
+        pen.transcript.given_title = locator.given_title(format_, log.path, header)
+        known = locator.known_cwd(format_, header, log.path)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
     @classmethod
@@ -176,8 +176,8 @@ class Session(SessionView):
         the sessions of many projects only those of ``cwd`` count.
         """
         cwd = places.resolve_cwd(cwd)
-        store = homes.store_in(directory, format, cwd)
-        for found in homes.newest_first(store, cwd, format, mixed=directory is not None):
+        store = locator.store_in(directory, format, cwd)
+        for found in locator.newest_first(store, cwd, format, mixed=directory is not None):
             session = cls.from_store(store, found.key, durability=durability, clock=clock)
             session._cwd = found.cwd  # noqa: SLF001
             return session
@@ -219,11 +219,11 @@ class Session(SessionView):
         """
         with cls.open(source) as origin:
             resolved = places.resolve_cwd(cwd)
-            wanted = forking.copied_name(origin.transcript.format, to)
-            place = Place(resolved, homes.store_in(directory, wanted, resolved), id, to)
-            leaf = forking.fork_position(origin, None, "at")
-            plan = forking.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
-            return forking.carry_out(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
+            wanted = forks.copied_name(origin.transcript.format, to)
+            place = Place(resolved, locator.store_in(directory, wanted, resolved), id, to)
+            leaf = forks.fork_position(origin, None, "at")
+            plan = forks.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
+            return forks.carry_out(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
 
     # -- appending ------------------------------------------------------------------------------------
 
@@ -410,15 +410,15 @@ class Session(SessionView):
         NotSupported where the format cannot hold it. This session does not change.
         """
         self.refresh_log()
-        plan = forking.plan(
+        plan = forks.plan(
             self,
-            forking.fork_position(self, entry_id, position),
+            forks.fork_position(self, entry_id, position),
             scope=scope,
             place=Place(cwd, store, id, to),
             clock=self._clock,
             durability=self._pen.durability,
         )
-        return forking.carry_out(plan, self._beside(plan))
+        return forks.carry_out(plan, self._beside(plan))
 
     def fork_compacted(
         self,
@@ -436,19 +436,19 @@ class Session(SessionView):
         """
         self.refresh_log()
         kept = ROOT if first_kept is None else self.index.position(first_kept)
-        leaf = forking.fork_position(self, None, "at")
+        leaf = forks.fork_position(self, None, "at")
         place = Place(cwd, store, id)
         options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
         if not self._pen.format.compacts_by_fork:
-            plan = forking.plan(self, leaf, scope="path", place=place, **options)
+            plan = forks.plan(self, leaf, scope="path", place=place, **options)
             made = self._beside(plan)
-            return forking.carry_out(
+            return forks.carry_out(
                 plan, made, then=lambda: made.append_compaction(summary, first_kept, tokens_before)
             )
         now = self._clock.now()
         said = CompactionSummaryMessage(summary=summary, tokens_before=tokens_before, timestamp=now)
-        plan = forking.plan_compacted(self, leaf, kept, said, place=place, **options)
-        return forking.carry_out(plan, self._beside(plan))
+        plan = forks.plan_compacted(self, leaf, kept, said, place=place, **options)
+        return forks.carry_out(plan, self._beside(plan))
 
     def fork_first(self, keep: int = 0) -> Session:
         """A new session, linked to this one, with the first ``keep`` messages of the path; 0 keeps all."""
@@ -604,7 +604,7 @@ class Session(SessionView):
                 raise
         self._leaf = target
 
-    def _beside(self, plan: forking.Plan) -> Self:
+    def _beside(self, plan: forks.Plan) -> Self:
         """The session of a copy that is not written yet."""
         return type(self)(plan.pen, clock=self._clock, cwd=plan.cwd)
 

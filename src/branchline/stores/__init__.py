@@ -1,8 +1,8 @@
 """Keyed logs behind one small protocol: files and memory."""
 
-from branchline.stores.base import Hidden, Read, Scan, Store, Stored, Trashed, check_key
 from branchline.stores.files import FilesStore, snapshot_of
 from branchline.stores.memory import MemoryStore
+from branchline.stores.protocol import Hidden, Read, Scan, Store, Stored, Trashed, check_key
 
 __all__ = [
     "FilesStore",

@@ -17,10 +17,10 @@ from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, without_suffix
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
 from branchline.log.system import explain
-from branchline.stores.base import Hidden, Read, Scan, Stored, Trashed, check_key, is_key, newest_first
-from branchline.stores.folders import folder_of, move_folder
-from branchline.stores.openfiles import open_files
-from branchline.stores.synced import conflict_copy, placeholder
+from branchline.stores.companion_folders import folder_of, move_folder
+from branchline.stores.open_files import open_files
+from branchline.stores.protocol import Hidden, Read, Scan, Stored, Trashed, check_key, is_key, newest_first
+from branchline.stores.sync_conflicts import conflict_copy, placeholder
 from branchline.stores.trash import Trash
 
 __all__ = ["FilesStore", "snapshot_of", "why_hidden"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from branchline.errors import SessionNotFound
 from branchline.log import Durability, MemoryLog
 from branchline.log.memory import MemoryWriter
-from branchline.stores.base import Read, Scan, Stored, Trashed, check_key, newest_first
+from branchline.stores.protocol import Read, Scan, Stored, Trashed, check_key, newest_first
 
 __all__ = ["MemoryStore"]
 

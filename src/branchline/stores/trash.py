@@ -11,11 +11,11 @@ import os
 import time
 from typing import Any
 
-from branchline.entries import jsontext
+from branchline.entries import json_codec
 from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
 from branchline.log.system import random_name
-from branchline.stores.base import Trashed, check_key
-from branchline.stores.folders import move_folder
+from branchline.stores.companion_folders import move_folder
+from branchline.stores.protocol import Trashed, check_key
 
 __all__ = ["Trash"]
 
@@ -43,7 +43,7 @@ class Trash:
         create_directory(place, system)
         # The manifest comes first: a crash leaves a manifest without a file, never a file without one.
         manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
-        data = jsontext.dumps(manifest) + b"\n"
+        data = json_codec.dumps(manifest) + b"\n"
         FileLog.create(os.path.join(place, _MANIFEST), data, system=system).close()
         kept = os.path.join(place, key + self._suffix)
         try:
@@ -68,7 +68,7 @@ class Trash:
         place = os.path.join(self._directory, token)
         try:
             with open(os.path.join(place, _MANIFEST), "rb") as file:
-                manifest: Any = jsontext.loads(file.read())
+                manifest: Any = json_codec.loads(file.read())
             key = check_key(manifest["key"])
             # lstat: what was removed may have been a link, which leads nowhere from here.
             size = os.lstat(os.path.join(place, key + self._suffix)).st_size

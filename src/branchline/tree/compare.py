@@ -24,8 +24,8 @@ from branchline.entries import (
     blocks_text,
     message_text,
 )
+from branchline.tree.entry_source import EntrySource
 from branchline.tree.index import Tree
-from branchline.tree.source import EntrySource
 
 __all__ = ["Comparison", "compare_paths", "compare_sessions"]
 

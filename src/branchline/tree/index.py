@@ -4,7 +4,7 @@ Entries are numbered in file order, and everything about the shape is kept in pl
 shared strings, so that a session of a million entries is a few lists, every walk is a loop, and adding an
 entry costs the same at any size. Names (ids) come in and go out at the edge.
 
-The parents in these columns never form a ring and always exist: :mod:`branchline.tree.links` sees to that
+The parents in these columns never form a ring and always exist: :mod:`branchline.tree.linker` sees to that
 before a parent gets here.
 """
 

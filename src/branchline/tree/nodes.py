@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from branchline.tree.index import ROOT, Tree
-from branchline.tree.layout import Layout
+from branchline.tree.outline_layout import Layout
 from branchline.tree.runs import Runs
 
 __all__ = ["TreeNode", "outline_nodes", "walk_nodes"]

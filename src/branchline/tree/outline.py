@@ -15,7 +15,7 @@ from itertools import compress
 from typing import Literal, NamedTuple, overload
 
 from branchline.tree.index import ROOT, Tree
-from branchline.tree.layout import Layout
+from branchline.tree.outline_layout import Layout
 from branchline.tree.runs import Runs
 
 __all__ = ["FILTERS", "Filter", "Jump", "Outline", "OutlineRow"]

@@ -20,15 +20,15 @@ from branchline.formats.continuing import Going
 from branchline.library import SessionRow
 from branchline.session import Session
 from branchline.tree import Filter
-from branchline.tui.browser_layout import SMALLEST
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.looks import DARK, LIGHT
+from branchline.tui.launch import View
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.too_small import TooSmall
 from branchline.tui.source import Scope
-from branchline.tui.start import View
+from branchline.tui.styles import DARK, LIGHT
 from branchline.tui.summarizing import SummaryModel
 from branchline.tui.themes import THEMES
+from branchline.views.browser.layout import SMALLEST
 from branchline.views.text import safe
 
 if TYPE_CHECKING:

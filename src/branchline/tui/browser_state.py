@@ -9,16 +9,16 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from branchline.library import SessionRow
+from branchline.library.pins import Pins
 from branchline.stores import Hidden
 from branchline.tui.browsing import SORTS, Arranged, Choice, Item, Sort, arrange, face_of, later
-from branchline.tui.hinting import PRESS_TO_SEARCH, search_line
-from branchline.tui.pins import Pins
+from branchline.tui.hint_line import PRESS_TO_SEARCH, search_line
 from branchline.tui.session_lines import Columns, columns_for, header_line, session_line
 from branchline.tui.source import Batch, Scope, Source, name_of
-from branchline.views.calls import short_path
+from branchline.views.humanize import count
 from branchline.views.query import Face, Query, Verdict, parse_query
 from branchline.views.spans import Line, Piece, Span, line_of, line_width, shown_line
-from branchline.views.words import count
+from branchline.views.tool_calls import short_path
 
 __all__ = ["Bars", "BrowserState", "Loaded", "Pill"]
 

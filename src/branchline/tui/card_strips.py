@@ -17,13 +17,13 @@ from rich.style import Style
 from rich.theme import Theme
 from textual.strip import Strip
 
-from branchline.tui.painting import strip_of
+from branchline.tui.strips import strip_of
 from branchline.tui.themes import code_theme
 from branchline.views.cards import Card
+from branchline.views.humanize import count, size_words
 from branchline.views.spans import Line, Role, Span, line_of
 from branchline.views.text import one_line, safe
-from branchline.views.words import count, size_words
-from branchline.views.wrapping import text_lines, wrap_line
+from branchline.views.wrap import text_lines, wrap_line
 
 __all__ = ["Look", "Row", "card_rows", "foldable"]
 

@@ -15,7 +15,7 @@ from branchline.errors import BranchlineError
 from branchline.session import Session
 from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
 
 __all__ = ["Branch", "Conversation", "images_of"]
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from branchline.entries import AssistantMessage, Compaction, Entry, MessageEntry, ToolResult
 from branchline.session import Session
 from branchline.tui.damage import Damage
-from branchline.views.calls import Calls, call_text
 from branchline.views.cards import Card, cards
+from branchline.views.humanize import size_words, tokens
 from branchline.views.spans import Line, Role, Span, line_of
-from branchline.views.words import size_words, tokens
-from branchline.views.wrapping import text_lines, wrap_line
+from branchline.views.tool_calls import Calls, call_text
+from branchline.views.wrap import text_lines, wrap_line
 
 __all__ = ["Passage", "detail_lines", "detail_passages", "pages_of"]
 

@@ -12,11 +12,11 @@ from branchline.session import Session
 from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
 from branchline.tui.branch_names import BranchNames
 from branchline.tui.damage import Damage
+from branchline.views.entry_rows import RowTexts
 from branchline.views.outline import entry_role, indentation, outline_line
-from branchline.views.rows import RowTexts
-from branchline.views.search import Search
 from branchline.views.spans import Line, Span, cut_line, line_of
 from branchline.views.text import cut, one_line, width
+from branchline.views.tree_search import Search
 
 __all__ = ["Navigating"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from branchline.session import Session
 from branchline.views.cards import Card, cards
+from branchline.views.humanize import count
 from branchline.views.spans import Line, Role, Span, line_of
-from branchline.views.words import count
-from branchline.views.wrapping import text_lines
+from branchline.views.wrap import text_lines
 
 __all__ = ["last_cards", "preview_lines"]
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from branchline.library import SessionRow
 from branchline.tui.browsing import Item
-from branchline.views.calls import short_path
+from branchline.views.humanize import age, count, money
 from branchline.views.spans import Line, Piece, Role, Span, cut_line, line_of, line_width, pad_line
 from branchline.views.text import cut_middle, cut_start, one_line
-from branchline.views.words import age, count, money
+from branchline.views.tool_calls import short_path
 
 __all__ = ["Columns", "columns_for", "facts_lines", "header_line", "reason_words", "session_line"]
 

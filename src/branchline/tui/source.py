@@ -19,10 +19,10 @@ from branchline.errors import NotSupported, SessionNotFound
 from branchline.formats import Transcript
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library import Description, Discovery, Forest, SessionLibrary, SessionRow
-from branchline.library.contents import contents_of, worth_reading
-from branchline.library.describing import describe
-from branchline.library.look import deep_row, read_whole
-from branchline.library.looking import Look
+from branchline.library.description import describe
+from branchline.library.listing import Look
+from branchline.library.row_reader import deep_row, read_whole
+from branchline.library.search_text import contents_of, worth_reading
 from branchline.library.shelf import Shelf
 from branchline.session import Session
 from branchline.stores import FilesStore, Hidden, Stored, snapshot_of

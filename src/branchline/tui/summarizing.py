@@ -38,7 +38,7 @@ async def leave_summed_up(
 ) -> Navigation:
     """Go to an entry; the model sums up what is left, and ``told`` gets its words as they come."""
     from branchline.conductor import Policy  # noqa: PLC0415  models are heavy, and few ask for them
-    from branchline.conductor.turn import write_summary  # noqa: PLC0415
+    from branchline.conductor.turn_runner import write_summary  # noqa: PLC0415
     from branchline.models import model_by_setting  # noqa: PLC0415
 
     writer = await asyncio.to_thread(model_by_setting, model.name, base_url=model.base_url)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from branchline.entries import MessageEntry, message_text
 from branchline.session import Session
+from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, line_of, pad_line
-from branchline.views.words import count
 
 __all__ = ["Turn", "Turns", "turns_of"]
 

@@ -49,7 +49,7 @@ from branchline.entries import (
     blocks_text,
 )
 from branchline.formats import LabelState
-from branchline.views.calls import Call, call_text
+from branchline.views.tool_calls import Call, call_text
 
 __all__ = ["Card", "CardKind", "Picture", "cards", "json_text"]
 

@@ -30,7 +30,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import ROOT, EntrySource, compare_paths, compare_sessions
-from branchline.views.calls import Call, calls_of
+from branchline.views.tool_calls import Call, calls_of
 
 __all__ = ["CompareView", "Difference", "Side", "Turn", "TurnPair", "compare_view", "text_difference"]
 

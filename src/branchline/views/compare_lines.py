@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal
 
-from branchline.views.calls import short_path
 from branchline.views.compare import CompareView, Difference, Side, Turn, TurnPair
+from branchline.views.humanize import count, money, tokens
 from branchline.views.spans import Line, Role, Span, line_of, pad_line
 from branchline.views.text import clusters, one_line, safe, width
-from branchline.views.words import count, money, tokens
+from branchline.views.tool_calls import short_path
 
 __all__ = ["near", "side_by_side", "sums", "unified"]
 

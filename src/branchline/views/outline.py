@@ -51,9 +51,9 @@ def draw(
 ) -> list[str]:
     """The drawn rows, all or those with the given numbers; a line of its own when there are none.
 
-    ``text_of`` gives the text of the entry at a position (:class:`branchline.views.rows.RowTexts`). With
-    ``now``, labels show when they were set. With ``columns``, lines are cut to that width, and rows deep in
-    the tree are moved left as far as it takes to read the row under the cursor.
+    ``text_of`` gives the text of the entry at a position (:class:`branchline.views.entry_rows.RowTexts`).
+    With ``now``, labels show when they were set. With ``columns``, lines are cut to that width, and rows
+    deep in the tree are moved left as far as it takes to read the row under the cursor.
     """
     if not len(outline):
         return [EMPTY]

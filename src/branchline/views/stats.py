@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from branchline.context.times import milliseconds
+from branchline.context.timestamps import milliseconds
 from branchline.context.usage import UsageSum, entry_usage, model_name
 from branchline.entries import AssistantMessage, Entry, MessageEntry
 from branchline.tree import EntrySource
-from branchline.views.calls import calls_of
+from branchline.views.tool_calls import calls_of
 
 __all__ = ["DIMENSIONS", "Dimension", "Figures", "Group", "Origin", "Stats", "Tally", "ToolCount"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from branchline.views.calls import short_path
+from branchline.views.humanize import count, money, tokens
 from branchline.views.plots import bar, sparkline
 from branchline.views.spans import Line, Role, Span, line_of
 from branchline.views.stats import Dimension, Figures, Group, Stats
 from branchline.views.text import cut, cut_start, one_line, pad, width
-from branchline.views.words import count, money, tokens
-from branchline.views.wrapping import wrap_line
+from branchline.views.tool_calls import short_path
+from branchline.views.wrap import wrap_line
 
 __all__ = ["overview", "table"]
 

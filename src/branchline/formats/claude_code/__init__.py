@@ -1,6 +1,7 @@
 """Claude Code's transcripts, read and never written: a file per session, sub-agents in their own."""
 
-from branchline.formats.claude_code.family import (
+from branchline.formats.claude_code.format import CLAUDE_CODE, ClaudeCodeFormat
+from branchline.formats.claude_code.lineage import (
     Agent,
     AgentFile,
     Kinship,
@@ -9,9 +10,8 @@ from branchline.formats.claude_code.family import (
     inline_agents,
     lineage,
 )
-from branchline.formats.claude_code.format import CLAUDE_CODE, ClaudeCodeFormat
+from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.reader import ClaudeCodeReader
-from branchline.formats.claude_code.reading import ClaudeCodeReading
 
 __all__ = [
     "CLAUDE_CODE",

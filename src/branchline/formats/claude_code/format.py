@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
-from branchline.context.records import ContextMessage
-from branchline.entries import AssistantMessage, Content, Entry, Header, jsontext
-from branchline.formats.base import Format, Reading
-from branchline.formats.claude_code.decoding import decode_record
+from branchline.context.context import ContextMessage
+from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
 from branchline.formats.claude_code.listing import ClaudeCodeListingReader
+from branchline.formats.claude_code.log_index import ClaudeCodeReading, agent_of
 from branchline.formats.claude_code.reader import ClaudeCodeReader
-from branchline.formats.claude_code.reading import ClaudeCodeReading, agent_of
-from branchline.formats.claude_code.records import ERROR
+from branchline.formats.claude_code.records import decode_record
+from branchline.formats.claude_code.rows import ERROR
+from branchline.formats.entry_log import Transcript
 from branchline.formats.lines import head_lines
-from branchline.formats.transcript import Transcript
+from branchline.formats.protocol import Format, Reading
 
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
@@ -77,7 +77,7 @@ class ClaudeCodeFormat(Format):
             if not line.strip():
                 continue
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 if not strange and _CUT.match(line):
                     return True
@@ -113,7 +113,7 @@ class ClaudeCodeFormat(Format):
         header = super().peek(head, path, whole=whole)
         if whole and (header is None or not header.cwd) and (found := _CWD.search(head)) is not None:
             named = Header(id=self.key_of(path)) if header is None else header
-            header = msgspec.structs.replace(named, cwd=str(jsontext.loads(found[1])))
+            header = msgspec.structs.replace(named, cwd=str(json_codec.loads(found[1])))
         return header
 
     def decode(self, line: bytes, reading: Reading, position: int) -> Entry:

@@ -14,7 +14,7 @@ import msgspec
 
 from branchline.formats.claude_code.plain import Plain
 from branchline.formats.claude_code.reader import ClaudeCodeReader
-from branchline.formats.claude_code.records import ANSWER, HUMAN, RESULT, Block, Row, Spent, kind_of, text_of
+from branchline.formats.claude_code.rows import ANSWER, HUMAN, RESULT, Block, Row, Spent, kind_of, text_of
 from branchline.formats.lines import bulk
 
 __all__ = ["ClaudeCodeListingReader"]

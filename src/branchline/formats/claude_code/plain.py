@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from branchline.formats.claude_code.records import ANSWER, HUMAN, RESULT, Block, Row, kind_of, text_of
+from branchline.formats.claude_code.rows import ANSWER, HUMAN, RESULT, Block, Row, kind_of, text_of
 
 __all__ = ["CUT_SHORT", "Plain", "mark_of", "plain_of", "thoughts_of"]
 

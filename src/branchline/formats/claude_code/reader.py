@@ -9,11 +9,11 @@ from itertools import compress
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import Header, jsontext
+from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import Fragment
+from branchline.formats.claude_code.log_index import ClaudeCodeReading, Kept, agent_of, answer_key, spent_at
 from branchline.formats.claude_code.plain import CUT_SHORT, Plain, mark_of, plain_of, thoughts_of
-from branchline.formats.claude_code.reading import ClaudeCodeReading, Kept, agent_of, answer_key, spent_at
-from branchline.formats.claude_code.records import (
+from branchline.formats.claude_code.rows import (
     ANSWER,
     ASIDE,
     BOUNDARY,
@@ -378,7 +378,7 @@ class ClaudeCodeReader(LinesReader):
 
     def is_record(self, data: bytes) -> bool:
         """A record of the tree or one of those beside it; other objects may be a part of one."""
-        fields = jsontext.loads(data)
+        fields = json_codec.loads(data)
         kind = fields.get("type")
         if not isinstance(kind, str):
             return False

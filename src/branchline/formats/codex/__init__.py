@@ -1,9 +1,9 @@
 """Codex rollouts, read and never written: one line of records per file, forks and reverts between files."""
 
 from branchline.formats.codex.format import CODEX, CodexFormat
+from branchline.formats.codex.log_index import CodexReading, HistoryBase
 from branchline.formats.codex.reader import CodexReader
-from branchline.formats.codex.reading import CodexReading, HistoryBase
-from branchline.formats.codex.threads import (
+from branchline.formats.codex.rollouts import (
     Chain,
     Rollout,
     copied_entries,

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, jsontext
-from branchline.formats.base import Format, Reading
-from branchline.formats.codex.decoding import decode_line
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, json_codec
+from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
-from branchline.formats.codex.reading import CodexReading
+from branchline.formats.codex.records import decode_line
+from branchline.formats.codex.rollouts import gathered, read_names, rollout_name, unpack
 from branchline.formats.codex.rows import ITEMS
-from branchline.formats.codex.threads import gathered, read_names, rollout_name, unpack
+from branchline.formats.entry_log import Transcript
 from branchline.formats.lines import head_lines
-from branchline.formats.transcript import Transcript
+from branchline.formats.protocol import Format, Reading
 
 __all__ = ["CODEX", "CodexFormat"]
 
@@ -48,7 +48,7 @@ class CodexFormat(Format):
             if foreign and b'"payload"' not in line:
                 continue  # no line in an envelope, and nothing else would count any more
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 continue
             if isinstance(fields, dict):

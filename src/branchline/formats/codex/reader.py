@@ -13,8 +13,8 @@ from itertools import compress, islice
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import SIDE, SPEAKERS, Header, jsontext
-from branchline.formats.codex.reading import CodexReading, base_of
+from branchline.entries import SIDE, SPEAKERS, Header, json_codec
+from branchline.formats.codex.log_index import CodexReading, base_of
 from branchline.formats.codex.replay import (
     NO_SUMMARY,
     Totals,
@@ -454,7 +454,7 @@ class CodexReader(LinesReader):
     # -- the end --------------------------------------------------------------------------------------
 
     def is_record(self, data: bytes) -> bool:
-        fields = jsontext.loads(data)
+        fields = json_codec.loads(data)
         kind = fields.get("type")
         if not isinstance(kind, str):
             return False

@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from branchline.context import ContextMessage, ContextRules, milliseconds
-from branchline.entries import BashExecution, Damaged, Entry, Header, UnknownMessage, jsontext, splice
-from branchline.formats.base import Format, LinkNames, Reading
+from branchline.entries import BashExecution, Damaged, Entry, Header, UnknownMessage, json_codec, splice
+from branchline.formats.entry_log import Transcript
 from branchline.formats.induscode.reader import FAMILY, ORIGIN, InduscodeReader, InduscodeReading
 from branchline.formats.induscode.records import to_entry
-from branchline.formats.induscode.writing import Lines
+from branchline.formats.induscode.writer import Lines
 from branchline.formats.lines import head_lines
+from branchline.formats.protocol import Format, LinkNames, Reading
 from branchline.formats.suffixes import NDJSON
-from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
 __all__ = ["INDUSCODE", "InduscodeFormat"]
@@ -61,7 +61,7 @@ class InduscodeFormat(Format):
             if _START.match(line):
                 return True
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 continue
             if isinstance(fields, dict) and fields:
@@ -108,7 +108,7 @@ class InduscodeFormat(Format):
         """
         if header.parent_session is None:
             return b""
-        return jsontext.dumps({"schema": ORIGIN, "parent": header.parent_session}) + b"\n"
+        return json_codec.dumps({"schema": ORIGIN, "parent": header.parent_session}) + b"\n"
 
     def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
         """The entries of the path and no head."""
@@ -168,7 +168,7 @@ def _path_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
         if position in tree.placeholders:
             continue
         line = transcript.raw(position)
-        fields = jsontext.loads(line)
+        fields = json_codec.loads(line)
         wanted = {"id": tree.keys[position], "prev": previous}
         changes = {name: value for name, value in wanted.items() if fields.get(name) != value}
         yield (splice.set_fields(line, changes) if changes else line.rstrip(b"\r")) + b"\n"

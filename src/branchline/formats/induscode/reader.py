@@ -14,11 +14,10 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import SPEAKERS, Header, jsontext
+from branchline.entries import SPEAKERS, Header, json_codec
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Reading
-from branchline.formats.induscode.leaves import Below, Deepest, Head, stands_at
-from branchline.formats.induscode.skeleton import (
+from branchline.formats.induscode.leaf_resolver import Below, Deepest, Head, stands_at
+from branchline.formats.induscode.rows import (
     SCHEMA,
     Line,
     bad_values,
@@ -27,6 +26,7 @@ from branchline.formats.induscode.skeleton import (
     spoken_at,
 )
 from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.protocol import Reading
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import ROOT, BackwardLinker, Kind
 
@@ -196,7 +196,7 @@ class InduscodeReader(LinesReader):
 
     def is_record(self, data: bytes) -> bool:
         try:
-            fields = jsontext.loads(data)
+            fields = json_codec.loads(data)
         except ValueError:
             return False
         return (

@@ -23,15 +23,15 @@ from branchline.entries import (
     SystemMessage,
     UnknownMessage,
     entry_fields,
-    jsontext,
+    json_codec,
 )
-from branchline.formats.base import Block, Reading, Survey
 from branchline.formats.copying import tree_lines, upgraded_lines
+from branchline.formats.entry_log import Transcript
 from branchline.formats.lines import head_lines
 from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
-from branchline.formats.oh_my_pi.context import RULES
-from branchline.formats.oh_my_pi.forking import forked_lines
-from branchline.formats.oh_my_pi.places import (
+from branchline.formats.oh_my_pi.context_rules import RULES
+from branchline.formats.oh_my_pi.copies import forked_lines
+from branchline.formats.oh_my_pi.home import (
     is_own_path,
     session_of_agent,
     sessions_directories,
@@ -40,9 +40,9 @@ from branchline.formats.oh_my_pi.places import (
 )
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, own_fields, with_task_usage
-from branchline.formats.oh_my_pi.slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
+from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.pi import CURRENT_VERSION, PiFormat
-from branchline.formats.transcript import Transcript
+from branchline.formats.protocol import Block, Reading, Survey
 from branchline.tree import ROOT
 
 __all__ = ["OH_MY_PI", "OhMyPiFormat"]
@@ -152,7 +152,7 @@ class OhMyPiFormat(PiFormat):
             fields = own_fields(entry, title)
             if fields["type"] == "title_change":
                 title = fields["title"]
-            lines.append(jsontext.dumps(fields) + b"\n")
+            lines.append(json_codec.dumps(fields) + b"\n")
         return b"".join(lines)
 
     def encode_header(self, header: Header) -> bytes:
@@ -239,7 +239,7 @@ def _needs_care(data: bytes) -> bool:
 def _fields(line: bytes) -> dict[str, Any] | None:
     """The JSON object of a line; None when it is nested too deeply to be read whole."""
     try:
-        fields = jsontext.loads(line)
+        fields = json_codec.loads(line)
     except ValueError:
         return None
     return fields if isinstance(fields, dict) else None
@@ -269,4 +269,4 @@ def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
         **kept,
     }
     present = {name: value for name, value in fields.items() if value is not None}
-    return slot_line(slot) + jsontext.dumps(present) + b"\n"
+    return slot_line(slot) + json_codec.dumps(present) + b"\n"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from branchline.entries import Entry, skeleton
-from branchline.formats.base import Reading
-from branchline.formats.oh_my_pi import skeletons
+from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
-from branchline.formats.oh_my_pi.slot import SLOT_BYTES, Titles, read_slot
+from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, Titles, read_slot
 from branchline.formats.pi import CURRENT_VERSION, PiReader
+from branchline.formats.protocol import Reading
 
 __all__ = ["OhMyPiReader", "OhMyPiReading"]
 
@@ -40,7 +40,7 @@ class OhMyPiReader(PiReader):
     def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
         super().__init__(shape_only=shape_only)
         self.reading = self._own = OhMyPiReading(path)
-        self._decode_lines = skeletons.decode_shapes if shape_only else skeletons.decode_lines
+        self._decode_lines = rows.decode_shapes if shape_only else rows.decode_lines
 
     def feed(self, data: bytes, end: int) -> None:
         """Take whole lines; slot and header go in alone, so that what follows them is regular work."""
@@ -87,7 +87,7 @@ class OhMyPiReader(PiReader):
             self._own.title = self._own.titles.current
 
     def _add(self, found: skeleton.Skeleton, line: bytes, offset: int) -> None:
-        super()._add(skeletons.renamed(found), line, offset)
+        super()._add(rows.renamed(found), line, offset)
 
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self._own

@@ -25,7 +25,7 @@ from branchline.entries import (
     codec,
     entry_from_fields,
 )
-from branchline.formats.oh_my_pi.slot import clean_title
+from branchline.formats.oh_my_pi.title_slot import clean_title
 from branchline.tree import ROOT, Tree
 
 __all__ = ["RECOVERED", "chosen_model", "native_entry", "own_fields", "with_task_usage"]

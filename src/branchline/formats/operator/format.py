@@ -10,15 +10,15 @@ from datetime import datetime
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
-from branchline.entries import AssistantMessage, Damaged, Entry, Header, MessageEntry, jsontext
-from branchline.formats.base import Format, LinkNames, Reading
+from branchline.entries import AssistantMessage, Damaged, Entry, Header, MessageEntry, json_codec
+from branchline.formats.entry_log import Transcript
 from branchline.formats.lines import head_lines
-from branchline.formats.operator.forking import fork_lines, whole_lines
+from branchline.formats.operator.copies import fork_lines, whole_lines
 from branchline.formats.operator.reader import OperatorReader, OperatorReading
 from branchline.formats.operator.records import to_entry
-from branchline.formats.operator.times import seconds_of
-from branchline.formats.operator.writing import Chain, header_line
-from branchline.formats.transcript import Transcript
+from branchline.formats.operator.timestamps import seconds_of
+from branchline.formats.operator.writer import Chain, header_line
+from branchline.formats.protocol import Format, LinkNames, Reading
 from branchline.tree import ROOT
 
 __all__ = ["OPERATOR", "OperatorFormat"]
@@ -61,7 +61,7 @@ class OperatorFormat(Format):
             if _HEADER.match(line) or _ENTRY.match(line):
                 return True
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 continue
             if isinstance(fields, dict) and isinstance(fields.get("type"), str):
@@ -84,7 +84,7 @@ class OperatorFormat(Format):
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        entry = to_entry(jsontext.loads(line), key, parent, reading.result(position), reading.first_parts)
+        entry = to_entry(json_codec.loads(line), key, parent, reading.result(position), reading.first_parts)
         if tree.roles[position] == "assistant" and (model := reading.models.at(position)) is not None:
             return _answered_by(entry, model)
         return entry

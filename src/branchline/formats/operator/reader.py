@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from branchline.context import ModelRef
-from branchline.entries import Header, jsontext
+from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import LabelState, Reading
 from branchline.formats.lines import LinesReader, bulk
-from branchline.formats.operator.nearest import Nearest
+from branchline.formats.operator.inherited_value import Nearest
 from branchline.formats.operator.records import Result
-from branchline.formats.operator.skeleton import (
+from branchline.formats.operator.rows import (
     Line,
     Looked,
     decode_lines,
@@ -29,7 +28,8 @@ from branchline.formats.operator.skeleton import (
     oddities_of,
     said_in,
 )
-from branchline.formats.operator.times import are_times, instant, iso_time, iso_times
+from branchline.formats.operator.timestamps import are_times, instant, iso_time, iso_times
+from branchline.formats.protocol import LabelState, Reading
 from branchline.tree import ROOT, BackwardLinker, Kind
 
 __all__ = ["OperatorReader", "OperatorReading"]
@@ -211,7 +211,7 @@ class OperatorReader(LinesReader):
 
     def is_record(self, data: bytes) -> bool:
         try:
-            fields = jsontext.loads(data)
+            fields = json_codec.loads(data)
         except ValueError:
             return False
         return isinstance(fields, dict) and (

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Damaged, Entry, Header, codec, jsontext, skeleton
-from branchline.formats.base import Block, Format, PutOff, Reading, Survey
+from branchline.entries import Damaged, Entry, Header, codec, json_codec, skeleton
 from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
-from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, upgraded
+from branchline.formats.entry_log import Transcript
 from branchline.formats.pi.reader import PiReader
 from branchline.formats.pi.records import record
-from branchline.formats.transcript import Transcript
+from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, upgraded
+from branchline.formats.protocol import Block, Format, PutOff, Reading, Survey
 from branchline.tree import ROOT
 
 __all__ = ["PI", "PiFormat"]
@@ -42,7 +42,7 @@ class PiFormat(Format):
             if not line.strip():
                 continue
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 if _BEGINNING.match(line):  # damaged, or cut off where the first bytes of the file end
                     return True
@@ -82,7 +82,7 @@ class PiFormat(Format):
         lines = head.removeprefix(_BOM).split(b"\n")
         for line in lines if whole else lines[:-1]:
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 continue  # blank or damaged
             if isinstance(fields, dict) and fields.get("type") != "title":

@@ -19,12 +19,12 @@ from branchline.entries import (
     SessionInfo,
     UnknownMessage,
     codec,
-    jsontext,
+    json_codec,
     skeleton,
 )
-from branchline.formats.base import Block, LabelState, Reading
 from branchline.formats.lines import bulk, each_line, pieces
-from branchline.formats.pi.columns import (
+from branchline.formats.pi.records import side_record
+from branchline.formats.pi.rows import (
     LAST_INSTANT,
     instant,
     latest_time,
@@ -34,8 +34,8 @@ from branchline.formats.pi.columns import (
     skeleton_columns,
     spoken_columns,
 )
-from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, with_position_id
-from branchline.formats.pi.records import side_record
+from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, with_position_id
+from branchline.formats.protocol import Block, LabelState, Reading
 from branchline.tree import ROOT, Kind
 
 __all__ = ["PiReader"]
@@ -427,7 +427,7 @@ class PiReader:
 
 def _is_record(data: bytes) -> bool:
     """A header or an entry; a content block has a type too, and a tool call even an id."""
-    fields = jsontext.loads(data)
+    fields = json_codec.loads(data)
     return isinstance(fields.get("type"), str) and (
         "parentId" in fields or "timestamp" in fields or fields["type"] == "session"
     )

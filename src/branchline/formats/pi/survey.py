@@ -15,10 +15,10 @@ import msgspec
 from branchline.context import ModelRef
 from branchline.context.selection import model_in
 from branchline.entries import COUNTED, Header, MessageEntry, ModelChange, SessionInfo, message_text, skeleton
-from branchline.formats.base import Survey, first_own
 from branchline.formats.lines import bulk
-from branchline.formats.pi.columns import latest_time, line_at, places_of, skeleton_columns
 from branchline.formats.pi.records import record
+from branchline.formats.pi.rows import latest_time, line_at, places_of, skeleton_columns
+from branchline.formats.protocol import Survey, first_own
 
 __all__ = ["survey"]
 

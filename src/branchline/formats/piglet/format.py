@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import CustomContent, Entry, Header, UserMessage, jsontext
-from branchline.formats.base import Format, LinkNames, Reading
-from branchline.formats.golang import time_of
+from branchline.entries import CustomContent, Entry, Header, UserMessage, json_codec
+from branchline.formats.derived_ids import random_uuid
+from branchline.formats.entry_log import Transcript
+from branchline.formats.go_json import time_of
 from branchline.formats.lines import head_lines
-from branchline.formats.piglet.files import copied_lines, forked_lines
+from branchline.formats.piglet.copies import copied_lines, forked_lines
+from branchline.formats.piglet.log_index import PigletReading
 from branchline.formats.piglet.reader import PigletReader
-from branchline.formats.piglet.reading import PigletReading
 from branchline.formats.piglet.records import record_of
-from branchline.formats.piglet.writing import CANNOT, Scribe, meta_fields, meta_row
-from branchline.formats.random_ids import random_uuid
-from branchline.formats.transcript import Transcript
+from branchline.formats.piglet.writer import CANNOT, Scribe, meta_fields, meta_row
+from branchline.formats.protocol import Format, LinkNames, Reading
 
 __all__ = ["PIGLET", "PigletFormat"]
 
@@ -68,7 +68,7 @@ class PigletFormat(Format):
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
-            if line.strip() and (fields := jsontext.object_in(line)) is not None:
+            if line.strip() and (fields := json_codec.object_in(line)) is not None:
                 return {"type", "ts", "data"} <= fields.keys()
         return b'{"type":"' not in head and _NAME.search(path) is not None
 

@@ -26,8 +26,8 @@ from branchline.entries import (
     UserMessage,
     message_from_fields,
 )
-from branchline.formats.golang import time_text, utc_time
-from branchline.formats.leftovers import FIELD, completed, leftovers
+from branchline.formats.extra_fields import FIELD, completed, leftovers
+from branchline.formats.go_json import time_text, utc_time
 
 __all__ = ["custom_words", "decode_message", "envelope", "known", "plain", "sorted_keys"]
 

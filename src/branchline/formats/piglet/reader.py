@@ -13,13 +13,13 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
-from branchline.entries import SPEAKERS, Header, jsontext
+from branchline.entries import SPEAKERS, Header, json_codec
 from branchline.entries.skeleton import Fragment
-from branchline.formats.base import LabelState
-from branchline.formats.golang import utc_time, utc_times
+from branchline.formats.go_json import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
-from branchline.formats.piglet.reading import PigletReading
+from branchline.formats.piglet.log_index import PigletReading
 from branchline.formats.piglet.rows import Facts, columns, decode_rows, decode_shapes, facts_of
+from branchline.formats.protocol import LabelState
 from branchline.tree import BackwardLinker, Linker, Tree
 
 __all__ = ["PigletReader"]
@@ -181,7 +181,7 @@ class PigletReader(LinesReader):
 
     def is_record(self, data: bytes) -> bool:
         """A whole line of piglet; an object without an id may be a message inside a compaction."""
-        fields = jsontext.loads(data)
+        fields = json_codec.loads(data)
         kind = fields.get("type")
         if not isinstance(kind, str) or "ts" not in fields or "data" not in fields:
             return False

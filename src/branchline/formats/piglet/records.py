@@ -23,9 +23,9 @@ from branchline.entries import (
     UserMessage,
     blocks_text,
     entry_from_fields,
-    jsontext,
+    json_codec,
 )
-from branchline.formats.leftovers import FIELD
+from branchline.formats.extra_fields import FIELD
 from branchline.formats.piglet.messages import custom_words, decode_message, plain
 from branchline.formats.piglet.rows import readable_messages
 from branchline.tree import ROOT, Tree
@@ -43,7 +43,7 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
     parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
     if position in tree.placeholders:
         return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-    fields = jsontext.loads(line)
+    fields = json_codec.loads(line)
     data = fields.get("data")
     payload = data if isinstance(data, dict) else {}
     rest = _rest(payload)

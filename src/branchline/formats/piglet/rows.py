@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Union
 
 import msgspec
 
-from branchline.entries import jsontext
+from branchline.entries import json_codec
 
 __all__ = [
     "KINDS",
@@ -176,7 +176,7 @@ def columns(rows: Sequence[Any]) -> Rows:
         for number, row in enumerate(rows):
             if type(row) in _MESSAGE_ROWS:
                 continue
-            data = None if row.type in _SIMPLE else jsontext.loads(bytes(row.data))
+            data = None if row.type in _SIMPLE else json_codec.loads(bytes(row.data))
             facts = facts_of(row.type, data)
             types[number], roles[number] = facts.type, facts.role
             if facts.quiet:

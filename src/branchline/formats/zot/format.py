@@ -20,25 +20,25 @@ from branchline.entries import (
     SessionInfo,
     Usage,
     UsageEntry,
-    jsontext,
+    json_codec,
 )
-from branchline.formats.base import Format, Reading
+from branchline.formats.derived_ids import random_uuid
+from branchline.formats.entry_log import Transcript
 from branchline.formats.lines import head_lines
-from branchline.formats.random_ids import random_uuid
-from branchline.formats.transcript import Transcript
-from branchline.formats.zot.calls import call_of
-from branchline.formats.zot.files import (
+from branchline.formats.protocol import Format, Reading
+from branchline.formats.zot.copies import (
     compacted_lines,
     copied_lines,
     forked_lines,
     imported_lines,
     portable_lines,
 )
-from branchline.formats.zot.messages import Speaker, decode_message
+from branchline.formats.zot.log_index import ZotReading
 from branchline.formats.zot.reader import ZotReader
-from branchline.formats.zot.reading import ZotReading
-from branchline.formats.zot.totals import Sums, sums_of
-from branchline.formats.zot.writing import CANNOT, Scribe, header_fields, meta_row
+from branchline.formats.zot.records import Speaker, decode_message
+from branchline.formats.zot.running_totals import Sums, sums_of
+from branchline.formats.zot.tool_names import call_of
+from branchline.formats.zot.writer import CANNOT, Scribe, header_fields, meta_row
 from branchline.tree import ROOT
 
 __all__ = ["PORTABLE_SUFFIX", "ZOT", "ZotFormat", "export_portable", "import_portable", "portable_name"]
@@ -70,7 +70,7 @@ class ZotFormat(Format):
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
-            if line.strip() and (fields := jsontext.object_in(line)) is not None:
+            if line.strip() and (fields := json_codec.object_in(line)) is not None:
                 # A time of its own beside the payload is pi's way: entries of version 1 have no id either.
                 kind = fields.get("type")
                 if not isinstance(kind, str) or {"id", "timestamp"} & fields.keys():
@@ -91,7 +91,7 @@ class ZotFormat(Format):
         key, time = tree.keys[position], tree.times[position]
         above = tree.parent_position(position)
         parent = None if above == ROOT else tree.keys[above]
-        fields = jsontext.loads(line)
+        fields = json_codec.loads(line)
         meta = reading.meta_at(position)
         match tree.types[position]:
             case "message":

@@ -10,7 +10,7 @@ __all__ = ["Occurrences"]
 
 
 class Occurrences:
-    """The positions at which a column says this name; each entry is asked once, when somebody wants to know."""
+    """The positions at which a column holds this name; each entry is looked at once, on demand."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -14,12 +14,11 @@ from itertools import compress
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import SPEAKERS, Header, jsontext
-from branchline.formats.golang import utc_time, utc_times
+from branchline.entries import SPEAKERS, Header, json_codec
+from branchline.formats.go_json import utc_time, utc_times
 from branchline.formats.lines import LinesReader, bulk
-from branchline.formats.zot.calls import calls_in, words_of
-from branchline.formats.zot.naming import RowLinker
-from branchline.formats.zot.reading import ZotReading, is_meta
+from branchline.formats.zot.log_index import ZotReading, is_meta
+from branchline.formats.zot.row_ids import RowLinker
 from branchline.formats.zot.rows import (
     SILENCE,
     Answer,
@@ -31,8 +30,9 @@ from branchline.formats.zot.rows import (
     decode_shapes,
     is_summary,
 )
+from branchline.formats.zot.running_totals import Sums, sums_of
 from branchline.formats.zot.times import WaitingTimes
-from branchline.formats.zot.totals import Sums, sums_of
+from branchline.formats.zot.tool_names import calls_in, words_of
 
 __all__ = ["ZotReader"]
 
@@ -102,7 +102,7 @@ class ZotReader(LinesReader):
         if "usage" in types:
             row = len(types) - 1 - types[::-1].index("usage")
             line = lines[ends[row - 1] + 1 if row else 0 : ends[row]]
-            self._known.totals.last = sums_of(jsontext.loads(line)) or Sums()
+            self._known.totals.last = sums_of(json_codec.loads(line)) or Sums()
 
     def _put_off_times(self, first: int, columns: Columns) -> None:
         """Look at the last times only; the others wait until somebody asks for one."""
@@ -282,7 +282,7 @@ class ZotReader(LinesReader):
 
     def is_record(self, data: bytes) -> bool:
         """A row of one of the kinds that zot writes; other objects may be a part of one."""
-        fields = jsontext.loads(data)
+        fields = json_codec.loads(data)
         match fields.get("type"):
             case "meta" | "message" | "usage" as kind:
                 return isinstance(fields.get(kind), dict)

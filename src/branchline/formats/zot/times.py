@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from branchline.formats.golang import utc_times
+from branchline.formats.go_json import utc_times
 
 __all__ = ["WaitingTimes"]
 

@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from branchline.context.shapes import (
+from branchline.context.providers.common import (
     IMAGES_SENTENCE,
     NO_OUTPUT,
     PlainIds,
@@ -45,8 +45,8 @@ from branchline.entries import (
     UserMessage,
     blocks_text,
 )
+from branchline.models.protocol import Tool
 from branchline.models.pydantic_ai.signatures import call_part, text_part, thinking_part
-from branchline.models.records import Tool
 
 __all__ = ["Writer", "tool_definitions"]
 

@@ -13,10 +13,10 @@ from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
-from branchline.models.pydantic_ai.answers import answer, delta
-from branchline.models.pydantic_ai.failures import COMPATIBLE, building_failure, request_failure
+from branchline.models.protocol import Done, ModelEvent, ModelRequest
+from branchline.models.pydantic_ai.errors import COMPATIBLE, building_failure, request_failure
 from branchline.models.pydantic_ai.messages import Writer, tool_definitions
-from branchline.models.records import Done, ModelEvent, ModelRequest
+from branchline.models.pydantic_ai.responses import answer, delta
 
 __all__ = ["PydanticAIModel", "named_model", "served_model"]
 

@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from branchline.tui.hinting import PRESS_TO_SEARCH, hints, search_line
-from branchline.tui.keys import SCREENS
+from branchline.tui.hint_line import PRESS_TO_SEARCH, hints, search_line
+from branchline.tui.keymap import SCREENS
 from branchline.tui.widgets.line_bar import LineBar, Part
 from branchline.tui.widgets.row_list import RowList
 from branchline.views.spans import Line

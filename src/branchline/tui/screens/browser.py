@@ -17,18 +17,18 @@ from branchline.errors import BranchlineError
 from branchline.formats.continuing import Going, going_on
 from branchline.library import SessionRow
 from branchline.places import OURS
-from branchline.tui.browser_layout import is_previewing, is_wide
 from branchline.tui.browser_state import BrowserState, Pill
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import AskScreen, ConfirmScreen
-from branchline.tui.screens.reasons import Reason, ReasonsScreen
-from branchline.tui.screens.session_reading import SessionReading
+from branchline.tui.screens.problems import Reason, ReasonsScreen
+from branchline.tui.screens.session_list import SessionReading
 from branchline.tui.session_lines import reason_words
 from branchline.tui.source import name_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.words import count
+from branchline.views.browser.layout import is_previewing, is_wide
+from branchline.views.humanize import count
 
 __all__ = ["SessionBrowser"]
 

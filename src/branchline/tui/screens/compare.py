@@ -11,17 +11,17 @@ from textual.worker import get_current_worker
 
 from branchline.session import Session
 from branchline.tree import ROOT
-from branchline.tui.living import Living
 from branchline.tui.screens.base import KeyedScreen, bindings
+from branchline.tui.session_watcher import Living
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.compare import CompareView, compare_view
 from branchline.views.compare_lines import side_by_side, sums, unified
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
+from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, line_of
 from branchline.views.text import cut, one_line
-from branchline.views.words import count
-from branchline.views.wrapping import wrap_line
+from branchline.views.wrap import wrap_line
 
 __all__ = ["CompareScreen"]
 

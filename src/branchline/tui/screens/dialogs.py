@@ -16,7 +16,7 @@ from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.spans import Line, Span, line_of, pad_line
 from branchline.views.text import one_line, width
-from branchline.views.wrapping import text_lines
+from branchline.views.wrap import text_lines
 
 __all__ = ["BOX", "AskScreen", "ConfirmScreen", "Option", "PickScreen"]
 

@@ -12,16 +12,16 @@ from textual.binding import BindingType
 from textual.worker import get_current_worker
 
 from branchline.library import Forest, SessionRow
+from branchline.library.regex_worker import Matcher, TooSlow
 from branchline.tui.browsing import Choice, Item, arrange, face_of, later, threads
-from branchline.tui.matching import Matcher, TooSlow
 from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.session_lines import Columns, columns_for, header_line, session_line
 from branchline.tui.source import Scope, Source, name_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
+from branchline.views.humanize import count
 from branchline.views.query import Face, Query, Verdict, parse_query
 from branchline.views.spans import Line, Span, line_of
-from branchline.views.words import count
 
 __all__ = ["ForestScreen"]
 

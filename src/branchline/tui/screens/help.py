@@ -9,11 +9,11 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from branchline.tui.keys import keys_of, shown_key
+from branchline.tui.keymap import keys_of, shown_key
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.spans import Line, Span, line_of
-from branchline.views.wrapping import wrap_line
+from branchline.views.wrap import wrap_line
 
 __all__ = ["HelpScreen", "TextScreen"]
 

@@ -11,15 +11,15 @@ from textual.binding import BindingType
 
 from branchline.session import Session
 from branchline.tui.conversation import Conversation, images_of
-from branchline.tui.living import Living
-from branchline.tui.pictures import open_picture, save_picture
+from branchline.tui.images import open_picture, save_picture
 from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.screens.dialogs import Option, PickScreen
+from branchline.tui.session_watcher import Living
 from branchline.tui.widgets.conversation_view import ConversationView
 from branchline.tui.widgets.line_bar import LineBar
+from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, line_of
 from branchline.views.text import one_line
-from branchline.views.words import count
 
 __all__ = ["TranscriptScreen"]
 

@@ -13,14 +13,14 @@ from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.detailing import detail_lines
 from branchline.tui.screens.base import bindings
-from branchline.tui.screens.entry_acting import EntryActing
-from branchline.tui.screens.reasons import Reason, ReasonsScreen
+from branchline.tui.screens.entry_actions import EntryActing
+from branchline.tui.screens.problems import Reason, ReasonsScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.humanize import count
 from branchline.views.outline import counter
 from branchline.views.spans import Line, Span, line_of
-from branchline.views.words import count
 
 __all__ = ["TreeNavigator"]
 

@@ -13,9 +13,9 @@ from branchline.tui.turning import Turns, turns_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.humanize import count
 from branchline.views.spans import Span
-from branchline.views.words import count
-from branchline.views.wrapping import text_lines
+from branchline.views.wrap import text_lines
 
 __all__ = ["TurnPicker"]
 

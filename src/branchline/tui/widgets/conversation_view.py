@@ -11,11 +11,11 @@ from textual.strip import Strip
 
 from branchline.tui.card_strips import Look, Row, card_rows, foldable
 from branchline.tui.conversation import Conversation
-from branchline.tui.heights import Heights
-from branchline.tui.painting import marked
+from branchline.tui.strips import marked
 from branchline.tui.widgets.line_view import LineView
+from branchline.views.browser.height_index import Heights
+from branchline.views.humanize import count
 from branchline.views.spans import Span
-from branchline.views.words import count
 
 __all__ = ["ConversationView"]
 

@@ -9,8 +9,8 @@ from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
-from branchline.tui.looks import looks
-from branchline.tui.painting import strip_of
+from branchline.tui.strips import strip_of
+from branchline.tui.styles import looks
 from branchline.views.spans import Line, Piece, line_of, line_width, shown_line
 
 __all__ = ["LineBar", "Part"]

@@ -9,8 +9,8 @@ from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from branchline.tui.looks import looks
-from branchline.tui.painting import strip_of
+from branchline.tui.strips import strip_of
+from branchline.tui.styles import looks
 from branchline.views.spans import Line, Role
 
 __all__ = ["LineView"]

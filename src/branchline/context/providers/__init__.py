@@ -1,0 +1,1 @@
+"""Requests in the shape of each model provider."""

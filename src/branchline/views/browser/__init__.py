@@ -1,0 +1,1 @@
+"""What the session browser shows, as data."""
