@@ -127,7 +127,7 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
     from branchline.session import Session
     from branchline.tui.app import BranchlineApp
     from branchline.tui.browser_state import BrowserState
-    from branchline.tui.screens.tree import TreeNavigator
+    from branchline.tui.screens.tree import TreeScreen
     from branchline.tui.source import FileSource
 
     empty = path.parent / "empty"
@@ -138,11 +138,11 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
         await pilot.pause(0.2)
         begun = time.process_time()
         opened = Session.open(str(path))
-        app.push_screen(TreeNavigator(opened))
+        app.push_screen(TreeScreen(opened))
         await pilot.pause()
         shown = time.process_time() - begun
         screen = app.screen
-        assert isinstance(screen, TreeNavigator)
+        assert isinstance(screen, TreeScreen)
         keys = 60
         begun = time.process_time()
         for _ in range(keys // 2):

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats import feed as feed_module
 from branchline.formats.pi import PiReader
 
 
-def facts(found: Transcript) -> dict[str, Any]:
+def facts(found: EntryLog) -> dict[str, Any]:
     """Everything that a reading says, comparable with ``==``."""
     reading, tree = found.reading, found.tree
     return {

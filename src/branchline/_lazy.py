@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["find"]
+__all__ = ["lazy_attribute"]
 
 
-def find(package: str, modules: Mapping[str, tuple[str, ...]], name: str) -> Any:
+def lazy_attribute(package: str, modules: Mapping[str, tuple[str, ...]], name: str) -> Any:
     """What the module of a package that has this name calls so; AttributeError when none has it.
 
     A package gives its ``__getattr__`` to this. No module may be called like one of the names.

@@ -126,7 +126,7 @@ def test_sub_agents_are_listed_when_asked_for(home, data) -> None:
 
 
 def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkeypatch) -> None:
-    from branchline.formats import BrokenFormat, installed
+    from branchline.formats import BrokenFormat, installed_formats
     from branchline.formats.installed import InstalledFormats
 
     broken = InstalledFormats((), (BrokenFormat("odd of oddities", "ImportError: no"),))
@@ -134,7 +134,7 @@ def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkey
 
     assert "the format odd of oddities cannot be used: ImportError: no" in run("ls", "-v").stderr
     assert "oddities" not in run("ls").stderr
-    assert installed() != broken
+    assert installed_formats() != broken
 
 
 # -- the home screen --------------------------------------------------------------------------------------

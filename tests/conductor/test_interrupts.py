@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
-from branchline.conductor import Conductor, MessageShown, TextDelta, ToolStarted
+from branchline.conductor import Conductor, MessageAppended, TextDelta, ToolStarted
 from branchline.entries import AssistantMessage, message_text
 from branchline.errors import NotSaved
 from branchline.models import OfflineModel, tool
@@ -40,7 +40,7 @@ def test_whoever_stops_listening_after_any_event_finds_what_was_shown(tmp_path):
                 shown, text = [], ""
                 for _ in range(number + 1):
                     event = await anext(events)
-                    if isinstance(event, MessageShown):
+                    if isinstance(event, MessageAppended):
                         shown.append(event)
                         text = ""
                     elif isinstance(event, TextDelta):
@@ -349,7 +349,7 @@ def test_the_stream_of_the_model_is_closed_when_the_turn_is_aborted(tmp_path):
             async for event in talking.send("offline: say one two three"):
                 if isinstance(event, TextDelta):
                     talking.abort()
-                if isinstance(event, MessageShown) and isinstance(event.message, AssistantMessage):
+                if isinstance(event, MessageAppended) and isinstance(event.message, AssistantMessage):
                     return list(closed)
         return None
 

@@ -6,7 +6,7 @@ from branchline import Session
 from branchline.conductor import Conductor
 from branchline.entries import BranchSummary, message_text
 from branchline.errors import NoSummarizer, SummaryFailed
-from branchline.flows import Cancel, Chosen, OwnSummary, TreeAnswer
+from branchline.flows import Cancel, Chosen, HookSummary, SessionBeforeTreeResult
 from branchline.models import OfflineModel
 from branchline.plugins import Plugins, hookimpl
 from conductor.kit import Watched, conductor, ended, events_of, new_session, reopened, require_kept, talk
@@ -129,7 +129,7 @@ def test_a_summary_of_what_is_left_stands_at_the_new_place_and_is_seen_by_the_mo
 @pytest.mark.parity("OMP-05", "OMP-06")
 def test_plugins_hear_of_a_move_before_and_after_and_may_bring_the_summary(tmp_path):
     async def work():
-        spy, plugins = spied(TreeAnswer(summary=OwnSummary(text="mine")))
+        spy, plugins = spied(SessionBeforeTreeResult(summary=HookSummary(text="mine")))
         async with conductor(tmp_path, hooks=plugins) as talking:
             _first, (p2, a2) = await talked(talking, "first", "second")
             done = await talking.navigate(p2, summarize=True)

@@ -6,13 +6,13 @@ from branchline.conductor import (
     CompactionFailed,
     CompactionStarted,
     ContextCompacted,
-    MessageShown,
+    MessageAppended,
     Policy,
     SummaryDelta,
 )
 from branchline.entries import AssistantMessage, message_text
 from branchline.errors import ContextOverflow, NothingToCompact, SummaryFailed
-from branchline.flows import CompactionAnswer
+from branchline.flows import SessionBeforeCompactResult
 from branchline.models import OfflineModel
 from branchline.plugins import Plugins, hookimpl
 from conductor.kit import Watched, conductor, ended, events_of, require_kept, talk
@@ -149,7 +149,7 @@ def test_a_prompt_that_is_too_long_itself_is_summed_up_in_pieces_and_stays_in_th
             await events_of(talking.send("hello"))
             events = await events_of(talking.send(LONG * 10))
             require_kept(talking)
-            prompt = next(event.entry for event in events if isinstance(event, MessageShown))
+            prompt = next(event.entry for event in events if isinstance(event, MessageAppended))
             kept = message_text(talking.session.entry(prompt).message)
             then = await events_of(talking.send("offline: say fine"))
             return events, kept, then
@@ -165,7 +165,7 @@ def test_room_that_cannot_be_made_does_not_stop_the_conversation(tmp_path):
     class Refuses:
         @hookimpl
         def session_before_compact(self, event):
-            return CompactionAnswer(summary="   ")  # no words: counts as no opinion
+            return SessionBeforeCompactResult(summary="   ")  # no words: counts as no opinion
 
     class Silent(Watched):
         async def stream(self, request):
@@ -204,7 +204,7 @@ def test_an_abort_while_room_is_made_ends_the_turn_and_nothing_is_written(tmp_pa
     events, compactions = talk(work)
     assert ended(events).ending == "aborted"
     assert not any(
-        isinstance(event, MessageShown) and isinstance(event.message, AssistantMessage) for event in events
+        isinstance(event, MessageAppended) and isinstance(event.message, AssistantMessage) for event in events
     )
     assert compactions == 0
 

@@ -6,7 +6,7 @@ import pytest
 
 from branchline.conductor import (
     Conductor,
-    MessageShown,
+    MessageAppended,
     Policy,
     RetryScheduled,
     TextDelta,
@@ -41,7 +41,7 @@ def test_a_message_is_on_disk_when_it_is_shown(tmp_path):
         async with conductor(tmp_path) as talking:
             checked = 0
             async for event in talking.send('count the words of "a b c"'):
-                if isinstance(event, MessageShown):
+                if isinstance(event, MessageAppended):
                     with reopened(talking.session) as again:
                         assert again.entry(event.entry).message == event.message
                         assert again.leaf == event.entry
@@ -79,7 +79,7 @@ def test_the_pieces_come_first_and_then_the_whole_message(tmp_path):
     events = talk(work)
     text = "".join(event.text for event in events if isinstance(event, TextDelta))
     thought = "".join(event.text for event in events if isinstance(event, ThinkingDelta))
-    answer = [event.message for event in events if isinstance(event, MessageShown)][-1]
+    answer = [event.message for event in events if isinstance(event, MessageAppended)][-1]
     assert message_text(answer) == text
     assert answer.content[0].thinking == thought
     assert answer.thinking_level == "high"
@@ -121,7 +121,7 @@ def test_a_tool_that_fails_or_does_not_exist_is_a_result_and_the_turn_goes_on(tm
             return await events_of(talking.send("offline: call explode {}\noffline: call missing {}"))
 
     events = talk(work)
-    results = [event.message for event in events if isinstance(event, MessageShown)][2:4]
+    results = [event.message for event in events if isinstance(event, MessageAppended)][2:4]
     assert [message.is_error for message in results] == [True, True]
     assert [message_text(message) for message in results] == [
         "RuntimeError: bang",
@@ -244,7 +244,7 @@ def test_an_abort_keeps_what_was_shown_and_the_next_prompt_works(tmp_path):
             return seen, events, then
 
     seen, events, then = talk(work)
-    partial = [event.message for event in events if isinstance(event, MessageShown)][-1]
+    partial = [event.message for event in events if isinstance(event, MessageAppended)][-1]
     assert message_text(partial) == seen
     assert (partial.stop_reason, partial.error_message) == ("aborted", "Aborted.")
     assert ended(events).ending == "aborted"
@@ -294,7 +294,7 @@ def test_whatever_fails_what_was_shown_is_kept_and_the_next_prompt_works(tmp_pat
 
     events, then = talk(work)
     seen = "".join(event.text for event in events if isinstance(event, TextDelta))
-    failed = [event.message for event in events if isinstance(event, MessageShown)][-1]
+    failed = [event.message for event in events if isinstance(event, MessageAppended)][-1]
     assert seen == ("one two " if midway else "")
     assert message_text(failed) == seen
     assert failed.stop_reason == "error"
@@ -310,7 +310,7 @@ def test_a_failure_that_passes_is_tried_again_and_leaves_the_context_but_not_the
             events = await events_of(talking.send("offline: fail rate_limit 2 midway\noffline: say one two"))
             require_kept(talking)
             session = talking.session
-            prompt = next(event.entry for event in events if isinstance(event, MessageShown))
+            prompt = next(event.entry for event in events if isinstance(event, MessageAppended))
             return events, answers(session), [session.entry(key).message for key in session.children(prompt)]
 
     events, said, tried = talk(work)
@@ -534,7 +534,7 @@ def test_a_session_appears_with_its_first_answer_and_its_draft_is_kept_before(tm
             return [
                 (type(event.message), talking.session.is_draft)
                 async for event in talking.send("hello")
-                if isinstance(event, MessageShown)
+                if isinstance(event, MessageAppended)
             ]
 
     assert talk(work) == [(UserMessage, True), (AssistantMessage, False)]

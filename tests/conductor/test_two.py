@@ -3,14 +3,14 @@
 import asyncio
 
 from branchline import Session
-from branchline.conductor import Conductor, MessageShown, OthersWrote, TextDelta
+from branchline.conductor import Conductor, ForeignAppend, MessageAppended, TextDelta
 from branchline.entries import message_text
 from branchline.models import OfflineModel
 from conductor.kit import QUICK, conductor, ended, events_of, talk
 
 
 def told(events):
-    return sum(event.entries for event in events if isinstance(event, OthersWrote))
+    return sum(event.entries for event in events if isinstance(event, ForeignAppend))
 
 
 def texts(talking):
@@ -65,7 +65,7 @@ def test_two_that_talk_at_the_same_time_lose_nothing(tmp_path):
                     shown, heard = [], 0
                     for number in range(4):
                         events = await events_of(talking.send(f"{name} {number}"))
-                        shown += [event for event in events if isinstance(event, MessageShown)]
+                        shown += [event for event in events if isinstance(event, MessageAppended)]
                         heard += told(events)
                     return shown, heard
 

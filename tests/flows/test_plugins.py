@@ -9,7 +9,17 @@ import sys
 
 import pytest
 
-from branchline.flows import HOOKS, Cancel, HookSpecs, TreeAnswer, arun, compact, fork, navigate, run
+from branchline.flows import (
+    HOOKS,
+    Cancel,
+    HookSpecs,
+    SessionBeforeTreeResult,
+    arun,
+    compact,
+    fork,
+    navigate,
+    run,
+)
 from branchline.plugins import Plugin, Plugins, hookimpl
 from flows.kit import Writer, branched, state
 from session.kit import assistant, reopened, user
@@ -103,7 +113,7 @@ def test_coroutine_functions_are_hooks_too(place, awaiting):
         @hookimpl
         async def session_before_tree(self, event):
             await asyncio.sleep(0)
-            return TreeAnswer(label="awaited")
+            return SessionBeforeTreeResult(label="awaited")
 
     plugins.register(Awaiting(), "awaiting")
     flow = navigate(session, names["old"])

@@ -24,10 +24,10 @@ from branchline.errors import BranchlineError, NotASession, NotSupported
 from branchline.formats import detect
 from branchline.formats.claude_code import (
     CLAUDE_CODE,
-    AgentFile,
+    SubagentFile,
     family_usage,
-    find_agents,
-    inline_agents,
+    find_subagents,
+    inline_subagents,
     lineage,
 )
 from branchline.formats.claude_code.rows import ASIDE, MICRO
@@ -109,7 +109,7 @@ def check(found, expected):
         del facts["sinceLastCompaction"], wanted["sinceLastCompaction"]  # a boundary whose summary is lost
     assert facts == wanted
     assert spent_in(found) == spent_as_expected(expected["usage"], "main", "inlineSidechains")
-    assert len(inline_agents(found)) == expected["subAgents"]["inlineSidechains"]
+    assert len(inline_subagents(found)) == expected["subAgents"]["inlineSidechains"]
     assert [entry.id for entry in found.entries(range(len(found.tree)))] == found.tree.keys
 
 
@@ -137,7 +137,7 @@ def agents_of(path):
         session = path.stem.encode()
         files = [file for file in sorted(path.parent.glob("agent-*.jsonl")) if session in file.read_bytes()]
     return [
-        AgentFile(read(file), load(meta) if (meta := file.with_suffix(".meta.json")).exists() else None)
+        SubagentFile(read(file), load(meta) if (meta := file.with_suffix(".meta.json")).exists() else None)
         for file in files
     ]
 
@@ -163,20 +163,20 @@ def test_an_agent_is_linked_to_the_call_that_started_it_also_when_another_agent_
     main = SAMPLES / "synthetic/sub-agents/5a000000-0000-4000-8000-000000000010.jsonl"
     files = agents_of(main)
 
-    found = find_agents(read(main), files)
+    found = find_subagents(read(main), files)
 
     assert [(agent.id, agent.call, agent.parent, agent.found_by) for agent in found] == [
         ("ag00001", "toolu_x", None, "meta"),
         ("ag00002", "toolu_n", "ag00001", "meta"),
     ]
-    bare = find_agents(read(main), [AgentFile(file.transcript) for file in files])
+    bare = find_subagents(read(main), [SubagentFile(file.transcript) for file in files])
     assert [(agent.call, agent.found_by) for agent in bare] == [("toolu_x", "result"), ("toolu_n", "prompt")]
 
 
 def test_an_agent_in_the_file_of_its_parent_belongs_to_the_call_with_its_prompt():
     path = SAMPLES / "synthetic/sidechain-inline/5a000000-0000-4000-8000-000000000009.jsonl"
 
-    (agent,) = inline_agents(read(path))
+    (agent,) = inline_subagents(read(path))
 
     assert agent.call
     assert agent.found_by == "prompt"
@@ -185,7 +185,7 @@ def test_an_agent_in_the_file_of_its_parent_belongs_to_the_call_with_its_prompt(
 def test_every_agent_of_a_real_session_finds_its_call():
     main = sample("claude-code", "real/-experiments-worktrees/ef958aa1-0e93-49f0-bb71-150f63befcd1.jsonl")
 
-    found = find_agents(read(main), agents_of(main))
+    found = find_subagents(read(main), agents_of(main))
 
     assert len(found) == 6
     assert all(agent.call for agent in found)

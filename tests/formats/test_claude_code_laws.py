@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.formats.claude_code import CLAUDE_CODE, ClaudeCodeReader, inline_agents, lineage
+from branchline.formats.claude_code import CLAUDE_CODE, ClaudeCodeReader, inline_subagents, lineage
 from formats.claude_code_kit import EXPECTED, NAME, SAMPLES, call, read, record, result
 from formats.line_laws import (
     CORRUPTIONS,
@@ -36,7 +36,7 @@ def look_at(data, name=NAME):
     found = open_all(CLAUDE_CODE, data, name)
     reading = found.reading
     assert reading.active_line == [] or reading.leaf in found.tree.chain(reading.active_line[-1])
-    inline_agents(found)
+    inline_subagents(found)
     lineage([reading, reading])
     return found
 

@@ -10,7 +10,7 @@ import pytest
 
 from branchline.clock import FixedClock
 from branchline.context import NO_RESULT
-from branchline.conversion import branch_ends, convert
+from branchline.conversion import branch_tips, convert
 from branchline.entries import Header, MessageEntry
 from branchline.errors import NotSupported
 from branchline.formats import CLAUDE_CODE, INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
@@ -369,7 +369,7 @@ def test_each_branch_can_be_a_file_of_its_own(session):
     session.branch(first)
     right = session.append_message("right")
 
-    ends = branch_ends(session.transcript)
+    ends = branch_tips(session.transcript)
 
     assert [session.index.keys[end] for end in ends] == [left, right]
     words = [said(written(convert(session.transcript, ZOT, HEADER, leaf=end).data, ZOT)) for end in ends]

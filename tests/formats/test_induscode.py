@@ -25,7 +25,7 @@ from branchline.entries import (
 )
 from branchline.formats import PI, detect
 from branchline.formats.induscode import INDUSCODE
-from branchline.formats.integrity import deep_findings
+from branchline.formats.integrity import check_log
 from branchline.tree import severity
 from formats.induscode_kit import (
     EXPECTED,
@@ -106,7 +106,7 @@ def test_a_sample_has_the_context_model_and_cost_that_its_manifest_says(record):
 @pytest.mark.parametrize("record", EXPECTED, ids=names)
 def test_what_is_odd_about_a_sample_is_reported_with_its_line(record):
     found = read(SAMPLES / record["file"])
-    seen = [(finding.kind, finding.line) for finding in deep_findings(found)]
+    seen = [(finding.kind, finding.line) for finding in check_log(found)]
     tree = found.tree
 
     assert (
@@ -422,7 +422,7 @@ def test_directories_that_share_a_folder_of_induscode_have_their_own_in_our_layo
     shared = ["/home/me/my-proj", "/home/me/my_proj", "/home/me/my proj", "/home/me-my/proj"]
 
     assert len({INDUSCODE.directory(cwd, {}, "/h") for cwd in shared}) == 1
-    assert len({places.scope_name(cwd) for cwd in shared}) == 4
+    assert len({places.directory_name(cwd) for cwd in shared}) == 4
 
 
 @pytest.mark.parametrize(

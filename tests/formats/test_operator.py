@@ -30,7 +30,7 @@ from branchline.entries import (
 )
 from branchline.errors import ReadOnly
 from branchline.formats import PI, detect
-from branchline.formats.integrity import deep_findings
+from branchline.formats.integrity import check_log
 from branchline.formats.operator import OPERATOR
 from formats.operator_kit import (
     EXPECTED,
@@ -128,7 +128,7 @@ def test_a_sample_has_the_context_and_usage_that_its_manifest_says(record):
 @pytest.mark.parametrize("record", EXPECTED, ids=names)
 def test_what_is_wrong_with_a_sample_is_reported_with_its_line(record):
     found = read(SAMPLES / record["file"])
-    seen = [(finding.kind, finding.line) for finding in deep_findings(found)]
+    seen = [(finding.kind, finding.line) for finding in check_log(found)]
     tree = found.tree
 
     unreadable = sorted({line for kind, line in seen if kind in ("unreadable", "glued")})
@@ -144,7 +144,7 @@ def test_what_is_wrong_with_a_sample_is_reported_with_its_line(record):
 
 @pytest.mark.parametrize("record", HEALTHY, ids=names)
 def test_a_healthy_sample_is_read_without_a_remark(record):
-    assert deep_findings(read(SAMPLES / record["file"])) == []
+    assert check_log(read(SAMPLES / record["file"])) == []
 
 
 @pytest.mark.parametrize("record", HEALTHY, ids=names)

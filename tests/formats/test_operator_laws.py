@@ -30,7 +30,7 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.operator import OPERATOR
 from branchline.formats.operator.reader import OperatorReader
 from branchline.formats.operator.records import LEVELS
@@ -429,7 +429,7 @@ def test_a_fork_of_any_file_at_any_entry_shows_the_same_conversation(data):
         assert _said(fork, fork.reading.leaf) == _said(source, position)
 
 
-def _said(found: Transcript, position: int) -> list[str]:
+def _said(found: EntryLog, position: int) -> list[str]:
     """The conversation, line by line; results that share a line have names that depend on it."""
     tree = found.tree
     chain = [step for step in tree.chain(position) if step not in tree.placeholders]

@@ -29,7 +29,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.formats import detect
-from branchline.formats.integrity import deep_findings
+from branchline.formats.integrity import check_log
 from branchline.formats.piglet import PIGLET
 from branchline.tree import outline_nodes
 from branchline.views.entry_rows import RowTexts
@@ -134,7 +134,7 @@ def test_a_sample_counts_its_cost_once_and_tells_what_it_inherited(expected):
 def test_the_damage_of_a_sample_is_found_on_its_lines(expected):
     found = read(SAMPLES / expected["file"])
 
-    findings = deep_findings(found)
+    findings = check_log(found)
     lines = {
         kind: sorted({one.line for one in findings if one.kind == kind})
         for kind in {one.kind for one in findings}

@@ -26,9 +26,9 @@ from branchline.entries import (
     message_text,
 )
 from branchline.formats import detect
-from branchline.formats.integrity import deep_findings
+from branchline.formats.integrity import check_log
 from branchline.formats.zot import ZOT
-from branchline.library.row_reader import first_words, one_line
+from branchline.library.row_reader import first_prompt_line, one_line
 from formats.zot_kit import (
     EXPECTED,
     LETTERS,
@@ -146,7 +146,7 @@ def test_the_context_of_a_sample_is_every_message_in_order(expected):
 def test_the_damage_of_a_sample_is_found_on_its_lines(expected):
     found = read(SAMPLES / expected["file"])
 
-    findings = deep_findings(found)
+    findings = check_log(found)
     lines = {
         kind: {one.line for one in findings if one.kind == kind} for kind in {one.kind for one in findings}
     }
@@ -168,7 +168,7 @@ def test_the_first_prompt_of_a_sample_is_found(expected):
 
     assert words == expected["first_prompt"]
     if expected["parent"] is None:
-        assert (first_words(found) or "") == one_line(expected["first_prompt"])
+        assert (first_prompt_line(found) or "") == one_line(expected["first_prompt"])
 
 
 def test_every_sample_file_is_named_in_the_list():

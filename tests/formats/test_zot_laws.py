@@ -25,7 +25,7 @@ from branchline.entries import (
     UserMessage,
     json_codec,
 )
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.zot import ZOT, ZotReader
 from branchline.formats.zot.tool_names import words_of
 from formats.line_laws import (
@@ -383,7 +383,7 @@ def _without_usage(said: Any) -> Any:
 @given(conversations())
 def test_appending_never_changes_what_is_there(groups):
     before = read(META)
-    found = Transcript(ZOT, read_with(ZOT, META, NAME)._read, NAME)
+    found = EntryLog(ZOT, read_with(ZOT, META, NAME)._read, NAME)
     for number, group in enumerate(groups):
         entries = [
             entry_for(said, 10 * number + place, found.leaf if not place else f"new{10 * number + place - 1}")

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from branchline.log import SYSTEM, System, Torn
+from branchline.log import SYSTEM, System, TornTail
 from log.crash import Recorder
 from log.faults import Faulty, Unsynced
 from log.proofs import prove_crashes, prove_exclusion, prove_failures, prove_foreign_writer, prove_tail
@@ -89,7 +89,7 @@ def test_the_crash_proof_notices_a_publication_that_drops_the_old_name_too_early
 def test_the_crash_proof_notices_a_fragment_that_was_not_kept(quick_path, monkeypatch):
     monkeypatch.setattr(
         "branchline.log.appender.keep_fragment",
-        lambda path, offset, fragment, system: Torn(offset, len(fragment), None),
+        lambda path, offset, fragment, system: TornTail(offset, len(fragment), None),
     )
 
     with pytest.raises(AssertionError, match="not kept"):

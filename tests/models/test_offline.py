@@ -28,9 +28,9 @@ from branchline.errors import (
 )
 from branchline.models import (
     COUNT_WORDS,
-    AnswerSoFar,
     ModelRequest,
     OfflineModel,
+    PartialAnswer,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
@@ -225,7 +225,7 @@ def test_a_stream_that_is_closed_early_ends_there():
 
 def test_a_slow_answer_can_be_cancelled():
     async def talk():
-        answer = AnswerSoFar()
+        answer = PartialAnswer()
         started = asyncio.Event()
 
         async def listen():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.entries import SIDE
+from branchline.entries import SIDE_TYPES
 from branchline.errors import EntryNotFound
 from branchline.tree import ROOT, Outline, Tree
 
@@ -104,7 +104,7 @@ def test_side_records_and_placeholders_are_passed_through_to_the_conversation():
     assert tree.conversation(tree.position("lost")) == 0
     assert tree.conversation(ROOT) == ROOT
     assert tree.conversation_path("6") == ["0", "6"]
-    assert set(types) - {"message", "later_type"} == set(SIDE)
+    assert set(types) - {"message", "later_type"} == set(SIDE_TYPES)
 
 
 # -- laws -------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ name, exports) comes through a :class:`~branchline.chat.services.Services`.
 
 from branchline.chat.chat import Chat
 from branchline.chat.commands import COMMANDS, Command
-from branchline.chat.frontend import Front, Option, Picker
+from branchline.chat.frontend import Frontend, Picker, PickerOption
 from branchline.chat.services import Services
 
-__all__ = ["COMMANDS", "Chat", "Command", "Front", "Option", "Picker", "Services"]
+__all__ = ["COMMANDS", "Chat", "Command", "Frontend", "Picker", "PickerOption", "Services"]

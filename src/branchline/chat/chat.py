@@ -13,12 +13,12 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 
 from branchline.chat.commands import COMMANDS, command_named
-from branchline.chat.frontend import Front
-from branchline.chat.notices import others_wrote, words_for
+from branchline.chat.frontend import Frontend
+from branchline.chat.notices import event_notice, others_wrote
 from branchline.chat.pickers import choice_picker
 from branchline.chat.services import Services
 from branchline.chat.shell import ShellCommand
-from branchline.conductor import Conductor, Event, MessageShown, SummaryDelta, TurnEnded
+from branchline.conductor import Conductor, Event, MessageAppended, SummaryDelta, TurnEnded
 from branchline.entries import BashExecution, UserMessage
 from branchline.errors import BranchlineError
 from branchline.flows import Choose, Chosen
@@ -32,7 +32,7 @@ _COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?\Z", re.DOTALL)
 class Chat:
     """The conversation of one person, until they leave it."""
 
-    def __init__(self, conductor: Conductor, front: Front, services: Services) -> None:
+    def __init__(self, conductor: Conductor, front: Frontend, services: Services) -> None:
         self.conductor = conductor
         self._tools = tuple(conductor.tools)
         self.front = front
@@ -105,12 +105,12 @@ class Chat:
         with self.working(), self._heard():
             async with aclosing(events):
                 async for event in events:
-                    if isinstance(event, MessageShown) and isinstance(event.message, UserMessage):
+                    if isinstance(event, MessageAppended) and isinstance(event.message, UserMessage):
                         self._said = True
                     if isinstance(event, SummaryDelta):
                         self.front.progress(event.text)
                     self.front.hear(event)
-                    if (words := words_for(event)) is not None:
+                    if (words := event_notice(event)) is not None:
                         self.front.remark(words)
                     if isinstance(event, TurnEnded):
                         ended = event

@@ -9,12 +9,12 @@ from typing import Protocol
 import msgspec
 
 from branchline.conductor import Event
-from branchline.views.spans import Line, Piece, Role, line_text
+from branchline.views.spans import Line, Piece, StyleRole, line_text
 
-__all__ = ["Front", "Option", "Picker", "options_with"]
+__all__ = ["Frontend", "Picker", "PickerOption", "options_with"]
 
 
-class Option(msgspec.Struct, frozen=True, kw_only=True):
+class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a picker."""
 
     key: str
@@ -28,25 +28,25 @@ class Picker(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     question: str
-    options: Sequence[Option]
-    find: Callable[[str], Sequence[Option]]
+    options: Sequence[PickerOption]
+    find: Callable[[str], Sequence[PickerOption]]
     at: int = 0
 
 
-def options_with(options: Sequence[Option], words: str) -> list[Option]:
+def options_with(options: Sequence[PickerOption], words: str) -> list[PickerOption]:
     """The options whose rows have all these words, in any case."""
     wanted = words.lower().split()
     return [one for one in options if all(word in line_text(one.line).lower() for word in wanted)]
 
 
-class Front(Protocol):
+class Frontend(Protocol):
     """A screen, or whatever stands for one."""
 
     def line(self, *pieces: Piece) -> None:
         """Show one line of a result."""
         ...
 
-    def text(self, text: str, *, role: Role = "plain") -> None:
+    def text(self, text: str, *, role: StyleRole = "plain") -> None:
         """Show some text with all its lines."""
         ...
 

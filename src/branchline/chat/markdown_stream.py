@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["Blocks"]
+__all__ = ["MarkdownStream"]
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
-class Blocks:
+class MarkdownStream:
     """Takes text piece by piece and gives back whole blocks."""
 
     def __init__(self) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from branchline.chat.frontend import Option, Picker, options_with
+from branchline.chat.frontend import Picker, PickerOption, options_with
 from branchline.models import THINKING_LEVELS, model_name
-from branchline.views.spans import line_of
+from branchline.views.spans import make_line
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
@@ -26,7 +26,7 @@ async def thinking(chat: Chat, words: str) -> None:
     """Pick or name the thinking level."""
     level: str | None = words
     if not words:
-        options = [Option(key=level, line=line_of(level)) for level in THINKING_LEVELS]
+        options = [PickerOption(key=level, line=make_line(level)) for level in THINKING_LEVELS]
         at = (
             THINKING_LEVELS.index(chat.conductor.thinking)
             if chat.conductor.thinking in THINKING_LEVELS

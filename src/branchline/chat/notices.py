@@ -8,15 +8,15 @@ from branchline.conductor import (
     Conductor,
     ContextCompacted,
     Event,
-    OthersWrote,
+    ForeignAppend,
     RetryScheduled,
     TurnEnded,
 )
 from branchline.models import model_name
 from branchline.views.humanize import count, money, tokens
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.spans import Line, Span, make_line
 
-__all__ = ["others_wrote", "status_line", "words_for"]
+__all__ = ["event_notice", "others_wrote", "status_line"]
 
 _ENDINGS = {
     "length": "the answer was cut at the model's length limit",
@@ -25,10 +25,10 @@ _ENDINGS = {
 }
 
 
-def words_for(event: Event) -> str | None:
+def event_notice(event: Event) -> str | None:
     """What is to be said of an event beside the answer; None when there is nothing."""
     match event:
-        case OthersWrote():
+        case ForeignAppend():
             return others_wrote(event.entries)
         case RetryScheduled():
             return f"{event.error}; trying again in {event.delay:g} s ({event.attempt} of {event.attempts})"
@@ -67,7 +67,7 @@ def status_line(conductor: Conductor) -> Line:
     spent = conductor.usage.all.total
     session = conductor.session
     name = session.title or ("not kept" if session.file is None else f"session {session.id[:8]}")
-    return line_of(
+    return make_line(
         Span(f"{model}{thinking}", "model"),
         Span(f" · context {tokens(used)}{full}", "number"),
         Span(f" · {tokens(spent.total_tokens)} tokens {money(spent.cost)}", "cost"),

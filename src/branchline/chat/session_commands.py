@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from branchline.chat.pickers import session_line, session_picker
-from branchline.chat.startup import made_ready
+from branchline.chat.startup import ensure_writable
 from branchline.library.description import count_branches
 from branchline.library.turns import prior_turns
 from branchline.models import model_name
@@ -85,7 +85,7 @@ async def resume(chat: Chat, words: str) -> None:
         found.close()
         chat.front.remark("you are in this session already")
         return
-    ready = await made_ready(found, chat.front, chat.services)
+    ready = await ensure_writable(found, chat.front, chat.services)
     if ready is None:
         chat.front.remark("you stay in this session")
         return

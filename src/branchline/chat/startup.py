@@ -6,17 +6,17 @@ import os
 
 import msgspec
 
-from branchline.chat.frontend import Front, Option, Picker, options_with
+from branchline.chat.frontend import Frontend, Picker, PickerOption, options_with
 from branchline.chat.pickers import session_picker
 from branchline.chat.services import Services
-from branchline.places import OURS
+from branchline.places import NATIVE_AGENT
 from branchline.session import Session
-from branchline.views.spans import line_of
+from branchline.views.spans import make_line
 
-__all__ = ["Beginning", "first_session", "made_ready", "named_entry"]
+__all__ = ["StartOptions", "ensure_writable", "split_entry_ref", "start_session"]
 
 
-class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a chat begins: with the newest session, one that is named or (empty) picked, a fork, or afresh."""
 
     newest: bool = False
@@ -25,7 +25,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     kept: bool = True
 
 
-async def first_session(beginning: Beginning, front: Front, services: Services) -> Session:
+async def start_session(beginning: StartOptions, front: Frontend, services: Services) -> Session:
     """The session to begin with. Who picks nothing gets a fresh one."""
     session: Session | None = None
     if beginning.fork is not None:
@@ -33,7 +33,7 @@ async def first_session(beginning: Beginning, front: Front, services: Services) 
     elif beginning.resume is not None:
         session = await _resumed(beginning.resume, front, services)
     elif beginning.newest:
-        session = await made_ready(Session.continue_recent(services.cwd), front, services)
+        session = await ensure_writable(Session.continue_recent(services.cwd), front, services)
     if session is not None and beginning.kept:
         return session
     if session is None:
@@ -42,7 +42,7 @@ async def first_session(beginning: Beginning, front: Front, services: Services) 
         return Session.in_memory(data=session.transcript.bytes_between(0, None))
 
 
-async def _resumed(name: str, front: Front, services: Services) -> Session | None:
+async def _resumed(name: str, front: Frontend, services: Services) -> Session | None:
     if not name:
         rows = services.sessions()
         if not rows:
@@ -53,18 +53,18 @@ async def _resumed(name: str, front: Front, services: Services) -> Session | Non
             front.remark("nothing was picked; a fresh session begins")
             return None
         name = picked
-    return await made_ready(services.open(name), front, services)
+    return await ensure_writable(services.open(name), front, services)
 
 
 def _forked(name: str, services: Services) -> Session:
-    session_name, entry_name = named_entry(name)
+    session_name, entry_name = split_entry_ref(name)
     with services.open(session_name) as source:
         entry = None if entry_name is None else services.entry(source, entry_name)
         # One of our own: its parent may lie in the folders of another program.
-        return source.fork(entry, cwd=services.cwd, to=OURS)
+        return source.fork(entry, cwd=services.cwd, to=NATIVE_AGENT)
 
 
-def named_entry(name: str) -> tuple[str, str | None]:
+def split_entry_ref(name: str) -> tuple[str, str | None]:
     """``SESSION@ENTRY`` in its two parts; a file whose name has an ``@`` stays whole."""
     if os.path.exists(os.path.expanduser(name)):
         return name, None
@@ -76,7 +76,7 @@ def named_entry(name: str) -> tuple[str, str | None]:
     return session, entry
 
 
-async def made_ready(session: Session, front: Front, services: Services) -> Session | None:
+async def ensure_writable(session: Session, front: Frontend, services: Services) -> Session | None:
     """The session, or the fork of it that one can go on in; None when the person would rather not.
 
     What may not be appended to is forked. Where its directory is gone the person says what to do.
@@ -99,10 +99,10 @@ async def made_ready(session: Session, front: Front, services: Services) -> Sess
     return session
 
 
-async def _moved(session: Session, front: Front, services: Services) -> Session | None:
+async def _moved(session: Session, front: Frontend, services: Services) -> Session | None:
     options = [
-        Option(key="fork", line=line_of(f"Fork it and go on in {services.cwd}")),
-        Option(key="stay", line=line_of("Go on in it as it is")),
+        PickerOption(key="fork", line=make_line(f"Fork it and go on in {services.cwd}")),
+        PickerOption(key="stay", line=make_line("Go on in it as it is")),
     ]
     picked = await front.pick(
         Picker(
@@ -114,7 +114,7 @@ async def _moved(session: Session, front: Front, services: Services) -> Session 
     match picked:
         case "fork":
             with session:
-                return session.fork(cwd=services.cwd, to=OURS)
+                return session.fork(cwd=services.cwd, to=NATIVE_AGENT)
         case "stay":
             return session
         case _:

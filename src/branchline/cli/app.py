@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from branchline._version import __version__
-from branchline.cli.options import SETTINGS, Page, add_output_options
+from branchline.cli.options import SETTINGS, HelpPage, add_output_options
 from branchline.cli.streams import open_streams, stop_writing
 
 __all__ = ["cli"]
@@ -81,7 +81,7 @@ class _PipeClosed(Exception):
     """Whoever read our output has gone."""
 
 
-class _Commands(Page, click.Group):
+class _Commands(HelpPage, click.Group):
     """Commands that are imported when they are asked for."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

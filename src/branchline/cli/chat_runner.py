@@ -14,11 +14,11 @@ from typing import Protocol
 import msgspec
 
 from branchline.chat import Chat
-from branchline.chat.frontend import Front
+from branchline.chat.frontend import Frontend
 from branchline.chat.session_commands import say_where
-from branchline.chat.startup import Beginning, first_session
-from branchline.cli.chat_services import World
-from branchline.cli.line_frontend import LineFront
+from branchline.chat.startup import StartOptions, start_session
+from branchline.cli.chat_services import CliServices
+from branchline.cli.line_frontend import LineFrontend
 from branchline.cli.output import Output, remark
 from branchline.cli.write_access import position_fields
 from branchline.conductor import Conductor, Policy, TurnEnded
@@ -30,7 +30,7 @@ from branchline.plugins import Plugins
 from branchline.session import Session
 from branchline.settings import load
 
-__all__ = ["Wishes", "run_chat"]
+__all__ = ["ChatOptions", "run_chat"]
 
 _FAILED, _INTERRUPTED = 1, 130
 _OFFLINE = (
@@ -39,10 +39,10 @@ _OFFLINE = (
 )
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for on the command line."""
 
-    beginning: Beginning
+    beginning: StartOptions
     model: str | None = None
     base_url: str | None = None
     servers: str | None = None
@@ -52,7 +52,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str | None = None
 
 
-class _Screen(Front, Protocol):
+class _Screen(Frontend, Protocol):
     """A front that can be interrupted while nothing goes on."""
 
     @property
@@ -61,7 +61,7 @@ class _Screen(Front, Protocol):
     def bind(self, chat: Chat) -> None: ...
 
 
-def run_chat(out: Output, wishes: Wishes) -> int:
+def run_chat(out: Output, wishes: ChatOptions) -> int:
     """Talk until the person leaves, or say one thing; the exit code."""
     return asyncio.run(_Running(out, wishes).run())
 
@@ -69,10 +69,10 @@ def run_chat(out: Output, wishes: Wishes) -> int:
 class _Running:
     """One run of the command."""
 
-    def __init__(self, out: Output, wishes: Wishes) -> None:
+    def __init__(self, out: Output, wishes: ChatOptions) -> None:
         self._out = out
         self._wishes = wishes
-        self._world = World(resolve_cwd(wishes.cwd), out.settings, wishes.base_url)
+        self._world = CliServices(resolve_cwd(wishes.cwd), out.settings, wishes.base_url)
         self._chat: Chat | None = None
         self._front: _Screen = self._screen()
         self._ended_by: signal.Signals | None = None
@@ -106,7 +106,7 @@ class _Running:
 
     async def _talk_with(self, tools: Sequence[Tool]) -> int:
         wishes = self._wishes
-        session = await first_session(wishes.beginning, self._front, self._world)
+        session = await start_session(wishes.beginning, self._front, self._world)
         conductor = self._conductor(session, tools)
         async with conductor:
             if wishes.title is not None:
@@ -125,15 +125,15 @@ class _Running:
     def _screen(self) -> _Screen:
         out = self._out
         if self._wishes.prompt is not None:
-            return LineFront(out, answers=not out.json)
+            return LineFrontend(out, answers=not out.json)
         if not (out.interactive and sys.stdin.isatty() and os.environ.get("TERM", "") != "dumb"):
-            return LineFront(out)
+            return LineFrontend(out)
         if missing := [name for name in ("prompt_toolkit", "rich") if importlib.util.find_spec(name) is None]:
             remark(f"{' and '.join(missing)} not installed: line by line (pip install 'branchline[chat]')")
-            return LineFront(out)
-        from branchline.cli.terminal_frontend import TerminalFront
+            return LineFrontend(out)
+        from branchline.cli.terminal_frontend import TerminalFrontend
 
-        return TerminalFront(out)
+        return TerminalFrontend(out)
 
     def _conductor(self, session: Session, tools: Sequence[Tool]) -> Conductor:
         settings = load()

@@ -8,13 +8,13 @@ from branchline.errors import BranchlineError
 
 if TYPE_CHECKING:
     from branchline.cli.sealing import Sealing, SealReport
-    from branchline.formats import Transcript
+    from branchline.formats import EntryLog
     from branchline.log import FileLog
     from branchline.tree import Finding
 
 _HEAD = 1 << 16
 
-__all__ = ["FileReport", "examine", "read_anything", "transcript_of"]
+__all__ = ["FileReport", "check_file", "read_leniently", "transcript_of"]
 
 
 class FileReport(NamedTuple):
@@ -31,12 +31,12 @@ class FileReport(NamedTuple):
     seal: SealReport | None = None
 
 
-def examine(path: str, sealing: Sealing = "compare") -> FileReport:
+def check_file(path: str, sealing: Sealing = "compare") -> FileReport:
     """Look at one file, and seal it if asked to. Whatever is wrong with it is part of the answer."""
-    from branchline.cli.sealing import look_at_seal, seal_again
+    from branchline.cli.sealing import update_seal, verify_seal
     from branchline.clock import SystemClock
-    from branchline.formats.detect import WITHDRAWN, is_withdrawn
-    from branchline.formats.integrity import deep_findings
+    from branchline.formats.detect import RETIRED_STORES, is_retired_store
+    from branchline.formats.integrity import check_log
     from branchline.log import FileLog
     from branchline.tree import severity
 
@@ -44,11 +44,11 @@ def examine(path: str, sealing: Sealing = "compare") -> FileReport:
         with FileLog(path) as log:
             head = log.read(0, _HEAD)
             transcript = transcript_of(log, path)
-            findings = deep_findings(transcript)
-            seal = look_at_seal(log, transcript.reading)
+            findings = check_log(transcript)
+            seal = verify_seal(log, transcript.reading)
             if sealing != "compare":
                 force = sealing == "force"
-                seal = seal_again(log, transcript.reading, seal, force=force, clock=SystemClock())
+                seal = update_seal(log, transcript.reading, seal, force=force, clock=SystemClock())
     except BranchlineError as problem:
         return FileReport(path, "damaged", [], str(problem))
     except OSError as problem:
@@ -59,7 +59,7 @@ def examine(path: str, sealing: Sealing = "compare") -> FileReport:
     reading = transcript.reading
     header = reading.header
     if header is None and not len(reading.tree):
-        why = WITHDRAWN if is_withdrawn(head) else f"not a session: {reading.read_only}"
+        why = RETIRED_STORES if is_retired_store(head) else f"not a session: {reading.read_only}"
         return FileReport(path, "damaged", findings, why, seal=seal)
     worst = {severity(finding.kind) for finding in findings}
     if seal.state == "unusable":
@@ -76,24 +76,24 @@ def examine(path: str, sealing: Sealing = "compare") -> FileReport:
     )
 
 
-def read_anything(path: str) -> tuple[Transcript, list[Finding]]:
+def read_leniently(path: str) -> tuple[EntryLog, list[Finding]]:
     """A reading of a file whatever it holds, and its findings. NotASession for what is no regular file."""
-    from branchline.formats.integrity import deep_findings
+    from branchline.formats.integrity import check_log
     from branchline.log import FileLog
 
     with FileLog(path) as log:
         transcript = transcript_of(log, path)
-        return transcript, deep_findings(transcript)
+        return transcript, check_log(transcript)
 
 
-def transcript_of(log: FileLog, path: str) -> Transcript:
+def transcript_of(log: FileLog, path: str) -> EntryLog:
     """A reading of a log whatever it holds; what no format knows is read as if it were ours."""
     from branchline.errors import NotASession
-    from branchline.formats import PI, Transcript, detect, unpacked
+    from branchline.formats import PI, EntryLog, decompressed, detect
 
     head = log.read(0, _HEAD)
     try:
         format_ = detect(head, path)
     except NotASession:
         format_ = PI
-    return Transcript(format_, unpacked(format_, head, log.read), path)
+    return EntryLog(format_, decompressed(format_, head, log.read), path)

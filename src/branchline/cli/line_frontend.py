@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from branchline.chat import Chat
-from branchline.chat.frontend import Option, Picker
-from branchline.cli.output import Output, Piece, Role, paint, remark
+from branchline.chat.frontend import Picker, PickerOption
+from branchline.cli.output import Output, Piece, StyleRole, paint, remark
 from branchline.cli.stdin_lines import InputLines, Interrupted
-from branchline.conductor import Event, MessageShown, TextDelta, ToolStarted
+from branchline.conductor import Event, MessageAppended, TextDelta, ToolStarted
 from branchline.entries import AssistantMessage, ToolResult, message_text
 from branchline.views.outline import window
 from branchline.views.text import one_line
 from branchline.views.tool_calls import Call, call_text
 
-__all__ = ["LineFront"]
+__all__ = ["LineFrontend"]
 
 _LISTED = 40
 _COMMANDS = ("/", "!")
 
 
-class LineFront:
+class LineFrontend:
     """Reads lines, writes lines. Without ``answers`` what the model says is left to others."""
 
     def __init__(self, out: Output, *, answers: bool = True) -> None:
@@ -48,7 +48,7 @@ class LineFront:
         self._out.line(*pieces)
         sys.stdout.flush()
 
-    def text(self, text: str, *, role: Role = "plain") -> None:
+    def text(self, text: str, *, role: StyleRole = "plain") -> None:
         self._out.text(text, role=role)
         sys.stdout.flush()
 
@@ -66,10 +66,10 @@ class LineFront:
                     self.text(line)
             case ToolStarted(call=call):
                 self.remark(one_line(call_text(Call(call.id, call.name, call.arguments))))
-            case MessageShown(message=AssistantMessage()) if self._begun:
+            case MessageAppended(message=AssistantMessage()) if self._begun:
                 self.text(self._begun)
                 self._begun = ""
-            case MessageShown(message=ToolResult() as result) if result.is_error is True:
+            case MessageAppended(message=ToolResult() as result) if result.is_error is True:
                 self.remark(f"{result.tool_name} failed: {one_line(message_text(result))}")
             case _:
                 pass
@@ -125,7 +125,7 @@ class LineFront:
             else:
                 self.remark(f"nothing here has {answer!r}")
 
-    def _list(self, options: Sequence[Option], at: int) -> None:
+    def _list(self, options: Sequence[PickerOption], at: int) -> None:
         """Some of the options, with their numbers; those around the one that is likely to be wanted."""
         shown = window(len(options), at, _LISTED)
         room = len(str(len(options)))

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from branchline.library import Discovery, SessionLibrary, SessionRow
     from branchline.session import Session
 
-__all__ = ["discovery", "entry_named", "existing", "file_named", "here", "open_named"]
+__all__ = ["discovery", "existing", "local_library", "resolve_entry", "resolve_path", "resolve_session"]
 
 _ABOVE = re.compile(r"(?:@leaf)?~(\d*)")
 _SHOWN = 4
 
 
-def here(directory: str | None) -> SessionLibrary:
+def local_library(directory: str | None) -> SessionLibrary:
     """The sessions of the given directory, or those of this working directory."""
     from branchline.library import SessionLibrary
 
@@ -42,7 +42,7 @@ def existing(directory: str) -> str:
     return directory
 
 
-def file_named(name: str, directory: str | None = None, *, ours: bool = False) -> str:
+def resolve_path(name: str, directory: str | None = None, *, ours: bool = False) -> str:
     """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
     if "/" in name or "\\" in name or has_suffix(name):
         return os.path.abspath(os.path.expanduser(name))
@@ -51,7 +51,7 @@ def file_named(name: str, directory: str | None = None, *, ours: bool = False) -
     if name == "@last" or name.startswith("@last:"):
         return _path(_latest(directory, name.removeprefix("@last").removeprefix(":")))
     if directory is not None:
-        library = here(directory)
+        library = local_library(directory)
         try:
             return _path(library.find(name))
         except SessionNotFound:
@@ -66,9 +66,9 @@ def file_named(name: str, directory: str | None = None, *, ours: bool = False) -
 
 def _found(name: str, *, ours: bool) -> SessionRow | None:
     """The session that answers to this name: of this working directory, else of any other."""
-    from branchline.places import OURS
+    from branchline.places import NATIVE_AGENT
 
-    agents = [OURS] if ours else None
+    agents = [NATIVE_AGENT] if ours else None
     scopes = [discovery(agents, everywhere=everywhere, subagents=True) for everywhere in (False, True)]
     for scope in scopes:
         if (row := scope.find_by_id(name)) is not None:
@@ -99,19 +99,19 @@ def discovery(
         raise click.UsageError(str(problem)) from None
 
 
-def open_named(name: str, directory: str | None = None) -> Session:
+def resolve_session(name: str, directory: str | None = None) -> Session:
     """Open the session that a person means. Reads it, changes nothing."""
     from branchline.cli.output import remark
     from branchline.session import Session
 
-    session = Session.open(file_named(name, directory))
+    session = Session.open(resolve_path(name, directory))
     for note in session.transcript.reading.notes:
         if note.kind == "newer-version":
             remark(f"{session.file}: {note.message}; what this branchline does not know is left out")
     return session
 
 
-def entry_named(session: Session, name: str) -> str:
+def resolve_entry(session: Session, name: str) -> str:
     """The id of the entry that a person means."""
     index = session.index
     above = 0 if name == "@leaf" else _steps(name)
@@ -150,11 +150,11 @@ def _steps(name: str) -> int | None:
 def _latest(directory: str | None, agent: str) -> SessionRow:
     """The session whose file changed last: our own if there is one, else, or if named, of another program."""
     if directory is not None:
-        row = here(directory).latest()
+        row = local_library(directory).latest()
     elif agent:
         row = discovery([agent]).latest()
     else:
-        row = here(None).latest() or discovery().latest()
+        row = local_library(None).latest() or discovery().latest()
     if row is None:
         where = os.getcwd() if directory is None else directory
         raise SessionNotFound(f"there is no session for {where} yet; `branchline new` begins one")

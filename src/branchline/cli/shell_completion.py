@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
 
-from branchline.stores import Hidden
+from branchline.stores import SkippedFile
 
 if TYPE_CHECKING:
     import click
@@ -94,11 +94,11 @@ def _rows(context: click.Context) -> Iterator[tuple[SessionRow, Look]]:
 
     With each a way to read its file.
     """
-    from branchline.cli.resolver import discovery, here
+    from branchline.cli.resolver import discovery, local_library
 
     directory = context.params.get("directory")
     if directory is not None:
-        library = here(directory)
+        library = local_library(directory)
         for row in library.list():
             yield row, partial(_described, library, row.key)
         return
@@ -106,7 +106,7 @@ def _rows(context: click.Context) -> Iterator[tuple[SessionRow, Look]]:
     for everywhere in (False, True):
         found = discovery(everywhere=everywhere)
         for file in found.scan()[0]:
-            if file.path not in seen and not isinstance(header := found.header_row(file), Hidden):
+            if file.path not in seen and not isinstance(header := found.header_row(file), SkippedFile):
                 seen.add(file.path)
                 yield header, partial(_deep, found, file)
 
@@ -120,17 +120,19 @@ def _described(library: SessionLibrary, key: str) -> SessionRow | None:
 
 def _deep(found: Discovery, file: FoundFile) -> SessionRow | None:
     row = found.deep_row(file)
-    return None if isinstance(row, Hidden) else row
+    return None if isinstance(row, SkippedFile) else row
 
 
-def _words(name: str, about: str) -> Iterator[CompletionItem]:
+def _words(name: str, describe_setting: str) -> Iterator[CompletionItem]:
     """A name of several words; one that could not be typed is not offered."""
     from branchline.views.text import one_line
 
     if one_line(name) == name:
         # bash takes what it is given as it is, blanks and quotes and all
         bash = os.environ.get("_BRANCHLINE_COMPLETE", "").startswith("bash")
-        yield CompletionItem(re.sub(r"([^\w@%+=:,./-])", r"\\\1", name) if bash else name, help=about)
+        yield CompletionItem(
+            re.sub(r"([^\w@%+=:,./-])", r"\\\1", name) if bash else name, help=describe_setting
+        )
 
 
 def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
@@ -138,12 +140,12 @@ def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
     name = context.params.get("session") or next(iter(context.args), None)
     if not name:
         return
-    from branchline.cli.resolver import open_named
+    from branchline.cli.resolver import resolve_session
     from branchline.views.entry_rows import RowTexts
 
     if "@leaf".startswith(typed):
         yield CompletionItem("@leaf", help="where the next message goes")
-    with open_named(str(name), context.params.get("directory")) as session:
+    with resolve_session(str(name), context.params.get("directory")) as session:
         texts = RowTexts(session.transcript)
         index, labels = session.index, session.labels
         for label in dict.fromkeys(labels.values()):
@@ -171,11 +173,11 @@ def _programs(typed: str) -> Iterator[CompletionItem]:
 
 
 def _settings(typed: str) -> Iterator[CompletionItem]:
-    from branchline.settings import about, names
+    from branchline.settings import describe_setting, names
 
     for name in names():
         if name.startswith(typed):
-            yield CompletionItem(name, help=about(name))
+            yield CompletionItem(name, help=describe_setting(name))
 
 
 def _models(context: click.Context, typed: str) -> Iterator[CompletionItem]:

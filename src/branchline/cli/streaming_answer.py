@@ -16,7 +16,7 @@ from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.text import Text
 
-from branchline.chat.markdown_stream import Blocks
+from branchline.chat.markdown_stream import MarkdownStream
 from branchline.views.text import cut, one_line, safe
 
 __all__ = ["AnswerView"]
@@ -39,7 +39,7 @@ class AnswerView:
             emoji=False,
         )
         self._theme = "ansi_light" if light else "ansi_dark"
-        self._blocks = Blocks()
+        self._blocks = MarkdownStream()
         self._live: Live | None = None
         self._looked = 0.0
 

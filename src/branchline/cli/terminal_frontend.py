@@ -26,13 +26,13 @@ from branchline.chat import Chat
 from branchline.chat.completion import suggestions
 from branchline.chat.frontend import Picker
 from branchline.chat.notices import status_line
-from branchline.cli.output import Output, Piece, Role, paint
+from branchline.cli.output import Output, Piece, StyleRole, paint
 from branchline.cli.streaming_answer import AnswerView
-from branchline.cli.terminal_keys import KeyWatch
+from branchline.cli.terminal_keys import KeyListener
 from branchline.cli.terminal_picker import pick
 from branchline.cli.themes import theme_for
 from branchline.cli.visible_text import SafeText
-from branchline.conductor import Event, MessageShown, TextDelta, ThinkingDelta, ToolStarted, TurnEnded
+from branchline.conductor import Event, MessageAppended, TextDelta, ThinkingDelta, ToolStarted, TurnEnded
 from branchline.entries import AssistantMessage, ToolResult, UserMessage, message_text
 from branchline.library.turns import prior_turns
 from branchline.views.humanize import count
@@ -40,7 +40,7 @@ from branchline.views.spans import line_text
 from branchline.views.text import one_line
 from branchline.views.tool_calls import Call, call_text
 
-__all__ = ["TerminalFront"]
+__all__ = ["TerminalFrontend"]
 
 _TWICE = 2.0  # seconds in which a second Ctrl-C leaves
 _RESULT_LINES = 6
@@ -49,7 +49,7 @@ _COMMANDS = {"tree": "/tree", "turns": "/jump"}
 """What Escape, pressed twice, stands for, by the setting ``double_escape``."""
 
 
-class TerminalFront:
+class TerminalFrontend:
     """The screen of a chat in a terminal."""
 
     interrupted = False
@@ -58,7 +58,7 @@ class TerminalFront:
         self._out = out
         self._answer = AnswerView(colored=out.colored, light=theme_for(out.settings.theme) == "light")
         self._input = create_input()
-        self._keys = KeyWatch(self._input, self._steer)
+        self._keys = KeyListener(self._input, self._steer)
         self._chat: Chat | None = None
         self._given = ""
         self._status = ""
@@ -95,7 +95,7 @@ class TerminalFront:
         self._out.line(*pieces)
         sys.stdout.flush()
 
-    def text(self, text: str, *, role: Role = "plain") -> None:
+    def text(self, text: str, *, role: StyleRole = "plain") -> None:
         self._answer.settle()
         self._out.text(text, role=role)
         sys.stdout.flush()
@@ -114,12 +114,12 @@ class TerminalFront:
                 self._answer.whisper(f"thinking: {self._thought[-200:]}")
             case ToolStarted(call=call):
                 self.line(paint("tool", f"→ {call_text(Call(call.id, call.name, call.arguments))}"))
-            case MessageShown(message=ToolResult() as result):
+            case MessageAppended(message=ToolResult() as result):
                 self._show_result(result)
-            case MessageShown(message=UserMessage() as said) if self._answered:  # while it worked
+            case MessageAppended(message=UserMessage() as said) if self._answered:  # while it worked
                 self.line(paint("user", f"❯ {message_text(said)}"))
-            case MessageShown(message=AssistantMessage()) | TurnEnded():
-                self._answered = isinstance(event, MessageShown)
+            case MessageAppended(message=AssistantMessage()) | TurnEnded():
+                self._answered = isinstance(event, MessageAppended)
                 self._answer.settle()
             case _:
                 pass
@@ -243,7 +243,7 @@ def _is_command() -> bool:
 class _Suggesting(Completer):
     """Completions of the chat for the line that is being written."""
 
-    def __init__(self, front: TerminalFront) -> None:
+    def __init__(self, front: TerminalFrontend) -> None:
         self._front = front
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:

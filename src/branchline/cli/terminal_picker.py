@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.layout.dimension import Dimension
 
-from branchline.chat.frontend import Option, Picker
+from branchline.chat.frontend import Picker, PickerOption
 from branchline.cli.output import Output, paint
 from branchline.views.outline import window
 
@@ -32,7 +32,7 @@ class _List:
     def __init__(self, picker: Picker, out: Output) -> None:
         self._picker = picker
         self._out = out
-        self._options: Sequence[Option] = picker.options
+        self._options: Sequence[PickerOption] = picker.options
         self._at = picker.at
         self._filter = Buffer(multiline=False, on_text_changed=self._narrow)
 

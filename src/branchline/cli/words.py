@@ -6,9 +6,9 @@ import time
 from datetime import datetime
 
 from branchline.views import humanize
-from branchline.views.humanize import count, money, size_words, tokens
+from branchline.views.humanize import count, format_size, money, tokens
 
-__all__ = ["age", "count", "money", "size_words", "time_words", "tokens"]
+__all__ = ["age", "count", "format_size", "money", "time_words", "tokens"]
 
 
 def age(moment_ms: float, now: float | None = None) -> str:

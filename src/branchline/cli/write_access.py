@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from branchline.cli.output import remark
-from branchline.cli.resolver import open_named
+from branchline.cli.resolver import resolve_session
 from branchline.errors import InvalidId
 
 if TYPE_CHECKING:
     from branchline.session import Session
     from branchline.tree import Finding
 
-__all__ = ["damage_on_path", "described", "position_fields", "to_change", "wrong_call"]
+__all__ = ["damage_on_path", "described", "open_for_writing", "position_fields", "usage_errors"]
 
 
 _BESIDE_THE_PATH = frozenset({"glued", "no-header"})
@@ -23,9 +23,9 @@ _BESIDE_THE_PATH = frozenset({"glued", "no-header"})
 
 
 @contextmanager
-def to_change(name: str, directory: str | None) -> Iterator[Session]:
+def open_for_writing(name: str, directory: str | None) -> Iterator[Session]:
     """The session that a person means, and afterwards what happened to its file besides the change."""
-    with open_named(name, directory) as session:
+    with resolve_session(name, directory) as session:
         version = session.transcript.reading.version
         yield session
         for torn in session.torn:
@@ -41,7 +41,7 @@ def to_change(name: str, directory: str | None) -> Iterator[Session]:
 
 
 @contextmanager
-def wrong_call() -> Iterator[None]:
+def usage_errors() -> Iterator[None]:
     """Tell a person who has named something that does not exist that the call was wrong."""
     import click
 

@@ -7,8 +7,8 @@ from branchline.compaction.branch_summary import (
     collect_branch,
     prepare_branch_summary,
 )
-from branchline.compaction.chunks import in_pieces, summary_budget
-from branchline.compaction.conversation_text import transcript_text
+from branchline.compaction.chunks import split_by_tokens, summary_budget
+from branchline.compaction.conversation_text import conversation_text
 from branchline.compaction.file_operations import FileOperations, files_block
 from branchline.compaction.preparation import (
     KEEP_RECENT_TOKENS,
@@ -45,16 +45,16 @@ __all__ = [
     "collect_branch",
     "compaction_due",
     "compaction_summary",
+    "conversation_text",
     "files_block",
     "history_request",
-    "in_pieces",
     "prefix_request",
     "prepare_branch_summary",
     "prepare_compaction",
     "should_compact",
+    "split_by_tokens",
     "summary_budget",
     "summary_of",
     "summary_problem",
-    "transcript_text",
     "usage_of",
 ]

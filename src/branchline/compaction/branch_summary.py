@@ -9,14 +9,14 @@ import msgspec
 from branchline.compaction.file_operations import FileOperations, FileTally
 from branchline.context.builder import (
     Edits,
+    apply_edit,
     branch_summary_message,
     compaction_summary_message,
-    edited,
     entry_messages,
 )
 from branchline.context.tokens import estimate_message
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     BranchSummary,
     BranchSummaryMessage,
     Compaction,
@@ -76,7 +76,7 @@ def collect_branch(source: EntrySource, old_leaf: int, target: int) -> BranchCol
     left: list[int] = []
     position = old_leaf
     while position != ROOT and position not in shared:
-        if tree.types[position] not in SIDE:
+        if tree.types[position] not in SIDE_TYPES:
             left.append(position)
         position = tree.parents[position]
     ancestor = tree.conversation(position) if old_leaf != ROOT else ROOT
@@ -111,7 +111,7 @@ def prepare_branch_summary(
     taken: list[Message] = []
     tokens = 0
     for entry in _decoded(source, collection, _SPEAKING):
-        message = next(iter(edited(_shown(entry), edits.get(entry.id))), None)
+        message = next(iter(apply_edit(_shown(entry), edits.get(entry.id))), None)
         if message is None:
             continue
         files.add_messages([message])

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from branchline.compaction.conversation_text import transcript_text
+from branchline.compaction.conversation_text import conversation_text
 from branchline.compaction.trigger import RESERVE_TOKENS
 from branchline.context.javascript import utf16_length
 from branchline.entries import Message
 
-__all__ = ["CHARACTERS_PER_TOKEN", "in_pieces", "summary_budget"]
+__all__ = ["CHARACTERS_PER_TOKEN", "split_by_tokens", "summary_budget"]
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -27,14 +27,14 @@ def summary_budget(window: int | None, reserve: int = RESERVE_TOKENS) -> int | N
     return None if window is None else max(window // 4, (window - reserve) * 3 // 4, 1)
 
 
-def in_pieces(messages: Sequence[Message], budget_tokens: int | None) -> list[tuple[Message, ...]]:
+def split_by_tokens(messages: Sequence[Message], budget_tokens: int | None) -> list[tuple[Message, ...]]:
     """The messages in pieces of at most so many tokens as text; a message that is longer stands alone."""
     if budget_tokens is None or not messages:
         return [tuple(messages)] if messages else []
     pieces: list[list[Message]] = [[]]
     room = limit = budget_tokens * CHARACTERS_PER_TOKEN
     for message in messages:
-        size = utf16_length(transcript_text([message])) + 2  # the blank line between
+        size = utf16_length(conversation_text([message])) + 2  # the blank line between
         if size > room and pieces[-1]:
             pieces.append([])
             room = limit

@@ -17,12 +17,12 @@ from branchline.entries import (
     blocks_text,
 )
 
-__all__ = ["transcript_text"]
+__all__ = ["conversation_text"]
 
 _RESULT_LIMIT = 2000
 
 
-def transcript_text(messages: Iterable[Message], *, longest: int | None = None) -> str:
+def conversation_text(messages: Iterable[Message], *, longest: int | None = None) -> str:
     """The messages as text, blank lines between. Thoughts, pictures and system messages are left out.
 
     Results of tools are shortened; ``longest`` shortens whatever else has more characters than that.

@@ -9,7 +9,7 @@ import msgspec
 from branchline.compaction.cut import find_cut
 from branchline.compaction.file_operations import FileOperations, FileTally
 from branchline.context.projection import ProjectedEntry, project
-from branchline.entries import SIDE, Message, SystemMessage
+from branchline.entries import SIDE_TYPES, Message, SystemMessage
 from branchline.tree import EntrySource
 
 __all__ = ["KEEP_RECENT_TOKENS", "CompactionPreparation", "prepare_compaction"]
@@ -79,6 +79,6 @@ def _to_sum_up(entries: Iterable[ProjectedEntry]) -> tuple[Message, ...]:
 def _first_kept(entries: list[ProjectedEntry], index: int) -> str:
     """The cut as the id of a conversation entry: forks leave side records out, and would lose the mark."""
     for entry in entries[index:]:
-        if entry.type not in SIDE:
+        if entry.type not in SIDE_TYPES:
             return entry.id
     return entries[index].id

@@ -7,10 +7,10 @@ import msgspec
 from branchline.compaction import KEEP_RECENT_TOKENS, RESERVE_TOKENS
 from branchline.errors import ModelError
 
-__all__ = ["Policy", "Room"]
+__all__ = ["Policy", "WindowBudget"]
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class WindowBudget(msgspec.Struct, frozen=True, kw_only=True):
     """How a context window is used: what is left free for the answer, what a compaction keeps verbatim."""
 
     window: int
@@ -40,13 +40,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     max_rounds: int = 50
     max_tokens: int | None = None
 
-    def room(self, window: int | None) -> Room | None:
+    def room(self, window: int | None) -> WindowBudget | None:
         """How a model's window is used; None when nobody knows how large it is."""
         window = self.context_window or window
         if not window:
             return None
         reserve = min(RESERVE_TOKENS, window // 4) if self.reserve_tokens is None else self.reserve_tokens
-        return Room(window=window, reserve=reserve, keep=self._keep(window - reserve))
+        return WindowBudget(window=window, reserve=reserve, keep=self._keep(window - reserve))
 
     def keep(self, window: int | None) -> int:
         """How much a compaction keeps verbatim."""

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from branchline.conductor.events import Event
 from branchline.context import UsageSum
-from branchline.flows import Abort, Aborted
+from branchline.flows import Aborted, AbortSignal
 
-__all__ = ["Run", "interruptible", "listening"]
+__all__ = ["Run", "interruptible", "stream_events"]
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class Run:
     """What belongs to one turn, one compaction, one move: its abort, its listener, its sums."""
 
     def __init__(self) -> None:
-        self.abort = Abort()
+        self.abort = AbortSignal()
         self.steering: deque[str] = deque()
         self.spent = UsageSum()
         self.over = False
@@ -63,7 +63,9 @@ class Run:
             self._line.get_nowait()
 
 
-async def listening(run: Run, work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenerator[Event, None]:
+async def stream_events(
+    run: Run, work: Callable[[], Coroutine[Any, Any, None]]
+) -> AsyncGenerator[Event, None]:
     """The events of some work. What it raises is raised at the end, also to whoever stops listening."""
 
     async def whole() -> None:
@@ -82,7 +84,7 @@ async def listening(run: Run, work: Callable[[], Coroutine[Any, Any, None]]) -> 
             raise problem
 
 
-async def interruptible(abort: Abort, work: Coroutine[Any, Any, T]) -> T:
+async def interruptible(abort: AbortSignal, work: Coroutine[Any, Any, T]) -> T:
     """What some work gives; Aborted when it is aborted before, in which case the work is cancelled."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from branchline.conductor.policy import Policy
 from branchline.conductor.usage_meter import UsageMeter
-from branchline.context import Context, GrowingContext, ModelRef, UsageTotals, context_tokens
+from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, context_tokens
 from branchline.errors import ModelError, NotSupported, UnknownModel
 from branchline.flows import Hooks
 from branchline.models import Model, Tool, model_name
@@ -15,10 +15,10 @@ from branchline.plugins import Plugins
 from branchline.session import Session
 from branchline.tree import ROOT
 
-__all__ = ["Standing"]
+__all__ = ["ConversationState"]
 
 
-class Standing:
+class ConversationState:
     """The answers of a conductor, and what follows when it changes its place."""
 
     def __init__(
@@ -110,7 +110,7 @@ class Standing:
 
     def _use(self, session: Session) -> None:
         self._session = session
-        self._growing = GrowingContext()
+        self._growing = IncrementalContext()
         self._meter = UsageMeter(session)
         self._told = session.taken_in
         self._thinking = "off"

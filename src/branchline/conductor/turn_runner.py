@@ -20,13 +20,13 @@ from branchline.conductor.events import (
     CompactionReason,
     CompactionStarted,
     ContextCompacted,
-    MessageShown,
-    OthersWrote,
+    ForeignAppend,
+    MessageAppended,
     RetryScheduled,
     SummaryDelta,
     ToolStarted,
     TurnEnded,
-    TurnEnding,
+    TurnEndReason,
 )
 from branchline.conductor.policy import Policy
 from branchline.conductor.run import Run, interruptible
@@ -43,12 +43,12 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.errors import ContextOverflow, FlowError, MalformedStream, ModelError, NotSupported
-from branchline.flows import Aborted, Attempt, Attempted, Hooks, arun, compact, rewind_failed, turn
+from branchline.flows import Aborted, Attempt, AttemptResult, Hooks, arun, compact, rewind_failed, turn
 from branchline.models import (
-    AnswerSoFar,
     Done,
     Model,
     ModelRequest,
+    PartialAnswer,
     TextDelta,
     Tool,
     call_tool,
@@ -58,13 +58,13 @@ from branchline.models import (
 )
 from branchline.session import Session
 
-__all__ = ["ABORTED", "Stage", "Turn", "user_message", "write_summary"]
+__all__ = ["ABORTED", "TurnHost", "TurnRunner", "user_message", "write_summary"]
 
 ABORTED = "Aborted."
 _TOOL_ABORTED = "Aborted before it finished."
 
 
-class Stage(Protocol):
+class TurnHost(Protocol):
     """What a turn needs of the conversation that it belongs to."""
 
     @property
@@ -93,10 +93,10 @@ class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return self.error is None and self.message.stop_reason == "aborted"
 
 
-class Turn:
+class TurnRunner:
     """Answers what the path ends with."""
 
-    def __init__(self, stage: Stage, run: Run) -> None:
+    def __init__(self, stage: TurnHost, run: Run) -> None:
         self._stage = stage
         self._run = run
         self._outcome: _Outcome | None = None
@@ -112,14 +112,14 @@ class Turn:
         record = self._stage.session.entry(entry)
         await self.tell_of_others()
         stored = record.message if isinstance(record, MessageEntry) else message
-        await self._run.emit(MessageShown(entry=entry, message=stored))
+        await self._run.emit(MessageAppended(entry=entry, message=stored))
 
     async def tell_of_others(self) -> None:
         """Say it when somebody else has appended to the session."""
         session, run = self._stage.session, self._run
         if (count := session.taken_in - run.others_told) > 0:
             run.others_told += count
-            await run.emit(OthersWrote(entries=count))
+            await run.emit(ForeignAppend(entries=count))
 
     async def answer(self) -> None:
         """Ask the model until it has answered, calling its tools in between."""
@@ -164,7 +164,7 @@ class Turn:
             await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
         return self._outcome
 
-    async def _attempt(self, step: Attempt) -> Attempted:
+    async def _attempt(self, step: Attempt) -> AttemptResult:
         """Ask, and ask again after failures that pass; how it ended in the end."""
         if step.number > 1:
             await self._tell_of_compaction("overflow")
@@ -173,7 +173,7 @@ class Turn:
             outcome = self._outcome = await self._ask()
             error = outcome.error
             if error is None:
-                return Attempted()
+                return AttemptResult()
             delay = self._stage.policy.delay(error, number)
             if delay is None or not await self._wait(error, number, delay):
                 break
@@ -182,7 +182,7 @@ class Turn:
         overflow = isinstance(error, ContextOverflow) and step.number == 1
         if overflow:
             await self._run.emit(CompactionStarted(reason="overflow"))
-        return Attempted(overflow=overflow, failed=outcome.entry, message=str(error))
+        return AttemptResult(overflow=overflow, failed=outcome.entry, message=str(error))
 
     async def _wait(self, error: ModelError, number: int, delay: float) -> bool:
         """Wait before the next attempt; False when that was aborted."""
@@ -205,7 +205,7 @@ class Turn:
             thinking_level=stage.thinking,
             max_tokens=stage.policy.max_tokens,
         )
-        answer = AnswerSoFar()
+        answer = PartialAnswer()
         error: ModelError | None = None
         reason, words = "", ""
         try:
@@ -233,7 +233,7 @@ class Turn:
             message = msgspec.structs.replace(message, thinking_level=request.thinking_level)
         return _Outcome(entry=await self.say(message), message=message, error=error)
 
-    async def _listen(self, model: Model, request: ModelRequest, answer: AnswerSoFar) -> None:
+    async def _listen(self, model: Model, request: ModelRequest, answer: PartialAnswer) -> None:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
                 answer.take(event)
@@ -327,7 +327,7 @@ class Turn:
 
         return await write_summary(self._stage.required_model(), request, self._stage.policy, told)
 
-    async def _end(self, ending: TurnEnding, outcome: _Outcome | None) -> None:
+    async def _end(self, ending: TurnEndReason, outcome: _Outcome | None) -> None:
         await self.tell_of_others()
         unsent = tuple(self._run.steering)
         self._run.steering.clear()
@@ -354,7 +354,7 @@ async def write_summary(
     """A summary by the model. Failures that pass are waited for; others come out as they are."""
     number = 1
     while True:
-        answer = AnswerSoFar()
+        answer = PartialAnswer()
         try:
             async with aclosing(model.stream(summary_model_request(request))) as events:
                 async for event in events:

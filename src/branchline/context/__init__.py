@@ -10,10 +10,10 @@ from branchline.context.selection import selected_entries
 from branchline.context.timestamps import milliseconds
 
 if TYPE_CHECKING:
-    from branchline.context.incremental import GrowingContext
+    from branchline.context.incremental import IncrementalContext
     from branchline.context.model_input import (
-        BRANCH_SENTENCE,
-        COMPACTION_SENTENCE,
+        BRANCH_SUMMARY_PREFIX,
+        COMPACTION_SUMMARY_PREFIX,
         model_messages,
         to_model,
     )
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "BRANCH_SENTENCE",
-    "COMPACTION_SENTENCE",
+    "BRANCH_SUMMARY_PREFIX",
+    "COMPACTION_SUMMARY_PREFIX",
     "NO_RESULT",
     "TOOLS_AND_SUMMARIES",
     "Context",
     "ContextMessage",
     "ContextRules",
-    "GrowingContext",
+    "IncrementalContext",
     "ModelRef",
     "ProviderRequest",
     "SystemState",
@@ -73,12 +73,12 @@ __all__ = [
 _LATER = {
     "providers.anthropic": ("anthropic",),
     "tool_pairs": ("NO_RESULT", "close_tool_calls"),
-    "incremental": ("GrowingContext",),
+    "incremental": ("IncrementalContext",),
     "providers.openai_responses": ("openai_responses",),
     "providers.openai_chat": ("openai_chat",),
     "providers.common": ("ProviderRequest",),
     "system_prompt": ("SystemState", "replay_system"),
-    "model_input": ("BRANCH_SENTENCE", "COMPACTION_SENTENCE", "model_messages", "to_model"),
+    "model_input": ("BRANCH_SUMMARY_PREFIX", "COMPACTION_SUMMARY_PREFIX", "model_messages", "to_model"),
     "tokens": ("TokenEstimate", "context_tokens", "estimate_message", "estimate_messages"),
     "usage": (
         "TOOLS_AND_SUMMARIES",
@@ -95,4 +95,4 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     """What not every session needs is loaded when it is asked for: requests, tokens, sums."""
-    return _lazy.find(__name__, _LATER, name)
+    return _lazy.lazy_attribute(__name__, _LATER, name)

@@ -14,7 +14,7 @@ import msgspec
 
 from branchline.context.context import Context, ContextMessage
 from branchline.context.rules import rules_of
-from branchline.context.selection import Selection, holder_above, model_of, select, thinking_level_of
+from branchline.context.selection import Selection, ancestor_with_id, model_of, select, thinking_level_of
 from branchline.context.timestamps import milliseconds
 from branchline.entries import (
     AssistantMessage,
@@ -35,7 +35,15 @@ from branchline.entries import (
 )
 from branchline.tree import EntrySource, Tree
 
-__all__ = ["SPEAKING", "Edits", "build_context", "edited", "edits_in", "entry_messages", "opening_messages"]
+__all__ = [
+    "SPEAKING",
+    "Edits",
+    "apply_edit",
+    "build_context",
+    "edits_in",
+    "entry_messages",
+    "opening_messages",
+]
 
 Edits = dict[str, ContextEdit]
 """The last edit of each entry, by the key of the entry."""
@@ -64,7 +72,7 @@ def build_context(source: EntrySource, leaf: int) -> Context:
         edits = edits_in(entries, tree, selection)
         messages = []
         if compaction is not None:
-            opening = edited(opening_messages(compaction), edits.get(compaction.id))
+            opening = apply_edit(opening_messages(compaction), edits.get(compaction.id))
             messages += [ContextMessage(compaction.id, message) for message in opening]
         messages += _messages(entries[:older], edits)
         measured_from = len(messages)
@@ -144,13 +152,13 @@ def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edit
         target = entry.target
         if f"{target}#2" in tree.positions:
             index = selection.path.index(tree.positions[entry.id])
-            holder = holder_above(tree, target, selection.path, index)
+            holder = ancestor_with_id(tree, target, selection.path, index)
             target = tree.keys[selection.path[holder]] if holder >= 0 else target
         edits[target] = entry
     return edits
 
 
-def edited(messages: tuple[Message, ...], edit: ContextEdit | None) -> tuple[Message, ...]:
+def apply_edit(messages: tuple[Message, ...], edit: ContextEdit | None) -> tuple[Message, ...]:
     """The messages of an entry as its edit leaves them: gone, with other content, or as they were."""
     if edit is None:
         return messages
@@ -177,6 +185,6 @@ def _messages(entries: list[Entry], edits: Edits) -> list[ContextMessage]:
         return list(map(ContextMessage, [entry.id for entry in plain], [entry.message for entry in plain]))
     found: list[ContextMessage] = []
     for entry in entries:
-        said = edited(entry_messages(entry), edits.get(entry.id))
+        said = apply_edit(entry_messages(entry), edits.get(entry.id))
         found += [ContextMessage(entry.id, message) for message in said]
     return found

@@ -1,7 +1,7 @@
 """The context of a conversation that goes on: what was built before is kept, only what is new is decoded.
 
 A turn appends a handful of entries; building the whole context again for each request would cost as much as
-the session is long. :class:`GrowingContext` gives exactly what :func:`build_context` gives.
+the session is long. :class:`IncrementalContext` gives exactly what :func:`build_context` gives.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from branchline.context.builder import build_context, entry_messages
 from branchline.context.context import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules, rules_of
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     AssistantMessage,
     Entry,
     MessageEntry,
@@ -21,13 +21,13 @@ from branchline.entries import (
 )
 from branchline.tree import ROOT, EntrySource, Tree
 
-__all__ = ["GrowingContext"]
+__all__ = ["IncrementalContext"]
 
 _SIMPLE = frozenset({"message", "custom_message", "branch_summary", "model_change", "thinking_level_change"})
 """What only adds to the context. After a compaction or an edit it is built again."""
 
 
-class GrowingContext:
+class IncrementalContext:
     """Remembers the last context that it was asked for."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class GrowingContext:
             kind = tree.types[position]
             if kind in _SIMPLE and position not in tree.placeholders:
                 new.append(position)
-            elif kind not in SIDE:
+            elif kind not in SIDE_TYPES:
                 return None
             position = tree.parents[position]
         if position != self._leaf:

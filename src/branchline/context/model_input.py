@@ -22,13 +22,13 @@ from branchline.entries import (
     UserMessage,
 )
 
-__all__ = ["BRANCH_SENTENCE", "COMPACTION_SENTENCE", "model_messages", "to_model"]
+__all__ = ["BRANCH_SUMMARY_PREFIX", "COMPACTION_SUMMARY_PREFIX", "model_messages", "to_model"]
 
-BRANCH_SENTENCE = (
+BRANCH_SUMMARY_PREFIX = (
     "The conversation took another branch for a while and then returned to this point. "
     "What happened on that branch:"
 )
-COMPACTION_SENTENCE = "Everything said before this point has been condensed into the following summary:"
+COMPACTION_SUMMARY_PREFIX = "Everything said before this point has been condensed into the following summary:"
 
 
 def to_model(context: Context) -> list[Message]:
@@ -51,10 +51,10 @@ def model_messages(messages: Iterable[Message]) -> list[Message]:
                 if not message.exclude_from_context:
                     found.append(_said(bash_text(message), message.timestamp))
             case BranchSummaryMessage():
-                text = f"{BRANCH_SENTENCE}\n\n<summary>\n{message.summary}</summary>"
+                text = f"{BRANCH_SUMMARY_PREFIX}\n\n<summary>\n{message.summary}</summary>"
                 found.append(_said(text, message.timestamp))
             case CompactionSummaryMessage():
-                text = f"{COMPACTION_SENTENCE}\n\n<summary>\n{message.summary}\n</summary>"
+                text = f"{COMPACTION_SUMMARY_PREFIX}\n\n<summary>\n{message.summary}\n</summary>"
                 found.append(_said(text, message.timestamp))
             case UnknownMessage():
                 if (said := foreign_message(message)) is not None:

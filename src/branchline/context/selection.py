@@ -13,7 +13,7 @@ from typing import NamedTuple
 from branchline.context.context import ModelRef
 from branchline.context.rules import rules_of
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     AssistantMessage,
     Compaction,
     Entry,
@@ -25,7 +25,7 @@ from branchline.tree import EntrySource, Tree
 
 __all__ = [
     "Selection",
-    "holder_above",
+    "ancestor_with_id",
     "model_in",
     "model_of",
     "model_of_answer",
@@ -54,7 +54,7 @@ class Selection(NamedTuple):
     measured: int
 
 
-def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE) -> Selection:
+def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE_TYPES) -> Selection:
     """The entries that shape the context at this leaf, without those of the hidden types."""
     tree = source.tree
     path = tree.chain(leaf)
@@ -145,7 +145,7 @@ def thinking_level_of(source: EntrySource, selection: Selection) -> str:
     return "off"
 
 
-def holder_above(tree: Tree, entry_id: str, path: list[int], index: int) -> int:
+def ancestor_with_id(tree: Tree, entry_id: str, path: list[int], index: int) -> int:
     """Where on the path, above this index, an entry that carries this id stands; -1 when none does.
 
     Where an id was used more than once, the nearest holder is meant, as with parents.
@@ -182,7 +182,7 @@ def _kept(source: EntrySource, path: list[int], index: int, compaction: Compacti
     tree = source.tree
     if compaction.first_kept is None or compaction.retained_tail is not None:
         return []
-    start = holder_above(tree, compaction.first_kept, path, index)
+    start = ancestor_with_id(tree, compaction.first_kept, path, index)
     if start < 0:
         return []
     if rules_of(source).keeps_system_messages:

@@ -1,6 +1,6 @@
 """A conversation carried from one program's format into another's."""
 
-from branchline.conversion.convert import Converted, branch_ends, convert, native_lines
-from branchline.conversion.fidelity import Change, Fidelity
+from branchline.conversion.convert import Converted, branch_tips, convert, native_lines
+from branchline.conversion.fidelity import Fidelity, FidelityNote
 
-__all__ = ["Change", "Converted", "Fidelity", "branch_ends", "convert", "native_lines"]
+__all__ = ["Converted", "Fidelity", "FidelityNote", "branch_tips", "convert", "native_lines"]

@@ -11,19 +11,19 @@ from collections.abc import Iterator
 
 import msgspec
 
-from branchline.conversion.converter import UNREADABLE, Conversion
-from branchline.conversion.fidelity import Fidelity, Ledger
+from branchline.conversion.converter import UNREADABLE, Converter
+from branchline.conversion.fidelity import Fidelity, FidelityRecorder
 from branchline.conversion.finalize import finish
-from branchline.conversion.origin_reader import restorer_for
-from branchline.conversion.state import Placing
+from branchline.conversion.origin_reader import origin_reader_for
+from branchline.conversion.state import ConversionState
 from branchline.entries import Header
 from branchline.errors import NotSupported
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
-__all__ = ["Converted", "branch_ends", "convert", "native_lines"]
+__all__ = ["Converted", "branch_tips", "convert", "native_lines"]
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def convert(
-    source: Transcript, target: Format, header: Header, *, leaf: int | None = None, exact: bool = False
+    source: EntryLog, target: Format, header: Header, *, leaf: int | None = None, exact: bool = False
 ) -> Converted:
     """A new file of the target format with the whole tree of a session, or with the path to an entry.
 
@@ -49,25 +49,25 @@ def convert(
         )
     if source.format is target:
         return _copied(source, target, header, leaf, exact=exact)
-    restorer = restorer_for(source, target, exact=exact and leaf is None)
-    made = Conversion(source, target, header, leaf, restorer)
+    restorer = origin_reader_for(source, target, exact=exact and leaf is None)
+    made = Converter(source, target, header, leaf, restorer)
     if restorer is not None and not made.stands_well():
-        made = Conversion(source, target, header, leaf, None)
+        made = Converter(source, target, header, leaf, None)
     fidelity = made.ledger.close(source.format.name, target.name, len(source.findings))
     return Converted(data=made.out.content(), header=made.header, fidelity=fidelity)
 
 
-def native_lines(source: Transcript, leaf: int | None) -> Iterator[bytes]:
+def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
     """The entries of a path, or (None) of all branches, as native lines for somebody who adds the rest.
 
     Moves are left out, and on a path labels too: they are set again in the copy.
     """
     header = Header(id="", version=3)
-    made = Conversion(source, PI, header, leaf, None, bare=True)
+    made = Converter(source, PI, header, leaf, None, bare=True)
     yield made.out.content()[len(PI.encode_header(header)) :]
 
 
-def branch_ends(source: Transcript) -> list[int]:
+def branch_tips(source: EntryLog) -> list[int]:
     """The last entry of the conversation on each branch, in the order of the file; for each a path."""
     tree = source.tree
     ends = {tree.conversation(tip): None for tip in tree.tip_positions()}
@@ -81,11 +81,9 @@ def branch_ends(source: Transcript) -> list[int]:
     return [end for end in ends if end not in above]
 
 
-def _copied(
-    source: Transcript, target: Format, header: Header, leaf: int | None, *, exact: bool
-) -> Converted:
+def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, *, exact: bool) -> Converted:
     """A file of the same format: its own way to fork and to copy."""
-    ledger, tree = Ledger(source.tree), source.tree
+    ledger, tree = FidelityRecorder(source.tree), source.tree
     for position in range(len(tree)) if leaf is None else tree.chain(leaf):
         if position in tree.placeholders:
             ledger.lost(position, UNREADABLE)
@@ -100,9 +98,9 @@ def _copied(
     return Converted(data=data, header=header, fidelity=fidelity)
 
 
-def _forked(source: Transcript, target: Format, header: Header, leaf: int) -> bytes:
+def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:
     """A path in the program's own form, with the labels and the title that are not on it."""
-    made = Placing(source, target, header, leaf, None)
+    made = ConversionState(source, target, header, leaf, None)
     made.adopt(target.fork(source, leaf, header))
     finish(made)
     return made.out.content()

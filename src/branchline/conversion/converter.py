@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from branchline.conversion.entry_utils import message_of, with_edit, with_model, with_usage
-from branchline.conversion.fallbacks import in_the_native_form
+from branchline.conversion.fallbacks import to_native
 from branchline.conversion.finalize import finish
-from branchline.conversion.origin_reader import Restorer
+from branchline.conversion.origin_reader import OriginReader
 from branchline.conversion.output_buffer import REFUSALS
-from branchline.conversion.writer import Writing
+from branchline.conversion.writer import EntryWriter
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -26,12 +26,12 @@ from branchline.entries import (
     Unknown,
     UsageEntry,
 )
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI, PiFormat
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
-__all__ = ["UNREADABLE", "Conversion"]
+__all__ = ["UNREADABLE", "Converter"]
 
 UNREADABLE = "its line cannot be read"
 
@@ -40,16 +40,16 @@ _RUN = 256  # plain messages that are written together
 _PLAIN = frozenset({"user", "assistant", "toolResult"})
 
 
-class Conversion(Writing):
+class Converter(EntryWriter):
     """Writes a session into a new file of another format."""
 
     def __init__(
         self,
-        source: Transcript,
+        source: EntryLog,
         target: Format,
         header: Header,
         leaf: int | None,
-        restorer: Restorer | None,
+        restorer: OriginReader | None,
         *,
         bare: bool = False,
     ) -> None:
@@ -101,7 +101,7 @@ class Conversion(Writing):
             entry = _nothing_before(entry)
         is_pi = isinstance(self.target, PiFormat)
         silent = self.source.context_rules.silent
-        entry = in_the_native_form(entry, self.source.format.name, silent=silent, for_pi=is_pi)
+        entry = to_native(entry, self.source.format.name, silent=silent, for_pi=is_pi)
         if not self.bare and (position in self.plan.pieces or position in self._continued):
             whole = self._with_pieces(position, entry)
             if whole is None:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from branchline.context import milliseconds
-from branchline.context.builder import edited
+from branchline.context.builder import apply_edit
 from branchline.context.tool_pairs import NO_RESULT
-from branchline.conversion.fallbacks import as_words, forms_of
+from branchline.conversion.fallbacks import as_user_message, fallbacks_for
 from branchline.conversion.plan import added
 from branchline.entries import (
     AssistantMessage,
@@ -29,14 +29,14 @@ from branchline.entries import (
 )
 
 __all__ = [
-    "Results",
+    "ToolResultForms",
     "chained",
+    "group_tool_results",
     "message_of",
+    "missing_results",
     "one_by_one",
     "places_of",
     "result_forms",
-    "together",
-    "unanswered",
     "with_edit",
     "with_model",
     "with_usage",
@@ -47,7 +47,7 @@ def message_of(entry: Entry) -> Message | None:
     return entry.message if isinstance(entry, MessageEntry) else None
 
 
-def together(run: Sequence[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entry]]]:
+def group_tool_results(run: Sequence[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entry]]]:
     """A run in groups: results that follow each other, everything else alone."""
     group: list[tuple[int, Entry]] = []
     for item in run:
@@ -71,7 +71,7 @@ def chained(entries: Sequence[Entry]) -> list[Entry]:
     return found
 
 
-class Results(NamedTuple):
+class ToolResultForms(NamedTuple):
     """Results of tools in one form, and what has to follow them."""
 
     how: str
@@ -79,15 +79,15 @@ class Results(NamedTuple):
     pictures: tuple[Entry, ...] = ()
 
 
-def result_forms(results: Sequence[Entry]) -> Iterator[Results]:
+def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
     """Results as they are, then with their pictures behind them, then all of them in simpler forms."""
-    yield Results("", list(results))
+    yield ToolResultForms("", list(results))
     if pictures := _pictures(results):
         told = [_told(entry) for entry in results]
-        yield Results("their pictures follow in a message of the person", told, (pictures,))
-    simpler = [list(forms_of(entry, tuple)) for entry in results]
+        yield ToolResultForms("their pictures follow in a message of the person", told, (pictures,))
+    simpler = [list(fallbacks_for(entry, tuple)) for entry in results]
     for forms in zip(*simpler, strict=False):
-        yield Results(forms[0].how, [form.entries[0] for form in forms])
+        yield ToolResultForms(forms[0].how, [form.entries[0] for form in forms])
 
 
 def _pictures(results: Sequence[Entry]) -> Entry | None:
@@ -115,7 +115,7 @@ def _told(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, content=content))
 
 
-def unanswered(asking: Message | None, results: Sequence[Entry]) -> tuple[Entry, ...]:
+def missing_results(asking: Message | None, results: Sequence[Entry]) -> tuple[Entry, ...]:
     """Results that say that there are none, for the calls of an answer that have none."""
     if not isinstance(asking, AssistantMessage) or isinstance(asking.content, str):
         return ()
@@ -142,11 +142,11 @@ def unanswered(asking: Message | None, results: Sequence[Entry]) -> tuple[Entry,
 def one_by_one(entry: Entry) -> Iterator[Entry]:
     """An entry, then its simpler forms that are one entry each."""
     yield entry
-    for form in forms_of(entry, tuple):
+    for form in fallbacks_for(entry, tuple):
         if len(form.entries) == 1:
             yield form.entries[0]
     if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
-        yield as_words(entry)
+        yield as_user_message(entry)
 
 
 def places_of(
@@ -171,11 +171,11 @@ def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
     """The entry as an edit leaves it."""
     match entry:
         case MessageEntry():
-            (message,) = edited((entry.message,), edit)
+            (message,) = apply_edit((entry.message,), edit)
             return msgspec.structs.replace(entry, message=message)
         case CustomMessage():
             said = CustomContent(custom_type=entry.custom_type, content=entry.content)
-            (message,) = edited((said,), edit)
+            (message,) = apply_edit((said,), edit)
             assert isinstance(message, CustomContent)
             return msgspec.structs.replace(entry, content=message.content)
         case _:

@@ -42,7 +42,7 @@ from branchline.entries import (
     message_fields,
 )
 
-__all__ = ["Form", "as_words", "forms_of", "in_the_native_form", "without_half_characters"]
+__all__ = ["Fallback", "as_user_message", "fallbacks_for", "replace_lone_surrogates", "to_native"]
 
 _LONGEST = 2000  # characters of an unknown block that are worth reading as text
 _COMMON = ("id", "parent", "timestamp")
@@ -50,16 +50,14 @@ _LINKS = frozenset({"type", "id", "parentId", "parent_id", "timestamp"})
 _SPOKEN = frozenset({"message", "custom_message"})
 
 
-class Form(NamedTuple):
+class Fallback(NamedTuple):
     """Entries that stand for one, and how they do, in words for the account."""
 
     how: str
     entries: tuple[Entry, ...]
 
 
-def in_the_native_form(
-    entry: Entry, program: str, *, silent: Container[str] = (), for_pi: bool = True
-) -> Entry:
+def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi: bool = True) -> Entry:
     """The entry with a type that nobody takes for something else, and with the same effect on a model.
 
     What only one program knows becomes data under its name: as it is it would make the new file look like one
@@ -94,7 +92,7 @@ def in_the_native_form(
             return entry
 
 
-def forms_of(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Form]:
+def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Fallback]:
     """The simpler forms of an entry; ``kept`` gives the messages that a compaction leaves in the context."""
     match entry:
         case MessageEntry():
@@ -111,10 +109,10 @@ def forms_of(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iterator[
             yield from _compaction_forms(entry, kept)
         case Custom():
             renamed = msgspec.structs.replace(entry, custom_type=f"ext:{entry.custom_type or 'data'}")
-            yield Form("under another name", (renamed,))
+            yield Fallback("under another name", (renamed,))
         case Unknown():
             data = Custom(**_common(entry), custom_type=entry.type, data=entry.fields)
-            yield Form("kept as data that the program does not read", (data,))
+            yield Fallback("kept as data that the program does not read", (data,))
         case _:
             return
 
@@ -132,16 +130,16 @@ def entry_message(entry: CustomMessage) -> CustomContent:
 # -- messages ---------------------------------------------------------------------------------------------
 
 
-def _message_forms(entry: MessageEntry) -> Iterator[Form]:
+def _message_forms(entry: MessageEntry) -> Iterator[Fallback]:
     message = entry.message
     match message:
         case UserMessage() | AssistantMessage() | ToolResult():
             for how, simpler in _simpler_messages(message):
-                yield Form(how, (msgspec.structs.replace(entry, message=simpler),))
+                yield Fallback(how, (msgspec.structs.replace(entry, message=simpler),))
         case SystemMessage():
             words = _system_words(message)
             plain = SystemMessage(content=words, timestamp=message.timestamp)
-            yield Form("as plain text", (msgspec.structs.replace(entry, message=plain),))
+            yield Fallback("as plain text", (msgspec.structs.replace(entry, message=plain),))
             yield _as_data(entry)
         case BashExecution() if message.exclude_from_context:
             yield _as_data(entry)
@@ -152,7 +150,7 @@ def _message_forms(entry: MessageEntry) -> Iterator[Form]:
             yield from _spoken(entry, message, "as a message of the person")
 
 
-def as_words(entry: MessageEntry) -> MessageEntry:
+def as_user_message(entry: MessageEntry) -> MessageEntry:
     """The result of a tool as a message of the person, where no call is there that it could answer."""
     result = entry.message
     assert isinstance(result, ToolResult)
@@ -163,20 +161,20 @@ def as_words(entry: MessageEntry) -> MessageEntry:
     return msgspec.structs.replace(entry, message=said)
 
 
-def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Form]:
+def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
     """What a model gets to see of a message, as messages of the person."""
     for said in model_messages([message]):
         plain = MessageEntry(**_common(entry), message=said)
-        yield Form(how, (plain,))
+        yield Fallback(how, (plain,))
         for simpler, made in _simpler_messages(said):
-            yield Form(f"{how}, {simpler}", (msgspec.structs.replace(plain, message=made),))
+            yield Fallback(f"{how}, {simpler}", (msgspec.structs.replace(plain, message=made),))
 
 
-def _as_data(entry: MessageEntry) -> Form:
+def _as_data(entry: MessageEntry) -> Fallback:
     message = entry.message
     role = message.role if isinstance(message, UnknownMessage) else message.__struct_config__.tag
     data = Custom(**_common(entry), custom_type=f"branchline/{role}", data=message_fields(message))
-    return Form("kept as data that the model does not see", (data,))
+    return Fallback("kept as data that the model does not see", (data,))
 
 
 def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
@@ -241,23 +239,23 @@ def _system_words(message: SystemMessage) -> str:
 # -- compactions ------------------------------------------------------------------------------------------
 
 
-def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Form]:
+def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Fallback]:
     if entry.retained_tail is not None:
-        yield Form(
+        yield Fallback(
             "the kept messages follow it as entries", _followed(entry, model_messages(entry.retained_tail))
         )
         tail = entry.retained_tail
     else:
         tail = kept()
     held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tail)
-    yield Form("it holds the kept messages itself", (held,))
+    yield Fallback("it holds the kept messages itself", (held,))
     said: list[Message] = [
         message for message in model_messages(tail) if not isinstance(message, SystemMessage)
     ]
     for simplify in (_known_only, _without_pictures, _words_only):
         said = [_simplified(message, simplify) for message in said]
         held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(said))
-        yield Form("it holds the kept messages itself, simplified", (held,))
+        yield Fallback("it holds the kept messages itself, simplified", (held,))
     summary = CompactionSummaryMessage(
         summary=entry.summary,
         tokens_before=entry.tokens_before,
@@ -265,7 +263,7 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     )
     words: list[Message] = [summary] if entry.summary or not tail else []
     followed = _chain(entry, [*words, *said] if entry.retained_tail is not None else [summary])
-    yield Form("as a message that holds the summary", followed)
+    yield Fallback("as a message that holds the summary", followed)
     yield from _spoken(entry, summary, "as a message of the person")
 
 
@@ -298,7 +296,7 @@ def _simplified(message: Message, change: Callable[[Block], Block]) -> Message:
 # -- shared -----------------------------------------------------------------------------------------------
 
 
-def without_half_characters(entry: Entry) -> Entry | None:
+def replace_lone_surrogates(entry: Entry) -> Entry | None:
     """The entry with U+FFFD for every lone surrogate; None when there is none in it."""
     from branchline.entries import entry_fields, entry_from_fields  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ import msgspec
 
 from branchline.tree import Tree
 
-__all__ = ["Change", "Fidelity", "Ledger", "kind_of"]
+__all__ = ["Fidelity", "FidelityNote", "FidelityRecorder", "kind_of"]
 
 _ROLES = {
     "user": "user message",
@@ -38,7 +38,7 @@ _TYPES = {
 }
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class FidelityNote(msgspec.Struct, frozen=True, kw_only=True):
     """Entries of one kind with which the same happened, and what that was."""
 
     kind: str
@@ -59,8 +59,8 @@ class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
     """How many entries of each kind are in the new file with everything that they say."""
     restored: int = 0
     """How many of those are the very bytes that the target's program once wrote."""
-    approximated: tuple[Change, ...] = ()
-    lost: tuple[Change, ...] = ()
+    approximated: tuple[FidelityNote, ...] = ()
+    lost: tuple[FidelityNote, ...] = ()
     damage: int = 0
     """How many findings the source has."""
 
@@ -83,7 +83,7 @@ class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
         return {**fields, "counts": self.counted()}
 
 
-class Ledger:
+class FidelityRecorder:
     """Where a conversion writes down what became of each entry; the first word about an entry counts."""
 
     def __init__(self, tree: Tree) -> None:
@@ -142,7 +142,8 @@ def kind_of(tree: Tree, position: int) -> str:
     return _TYPES.get(kind, kind)
 
 
-def _pages(book: dict[tuple[str, str], list[str]]) -> tuple[Change, ...]:
+def _pages(book: dict[tuple[str, str], list[str]]) -> tuple[FidelityNote, ...]:
     return tuple(
-        Change(kind=kind, why=words, entries=tuple(keys)) for (kind, words), keys in sorted(book.items())
+        FidelityNote(kind=kind, why=words, entries=tuple(keys))
+        for (kind, words), keys in sorted(book.items())
     )

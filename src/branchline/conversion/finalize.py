@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from branchline.conversion.origin import Origin, marked
+from branchline.conversion.origin import Origin, with_origin
 from branchline.conversion.output_buffer import REFUSALS
 from branchline.entries import (
     AssistantMessage,
@@ -19,17 +19,17 @@ from branchline.entries import (
     SessionInfo,
     encode_entry,
 )
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PiFormat
 from branchline.tree import ROOT
 
 if TYPE_CHECKING:
-    from branchline.conversion.state import Placing
+    from branchline.conversion.state import ConversionState
 
-__all__ = ["finish", "named_header"]
+__all__ = ["finish", "header_with_model"]
 
 
-def named_header(header: Header, source: Transcript, order: Sequence[int]) -> Header:
+def header_with_model(header: Header, source: EntryLog, order: Sequence[int]) -> Header:
     """The header with what some formats say there: the model, and how much came from the parent."""
     metadata = {**_first_model(source, order), **(header.metadata or {})}
     if source.reading.title:
@@ -50,7 +50,7 @@ def named_header(header: Header, source: Transcript, order: Sequence[int]) -> He
     )
 
 
-def _first_model(source: Transcript, order: Sequence[int]) -> dict[str, Any]:
+def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:
     """The model with which the conversation begins."""
     tree = source.tree
     for position in order:
@@ -65,7 +65,7 @@ def _first_model(source: Transcript, order: Sequence[int]) -> dict[str, Any]:
     return {}
 
 
-def finish(conversion: Placing) -> None:
+def finish(conversion: ConversionState) -> None:
     """Give the new file title, labels and leaf of the source, where what was written does not yet say so."""
     out, reading = conversion.out.transcript, conversion.source.reading
     standing = conversion.key_of(conversion.plan.leaf)
@@ -89,7 +89,7 @@ def finish(conversion: Placing) -> None:
         _add(conversion, Leaf(**_common(conversion, "leaf", standing), target=standing))
 
 
-def _stands_elsewhere(conversion: Placing) -> bool:
+def _stands_elsewhere(conversion: ConversionState) -> bool:
     """Whether somebody who opens the new file would not land where the source stands."""
     out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
     while wanted != ROOT and wanted not in conversion.written:
@@ -102,10 +102,10 @@ def _stands_elsewhere(conversion: Placing) -> bool:
     return isinstance(conversion.target, PiFormat) and last != wanted
 
 
-def _add(conversion: Placing, entry: Entry) -> None:
+def _add(conversion: ConversionState, entry: Entry) -> None:
     """Write an entry that the source has not; a format without a place for it does without."""
     if conversion.keeper is not None:
-        conversion.out.add(marked(encode_entry(entry), Origin(made=True)))
+        conversion.out.add(with_origin(encode_entry(entry), Origin(made=True)))
         return
     try:
         conversion.out.write([entry])
@@ -113,7 +113,7 @@ def _add(conversion: Placing, entry: Entry) -> None:
         return
 
 
-def _common(conversion: Placing, what: str, parent: str | None) -> dict[str, Any]:
+def _common(conversion: ConversionState, what: str, parent: str | None) -> dict[str, Any]:
     name = f"{conversion.header.id} {what}".encode("utf-8", "surrogatepass")
     return {
         "id": hashlib.sha256(name).hexdigest()[:16],

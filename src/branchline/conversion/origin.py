@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from branchline.entries import Header, json_codec
 from branchline.formats.extra_fields import FIELD
 
-__all__ = ["HeadOrigin", "Origin", "head_origin", "marked", "origin_of", "with_head_origin"]
+__all__ = ["HeaderOrigin", "Origin", "head_origin", "origin_of", "with_head_origin", "with_origin"]
 
 _MARK = b',"' + FIELD.encode() + b'":{"from":'
 _DIGEST = 6
@@ -38,7 +38,7 @@ class Origin(NamedTuple):
     """Whether the conversion itself made the entry."""
 
 
-class HeadOrigin(NamedTuple):
+class HeaderOrigin(NamedTuple):
     """What a native header says about its origin."""
 
     format: str
@@ -51,7 +51,7 @@ class HeadOrigin(NamedTuple):
 # -- lines ------------------------------------------------------------------------------------------------
 
 
-def marked(line: bytes, origin: Origin) -> bytes:
+def with_origin(line: bytes, origin: Origin) -> bytes:
     """A native line, newline included, with its origin."""
     body = line.removesuffix(b"\n").removesuffix(b"}")
     fields: dict[str, Any] = {}
@@ -101,7 +101,7 @@ def _digest(body: bytes) -> str:
 # -- headers ----------------------------------------------------------------------------------------------
 
 
-def with_head_origin(header: Header, origin: HeadOrigin) -> Header:
+def with_head_origin(header: Header, origin: HeaderOrigin) -> Header:
     """A native header that tells what it was made from."""
     fields: dict[str, Any] = {"format": origin.format}
     if not origin.current:
@@ -119,14 +119,14 @@ def with_head_origin(header: Header, origin: HeadOrigin) -> Header:
     )
 
 
-def head_origin(header: Header | None) -> HeadOrigin | None:
+def head_origin(header: Header | None) -> HeaderOrigin | None:
     """What a native header tells about its origin, if it does."""
     metadata: Mapping[str, Any] = (header.metadata if header is not None else None) or {}
     ours = metadata.get(FIELD)
     fields = ours.get("from") if isinstance(ours, dict) else None
     if not isinstance(fields, dict) or not isinstance(fields.get("format"), str):
         return None
-    return HeadOrigin(fields["format"], fields.get("older") is not True, _bytes(fields.get("head")))
+    return HeaderOrigin(fields["format"], fields.get("older") is not True, _bytes(fields.get("head")))
 
 
 # -- bytes in JSON ----------------------------------------------------------------------------------------

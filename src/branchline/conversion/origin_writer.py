@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from branchline.conversion.fallbacks import in_the_native_form
-from branchline.conversion.origin import HeadOrigin, Origin, marked, with_head_origin
-from branchline.conversion.output_buffer import REFUSALS, Writer
+from branchline.conversion.fallbacks import to_native
+from branchline.conversion.origin import HeaderOrigin, Origin, with_head_origin, with_origin
+from branchline.conversion.output_buffer import REFUSALS, OutputBuffer
 from branchline.entries import Entry, Header, decode_entry, encode_entry
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
 
-__all__ = ["Keeper"]
+__all__ = ["OriginWriter"]
 
 
-class Keeper:
+class OriginWriter:
     """Makes the native lines of a session of another program, in the order of its file.
 
     ``whole`` says that all entries are converted. Then what stands between lines is kept too, and a line that
@@ -22,7 +22,7 @@ class Keeper:
     goes back into another file, where nobody knows yet what would be written: there every line is kept.
     """
 
-    def __init__(self, source: Transcript, *, whole: bool, carried: list[int]) -> None:
+    def __init__(self, source: EntryLog, *, whole: bool, carried: list[int]) -> None:
         self._source = source
         self._whole = whole
         self._carried = set(carried)
@@ -31,14 +31,14 @@ class Keeper:
         reading = source.reading
         end = reading.span(carried[0]).offset if carried else None
         self._head = source.bytes_between(0, end)
-        self._twin: Writer | None = None
+        self._twin: OutputBuffer | None = None
         if whole and carried and (not self._head or self._head.endswith(b"\n")):
-            self._twin = Writer(source.format, self._head, source.name)
+            self._twin = OutputBuffer(source.format, self._head, source.name)
 
     def header(self, header: Header) -> Header:
         """The native header, with what stood before the first entry."""
         reading = self._source.reading
-        origin = HeadOrigin(
+        origin = HeaderOrigin(
             format=self._source.format.name,
             current=reading.version >= reading.current_version,
             head=self._head if self._whole else None,
@@ -49,7 +49,7 @@ class Keeper:
         """The native line of an entry."""
         line = encode_entry(entry)
         if position in self._parts:
-            return marked(line, Origin(part=True))
+            return with_origin(line, Origin(part=True))
         tree = self._source.tree
         above = tree.parents[position]
         moved = entry.parent != (None if above == ROOT else tree.keys[above])
@@ -61,7 +61,7 @@ class Keeper:
         if self._writes_the_same(decode_entry(line), together, raw, after) and not moved:
             return line
         self._parts.update(together[1:])
-        return marked(line, Origin(line=raw, after=after, parts=len(together), bound=moved))
+        return with_origin(line, Origin(line=raw, after=after, parts=len(together), bound=moved))
 
     def _in_line_of(self, position: int) -> list[int]:
         """The entries that stand in the line of this one, itself first; none if not all are converted."""
@@ -103,7 +103,5 @@ class Keeper:
 
     def _as_read_again(self, position: int) -> Entry:
         source = self._source
-        entry = in_the_native_form(
-            source.entry(position), source.format.name, silent=source.context_rules.silent
-        )
+        entry = to_native(source.entry(position), source.format.name, silent=source.context_rules.silent)
         return decode_entry(encode_entry(entry))

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from branchline.entries import AssistantMessage, Entry, Header, MessageEntry, Text
 from branchline.errors import NotSupported
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format
 
-__all__ = ["REFUSALS", "Writer", "names_models"]
+__all__ = ["REFUSALS", "OutputBuffer", "names_models"]
 
 REFUSALS = (NotSupported, ValueError, OverflowError, LookupError)
 """How a format says no: with its own word, or because a value is beyond what it can write."""
 
 
-class Writer:
+class OutputBuffer:
     """Appends to a file in memory. A format sees what it has written before it writes more."""
 
     def __init__(self, target: Format, head: bytes, name: str) -> None:
         self._target = target
         self._data = bytearray(head)
-        self.transcript = Transcript(target, self._read, name)
+        self.transcript = EntryLog(target, self._read, name)
         self.tail = b""
         """What follows the last newline; only a file that is given back byte for byte has any."""
 
@@ -46,7 +46,7 @@ class Writer:
 
 def names_models(target: Format, header: Header) -> bool:
     """Whether an answer in this format says which model gave it. Tried out, as only the format knows."""
-    trial = Writer(target, target.encode_header(header), "trial" + target.suffix)
+    trial = OutputBuffer(target, target.encode_header(header), "trial" + target.suffix)
     answer = AssistantMessage(content=(Text(text="?"),), provider="a", model="b", timestamp=1)
     entry = MessageEntry(id="trial", timestamp="2020-01-01T00:00:00.000Z", message=answer)
     try:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import msgspec
 
 from branchline.context import milliseconds
-from branchline.context.builder import edited, entry_messages
-from branchline.conversion.fidelity import Ledger
+from branchline.context.builder import apply_edit, entry_messages
+from branchline.conversion.fidelity import FidelityRecorder
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     AssistantMessage,
     Compaction,
     ContextEdit,
@@ -23,14 +23,14 @@ from branchline.entries import (
     Usage,
     UsageEntry,
 )
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT, Tree
 
-__all__ = ["Plan", "kept_messages", "make_plan"]
+__all__ = ["ConversionPlan", "kept_messages", "make_plan"]
 
 
-class Plan(NamedTuple):
+class ConversionPlan(NamedTuple):
     """The entries to write, parents before children.
 
     ``linear`` says that each hangs from the one before it, whatever its parent is in the source.
@@ -52,8 +52,8 @@ class Plan(NamedTuple):
 
 
 def make_plan(
-    source: Transcript, target: Format, leaf: int | None, ledger: Ledger, *, as_in_file: bool
-) -> Plan:
+    source: EntryLog, target: Format, leaf: int | None, ledger: FidelityRecorder, *, as_in_file: bool
+) -> ConversionPlan:
     """What to write for a path, or (``leaf`` None) for the whole tree. Notes in the ledger what is not.
 
     ``as_in_file`` keeps the order of the file also where an entry stands before its parent.
@@ -83,11 +83,13 @@ def make_plan(
     folded: set[int] = set()
     if "usage" in target.cannot:
         _fold_usage(source, order, spent, folded)
-    return Plan(order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh)
+    return ConversionPlan(
+        order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
+    )
 
 
 _UNREADABLE = "its line cannot be read"
-_BEHIND = SIDE - {"leaf"}
+_BEHIND = SIDE_TYPES - {"leaf"}
 
 
 def _with_side_records(tree: Tree, leaf: int) -> list[int]:
@@ -120,7 +122,7 @@ def _parents_first(tree: Tree) -> Sequence[int]:
     return order
 
 
-def _fresh_starts(source: Transcript, order: Sequence[int]) -> frozenset[int]:
+def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
     """The entries behind which a model sees nothing of what was before, and no compaction says why."""
     tree, boundaries = source.tree, source.context_rules.boundaries
     if not boundaries:
@@ -132,7 +134,7 @@ def _fresh_starts(source: Transcript, order: Sequence[int]) -> frozenset[int]:
     return frozenset(marks)
 
 
-def _from_the_summary(source: Transcript, order: list[int], ledger: Ledger) -> list[int]:
+def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecorder) -> list[int]:
     """A path from its last compaction on: the summary first, then what it keeps, then the rest."""
     tree = source.tree
     places = [number for number, position in enumerate(order) if tree.types[position] == "compaction"]
@@ -152,7 +154,7 @@ def _from_the_summary(source: Transcript, order: list[int], ledger: Ledger) -> l
     return [order[last], *kept, *order[last + 1 :]]
 
 
-def _edits(source: Transcript, order: Sequence[int], leaf: int) -> dict[int, ContextEdit]:
+def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, ContextEdit]:
     """The edit in force of each edited entry; of several branches the active one decides."""
     tree = source.tree
     places = [position for position in order if tree.types[position] == "context_edit"]
@@ -171,7 +173,7 @@ def _edits(source: Transcript, order: Sequence[int], leaf: int) -> dict[int, Con
     return found
 
 
-def _fold_usage(source: Transcript, order: Sequence[int], spent: dict[int, Usage], folded: set[int]) -> None:
+def _fold_usage(source: EntryLog, order: Sequence[int], spent: dict[int, Usage], folded: set[int]) -> None:
     """Give what was spent to the answer just before it, or else to the one that follows."""
     tree = source.tree
     waiting: dict[int, list[int]] = {}  # by the entry of the conversation that they follow
@@ -187,7 +189,7 @@ def _fold_usage(source: Transcript, order: Sequence[int], spent: dict[int, Usage
                 _spend(source, usage, position, spent, folded)
 
 
-def _spend(source: Transcript, position: int, answer: int, spent: dict[int, Usage], folded: set[int]) -> None:
+def _spend(source: EntryLog, position: int, answer: int, spent: dict[int, Usage], folded: set[int]) -> None:
     entry = source.entry(position)
     if isinstance(entry, UsageEntry):
         folded.add(position)
@@ -195,14 +197,14 @@ def _spend(source: Transcript, position: int, answer: int, spent: dict[int, Usag
             spent[answer] = added(spent[answer], entry.usage) if answer in spent else entry.usage
 
 
-def _pieces(source: Transcript, order: Sequence[int]) -> dict[int, int]:
+def _pieces(source: EntryLog, order: Sequence[int]) -> dict[int, int]:
     """Which answers go on from which, in a format that writes one answer as several entries."""
     if type(source.format).joined is Format.joined:
         return {}
     tree = source.tree
     children: dict[int, list[int]] = {}
     for position in order:
-        if tree.types[position] not in SIDE and position not in tree.placeholders:
+        if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
             children.setdefault(tree.conversation(tree.parents[position]), []).append(position)
     found: dict[int, int] = {}
     for above, below in children.items():
@@ -213,7 +215,7 @@ def _pieces(source: Transcript, order: Sequence[int]) -> dict[int, int]:
     return found
 
 
-def _belong_together(source: Transcript, one: int, other: int) -> bool:
+def _belong_together(source: EntryLog, one: int, other: int) -> bool:
     first, second = source.entry(one), source.entry(other)
     if not isinstance(first, MessageEntry) or not isinstance(second, MessageEntry):
         return False
@@ -235,7 +237,7 @@ def added(one: Usage, other: Usage) -> Usage:
 
 
 def kept_messages(
-    source: Transcript, position: int, entry: Compaction, edits: Mapping[int, ContextEdit]
+    source: EntryLog, position: int, entry: Compaction, edits: Mapping[int, ContextEdit]
 ) -> tuple[Message, ...]:
     """What a compaction leaves of the conversation before it, as messages with these edits."""
     tree = source.tree
@@ -253,7 +255,7 @@ def kept_messages(
     found: list[Message] = []
     chain.reverse()
     for place, kept in zip(chain, source.entries(chain), strict=True):
-        said = edited(entry_messages(kept), edits.get(place))
+        said = apply_edit(entry_messages(kept), edits.get(place))
         found += [_timed(message, kept.timestamp) for message in said]
     return tuple(message for message in found if not isinstance(message, SystemMessage))
 

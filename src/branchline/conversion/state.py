@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from branchline.conversion.fidelity import Ledger
-from branchline.conversion.finalize import named_header
-from branchline.conversion.origin_reader import Restorer
-from branchline.conversion.origin_writer import Keeper
-from branchline.conversion.output_buffer import Writer
+from branchline.conversion.fidelity import FidelityRecorder
+from branchline.conversion.finalize import header_with_model
+from branchline.conversion.origin_reader import OriginReader
+from branchline.conversion.origin_writer import OriginWriter
+from branchline.conversion.output_buffer import OutputBuffer
 from branchline.conversion.plan import make_plan
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     Compaction,
     ContextEdit,
     Entry,
@@ -19,15 +19,15 @@ from branchline.entries import (
     Label,
     Leaf,
 )
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
-__all__ = ["Placing"]
+__all__ = ["ConversionState"]
 
 
-class Placing:
+class ConversionState:
     """A source, a new file that has its head, and for each entry of the one its place in the other.
 
     ``bare`` asks for entries only: no origin, and neither moves nor labels nor a title at the end.
@@ -35,29 +35,29 @@ class Placing:
 
     def __init__(
         self,
-        source: Transcript,
+        source: EntryLog,
         target: Format,
         header: Header,
         leaf: int | None,
-        restorer: Restorer | None,
+        restorer: OriginReader | None,
         *,
         bare: bool = False,
     ) -> None:
         self.source, self.target, self.bare = source, target, bare
-        self.ledger = Ledger(source.tree)
+        self.ledger = FidelityRecorder(source.tree)
         self.plan = make_plan(source, target, leaf, self.ledger, as_in_file=target is PI)
         self.keeper = None
         if target is PI and source.format.writable and not bare:
             carried = [position for position in self.plan.order if position not in source.tree.placeholders]
-            self.keeper = Keeper(source, whole=leaf is None, carried=carried)
+            self.keeper = OriginWriter(source, whole=leaf is None, carried=carried)
             header = self.keeper.header(header)
-        self.header = header if target is PI else named_header(header, source, self.plan.order)
+        self.header = header if target is PI else header_with_model(header, source, self.plan.order)
         head = target.encode_header(self.header)
         self.exact = restorer is not None and restorer.head is not None
         """Whether a file is given back as it was."""
         if restorer is not None and restorer.head is not None:
             head = restorer.head
-        self.out = Writer(target, head, target.file_key(self.header) + target.suffix)
+        self.out = OutputBuffer(target, head, target.file_key(self.header) + target.suffix)
         self.written: dict[int, int] = {}
         """For each entry that is in the new file, its position there."""
         self.bound: set[int] = set()
@@ -72,7 +72,7 @@ class Placing:
 
     def adopt(self, data: bytes) -> None:
         """Take a finished file with the same ids as the new one."""
-        self.out = Writer(self.target, data, self.target.file_key(self.header) + self.target.suffix)
+        self.out = OutputBuffer(self.target, data, self.target.file_key(self.header) + self.target.suffix)
         made = self.out.transcript.tree
         for position, key in enumerate(self.source.tree.keys):
             if key in made.positions and position not in self.source.tree.placeholders:
@@ -106,7 +106,9 @@ class Placing:
     def _images(self) -> dict[int, int]:
         if self._imaged != len(self.written):
             types = self.source.tree.types
-            self._image = {p: position for position, p in self.written.items() if types[position] not in SIDE}
+            self._image = {
+                p: position for position, p in self.written.items() if types[position] not in SIDE_TYPES
+            }
             self._imaged = len(self.written)
         return self._image
 
@@ -172,7 +174,7 @@ class Placing:
     def _hangs_well(self, entry: Entry, place: int) -> bool:
         """Whether a side record is where it should be; some formats hang them from wherever they stand."""
         tree = self.out.transcript.tree
-        if tree.types[place] not in SIDE:
+        if tree.types[place] not in SIDE_TYPES:
             return True
         above = ROOT if entry.parent is None else tree.positions.get(entry.parent, place)
         return tree.conversation(place) == tree.conversation(above)

@@ -14,7 +14,7 @@ import msgspec
 from branchline.context import milliseconds
 from branchline.entries import Entry, MessageEntry, entry_fields, message_fields
 
-__all__ = ["not_kept"]
+__all__ = ["missing_fields"]
 
 _PLACES = frozenset({"id", "parentId", "type", "timestamp", "targetId", "firstKeptEntryId", "fromId", "role"})
 _WORDS = {
@@ -56,7 +56,7 @@ _WORDS = {
 }
 
 
-def not_kept(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str, ...]:
+def missing_fields(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str, ...]:
     """The names, for people, of what ``found`` does not say; ``spent`` is usage that stands beside it."""
     one, other = _said(wanted), _said(found)
     if spent is not None and not other.get("usage"):

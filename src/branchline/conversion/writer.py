@@ -8,20 +8,20 @@ import msgspec
 
 from branchline.conversion.entry_utils import (
     chained,
+    group_tool_results,
     message_of,
+    missing_results,
     one_by_one,
     places_of,
     result_forms,
-    together,
-    unanswered,
 )
-from branchline.conversion.fallbacks import Form, as_words, forms_of, without_half_characters
-from branchline.conversion.origin import Origin, marked
-from branchline.conversion.origin_reader import Restorer
+from branchline.conversion.fallbacks import Fallback, as_user_message, fallbacks_for, replace_lone_surrogates
+from branchline.conversion.origin import Origin, with_origin
+from branchline.conversion.origin_reader import OriginReader
 from branchline.conversion.output_buffer import REFUSALS, names_models
 from branchline.conversion.plan import kept_messages
-from branchline.conversion.state import Placing
-from branchline.conversion.verify import not_kept
+from branchline.conversion.state import ConversionState
+from branchline.conversion.verify import missing_fields
 from branchline.entries import (
     BranchSummary,
     Compaction,
@@ -34,27 +34,27 @@ from branchline.entries import (
     UsageEntry,
     encode_entry,
 )
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
-__all__ = ["Writing"]
+__all__ = ["EntryWriter"]
 
 _EDITED = "with the content that a later edit gave it"
 _NO_CALL = "as a message of the person: the call that it answers is not before it"
 
 
-class Writing(Placing):
+class EntryWriter(ConversionState):
     """Writes entries, one by one or many together, and notes what became of them."""
 
     def __init__(
         self,
-        source: Transcript,
+        source: EntryLog,
         target: Format,
         header: Header,
         leaf: int | None,
-        restorer: Restorer | None,
+        restorer: OriginReader | None,
         *,
         bare: bool = False,
     ) -> None:
@@ -85,7 +85,7 @@ class Writing(Placing):
         try:
             made = self.out.write(entries)
         except REFUSALS:
-            for group in together(run):
+            for group in group_tool_results(run):
                 self._write_group(group)
             return
         self._settle([position for position, _ in run], entries, made, "")
@@ -98,7 +98,7 @@ class Writing(Placing):
         if not isinstance(message_of(first), ToolResult):
             self._write_alone(positions[0], first, "")
             return
-        missing = unanswered(self._asked_before(positions[0]), entries)
+        missing = missing_results(self._asked_before(positions[0]), entries)
         for form in result_forms(entries):
             for more, rest in (("", ()), ("with a result for every call", missing)):
                 if more and not rest:
@@ -112,7 +112,7 @@ class Writing(Placing):
         for position, entry in zip(positions, entries, strict=True):
             placed = msgspec.structs.replace(entry, parent=self._parent_key(position))
             assert isinstance(placed, MessageEntry)
-            self._write_alone(position, as_words(placed), _NO_CALL)
+            self._write_alone(position, as_user_message(placed), _NO_CALL)
 
     def _asked_before(self, position: int) -> Message | None:
         """The message that stands before these results."""
@@ -149,7 +149,7 @@ class Writing(Placing):
         below = msgspec.structs.replace(
             entry, id=f"{entry.id}.words", parent=self.out.transcript.tree.keys[made[0]]
         )
-        for form in forms_of(below, tuple):
+        for form in fallbacks_for(below, tuple):
             try:
                 return range(
                     made.start, self.out.write(form.entries).stop
@@ -158,10 +158,12 @@ class Writing(Placing):
                 continue
         return made, ""
 
-    def _write_form(self, position: int, form: Form) -> range:
+    def _write_form(self, position: int, form: Fallback) -> range:
         if self.keeper is not None:
             lines = [self.keeper.line(position, form.entries[0])]
-            lines += [marked(encode_entry(entry), Origin(made=True)) for entry in chained(form.entries)[1:]]
+            lines += [
+                with_origin(encode_entry(entry), Origin(made=True)) for entry in chained(form.entries)[1:]
+            ]
             return self.out.add(b"".join(lines))
         made = self.out.write(form.entries[:1])
         last = made.stop
@@ -175,7 +177,7 @@ class Writing(Placing):
                 break
         return range(made.start, last)
 
-    def _forms(self, position: int, entry: Entry) -> Iterator[Form]:
+    def _forms(self, position: int, entry: Entry) -> Iterator[Fallback]:
         source = self.source
 
         def kept() -> tuple[Message, ...]:
@@ -184,23 +186,23 @@ class Writing(Placing):
                 return ()
             return kept_messages(source, position, stored, self.plan.edits)
 
-        offered: list[Form] = []
-        simpler = forms_of(entry, kept)
+        offered: list[Fallback] = []
+        simpler = fallbacks_for(entry, kept)
         if self.target is PI and not self.bare and _holds_messages(entry):
             # The format has a place for them, but pi itself does not read it.
             offered.append(next(simpler))
             yield offered[0]
         else:
-            offered.append(Form("", (entry,)))
+            offered.append(Fallback("", (entry,)))
             yield offered[0]
         for form in simpler:
             offered.append(form)
             yield form
         for form in offered:
-            whole = [without_half_characters(one) for one in form.entries]
+            whole = [replace_lone_surrogates(one) for one in form.entries]
             if any(one is not None for one in whole):
                 entries = tuple(new or old for new, old in zip(whole, form.entries, strict=True))
-                yield Form(
+                yield Fallback(
                     ", ".join(filter(None, (form.how, "with a sign in place of half characters"))), entries
                 )
 
@@ -249,7 +251,7 @@ class Writing(Placing):
             found = out.entry(place)
             if found.type != entry.type:
                 return () if isinstance(entry, Compaction) else ("its kind of entry",)
-            missing = not_kept(entry, found, spent)
+            missing = missing_fields(entry, found, spent)
             if isinstance(entry, BranchSummary):  # which has its words beside it
                 missing = tuple(name for name in missing if name != "the summary for the model")
         except RecursionError:

@@ -16,7 +16,7 @@ import msgspec
 if TYPE_CHECKING:
     import json
 
-__all__ = ["dumps", "loads", "object_in"]
+__all__ = ["dumps", "loads", "loads_object"]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -82,7 +82,7 @@ def _finite(value: Any) -> Any:
             return value
 
 
-def object_in(line: bytes) -> dict[str, Any] | None:
+def loads_object(line: bytes) -> dict[str, Any] | None:
     """The object that a line is; None when it is another value or no JSON at all."""
     try:
         value = loads(line)

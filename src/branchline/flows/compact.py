@@ -10,30 +10,30 @@ from branchline.compaction import (
     Summary,
     compaction_summary,
     history_request,
-    in_pieces,
     prefix_request,
     prepare_compaction,
+    split_by_tokens,
     summary_budget,
     usage_of,
 )
 from branchline.entries import Usage
 from branchline.errors import NothingToCompact, SessionMoved
-from branchline.flows.abort import Abort, Aborted
+from branchline.flows.abort import Aborted, AbortSignal
 from branchline.flows.hook_events import (
-    CompactionAnswer,
-    CompactionFailed,
-    CompactionMade,
     CompactionReason,
-    CompactionRequest,
+    SessionBeforeCompactEvent,
+    SessionBeforeCompactResult,
+    SessionCompactEvent,
+    SessionCompactFailedEvent,
 )
-from branchline.flows.session_protocol import LiveSession, require_place
-from branchline.flows.steps import Flow, Status, Stopped, act, ask, summarize, tell
+from branchline.flows.session_protocol import LiveSession, require_writable
+from branchline.flows.steps import Flow, Status, _Cancelled, act, ask, notify, summarize
 from branchline.tree import ROOT
 
-__all__ = ["Compacted", "compact"]
+__all__ = ["CompactResult", "compact"]
 
 
-class Compacted(msgspec.Struct, frozen=True, kw_only=True):
+class CompactResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a compaction ended; ``entry`` is the compaction, where there is one."""
 
     status: Status
@@ -54,8 +54,8 @@ def compact(
     will_retry: bool = False,
     keep_recent_tokens: float = KEEP_RECENT_TOKENS,
     window: int | None = None,
-    abort: Abort | None = None,
-) -> Flow[Compacted]:
+    abort: AbortSignal | None = None,
+) -> Flow[CompactResult]:
     """Sum up what the model sees but for about ``keep_recent_tokens`` at the end, which are kept verbatim.
 
     An earlier summary is brought up to date; the beginning of a turn that the cut splits is summed up on its
@@ -67,9 +67,9 @@ def compact(
     compactions, before anybody is asked. NoSummarizer and SummaryFailed with nothing written; the plugins are
     told that it failed.
     """
-    abort = Abort() if abort is None else abort
+    abort = AbortSignal() if abort is None else abort
     session.refresh_log()
-    require_place(session, "compaction")
+    require_writable(session, "compaction")
     leaf = session.leaf
     preparation = None
     if leaf is not None:
@@ -85,20 +85,20 @@ def compact(
         made = own or (yield from _summed_up(preparation, custom_instructions, window, abort))
         stored = made
         entry = yield from act("compact", lambda: _append(session, leaf, stored, from_hook=from_hook))
-    except Stopped as stopped:
-        return Compacted(status="cancelled", reason=stopped.reason)
+    except _Cancelled as stopped:
+        return CompactResult(status="cancelled", reason=stopped.reason)
     except Exception as problem:
         aborted = isinstance(problem, Aborted)
-        failed = CompactionFailed(
+        failed = SessionCompactFailedEvent(
             reason=reason, message=str(problem), aborted=aborted, will_retry=will_retry, from_hook=from_hook
         )
-        yield from tell("session_compact_failed", failed, session)
+        yield from notify("session_compact_failed", failed, session)
         if aborted:
-            return Compacted(status="aborted", reason=str(problem))
+            return CompactResult(status="aborted", reason=str(problem))
         raise
-    event = CompactionMade(entry=entry, from_hook=from_hook, reason=reason, will_retry=will_retry)
-    yield from tell("session_compact", event, session)
-    return Compacted(
+    event = SessionCompactEvent(entry=entry, from_hook=from_hook, reason=reason, will_retry=will_retry)
+    yield from notify("session_compact", event, session)
+    return CompactResult(
         status="done",
         entry=entry,
         summary=made.summary,
@@ -115,11 +115,11 @@ def _own_compaction(
     custom_instructions: str | None,
     reason: CompactionReason,
     will_retry: bool,  # noqa: FBT001
-    abort: Abort,
-) -> Flow[CompactionAnswer | None]:
+    abort: AbortSignal,
+) -> Flow[SessionBeforeCompactResult | None]:
     """The compaction that a plugin brings, complete, or None."""
     path = session.path()
-    request = CompactionRequest(
+    request = SessionBeforeCompactEvent(
         preparation=preparation,
         entries=tuple(path),
         custom_instructions=custom_instructions,
@@ -128,14 +128,14 @@ def _own_compaction(
         abort=abort,
     )
 
-    def wrong(answer: CompactionAnswer) -> str | None:
+    def wrong(answer: SessionBeforeCompactResult) -> str | None:
         if not answer.summary.strip():
             return "brought a compaction without words"
         if answer.first_kept is not None and answer.first_kept not in path:
             return f"wants to keep from {answer.first_kept} on, which is not on the path"
         return None
 
-    own = yield from ask("session_before_compact", request, session, CompactionAnswer, abort, wrong)
+    own = yield from ask("session_before_compact", request, session, SessionBeforeCompactResult, abort, wrong)
     if own is None:
         return None
     return msgspec.structs.replace(
@@ -146,25 +146,25 @@ def _own_compaction(
 
 
 def _summed_up(
-    preparation: CompactionPreparation, focus: str | None, window: int | None, abort: Abort
-) -> Flow[CompactionAnswer]:
+    preparation: CompactionPreparation, focus: str | None, window: int | None, abort: AbortSignal
+) -> Flow[SessionBeforeCompactResult]:
     budget = summary_budget(window)
     summaries: list[Summary] = []
     history = preparation.previous_summary
-    for piece in in_pieces(preparation.history, budget):
+    for piece in split_by_tokens(preparation.history, budget):
         part = msgspec.structs.replace(preparation, history=piece, previous_summary=history)
         request = history_request(part, focus, budget_tokens=budget)
         assert request is not None
         summaries.append((yield from summarize(request, abort)))
         history = summaries[-1].text
     prefix: list[str] = []
-    for piece in in_pieces(preparation.prefix, budget):
+    for piece in split_by_tokens(preparation.prefix, budget):
         part = msgspec.structs.replace(preparation, prefix=piece)
         request = prefix_request(part, focus, budget_tokens=budget)
         assert request is not None
         summaries.append((yield from summarize(request, abort)))
         prefix.append(summaries[-1].text)
-    return CompactionAnswer(
+    return SessionBeforeCompactResult(
         summary=compaction_summary(preparation, history=history, prefix="\n\n".join(prefix) or None),
         first_kept=preparation.first_kept,
         tokens_before=round(preparation.tokens_before),
@@ -173,7 +173,7 @@ def _summed_up(
     )
 
 
-def _append(session: LiveSession, leaf: str, made: CompactionAnswer, *, from_hook: bool) -> str:
+def _append(session: LiveSession, leaf: str, made: SessionBeforeCompactResult, *, from_hook: bool) -> str:
     """Write it, if what was summed up is still what the path says."""
     session.refresh_log()
     _require_on_path(session, leaf)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from branchline.compaction import Summary, SummaryRequest
 from branchline.errors import FlowError, NoSummarizer
-from branchline.flows.abort import Abort, Aborted
+from branchline.flows.abort import Aborted, AbortSignal
 from branchline.flows.hook_context import HookContext
 from branchline.flows.hook_events import Cancel
 from branchline.flows.hooks import NO_HOOKS, Hooks, PluginProblem
@@ -25,16 +25,16 @@ from branchline.flows.steps import (
     Act,
     AskHook,
     Attempt,
-    Attempted,
+    AttemptResult,
     Choose,
     Chosen,
     Flow,
+    Notify,
     Step,
     Summarize,
-    Tell,
 )
 
-__all__ = ["Attempter", "Chooser", "Summarizer", "arun", "run"]
+__all__ = ["Chooser", "ModelCaller", "Summarizer", "arun", "run"]
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]
 """Writes a summary."""
 Chooser = Callable[[Choose], Chosen | Awaitable[Chosen | None] | None]
 """Lets the person choose; None cancels."""
-Attempter = Callable[[Attempt], Attempted | Awaitable[Attempted]]
+ModelCaller = Callable[[Attempt], AttemptResult | Awaitable[AttemptResult]]
 """Asks the model for an answer."""
 
 _DEEPEST = 4
@@ -54,7 +54,7 @@ def run(
     hooks: Hooks = NO_HOOKS,
     summarizer: Summarizer | None = None,
     choose: Chooser | None = None,
-    attempt: Attempter | None = None,
+    attempt: ModelCaller | None = None,
 ) -> T:
     """Run a flow to its end and give its result.
 
@@ -70,7 +70,7 @@ async def arun(
     hooks: Hooks = NO_HOOKS,
     summarizer: Summarizer | None = None,
     choose: Chooser | None = None,
-    attempt: Attempter | None = None,
+    attempt: ModelCaller | None = None,
 ) -> T:
     """:func:`run` for code that awaits."""
     return await _Helpers(hooks, summarizer, choose, attempt).arun(flow)
@@ -83,7 +83,7 @@ class _Call(NamedTuple):
     """
 
     function: Callable[[], Any]
-    abort: Abort | None = None
+    abort: AbortSignal | None = None
     acts: bool = False
     foreign: bool = False
 
@@ -105,7 +105,7 @@ class _Helpers:
         hooks: Hooks,
         summarizer: Summarizer | None,
         choose: Chooser | None,
-        attempt: Attempter | None,
+        attempt: ModelCaller | None,
         depth: int = 0,
     ) -> None:
         self._hooks = hooks
@@ -174,7 +174,7 @@ class _Helpers:
         match step:
             case AskHook():
                 return (yield from self._asked(step))
-            case Tell():
+            case Notify():
                 return (yield from self._told(step))
             case Summarize():
                 if self._summarizer is None:
@@ -218,7 +218,7 @@ class _Helpers:
                 found = answer
         return found
 
-    def _told(self, step: Tell) -> _Calls[None]:
+    def _told(self, step: Notify) -> _Calls[None]:
         context = HookContext(step.session, self._deeper(), leave="act")
         for plugin, call in self._hooks.implementations(step.hook):
             try:

@@ -14,17 +14,17 @@ from branchline.entries import (
     blocks_text,
 )
 
-__all__ = ["Given", "given_back"]
+__all__ = ["EditablePrompt", "editable_prompt"]
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class EditablePrompt(msgspec.Struct, frozen=True, kw_only=True):
     """The words and the pictures of a prompt."""
 
     text: str
     images: tuple[Image, ...] = ()
 
 
-def given_back(entry: Entry, *, custom: bool = True) -> Given | None:
+def editable_prompt(entry: Entry, *, custom: bool = True) -> EditablePrompt | None:
     """What a prompt (or a message of an extension) says; None for an entry that nobody would edit."""
     match entry:
         case MessageEntry(message=UserMessage(content=content)):
@@ -35,6 +35,6 @@ def given_back(entry: Entry, *, custom: bool = True) -> Given | None:
             return None
 
 
-def _given(content: Content) -> Given:
+def _given(content: Content) -> EditablePrompt:
     images = () if isinstance(content, str) else tuple(b for b in content if isinstance(b, Image))
-    return Given(text=blocks_text(content), images=images)
+    return EditablePrompt(text=blocks_text(content), images=images)

@@ -8,19 +8,24 @@ from typing import Generic, TypeVar
 import msgspec
 
 from branchline.entries import Image
-from branchline.flows.abort import Abort, Aborted
-from branchline.flows.editable_prompt import given_back
-from branchline.flows.hook_events import BranchMade, BranchRequest, ForkMade, ForkRequest
+from branchline.flows.abort import Aborted, AbortSignal
+from branchline.flows.editable_prompt import editable_prompt
+from branchline.flows.hook_events import (
+    SessionBeforeBranchEvent,
+    SessionBeforeForkEvent,
+    SessionBranchEvent,
+    SessionForkEvent,
+)
 from branchline.flows.session_protocol import ForkAt, ForkScope, LiveSession
-from branchline.flows.steps import Flow, Status, Stopped, act, permit, tell
+from branchline.flows.steps import Flow, Status, _Cancelled, act, notify, permit
 from branchline.flows.switch import hand_over
 
-__all__ = ["Forked", "branch_to_new_session", "fork"]
+__all__ = ["ForkResult", "branch_to_new_session", "fork"]
 
 S = TypeVar("S", bound=LiveSession)
 
 
-class Forked(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
+class ForkResult(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     """How a fork ended: the new session, and the prompt before which it stands, for editing."""
 
     status: Status
@@ -38,32 +43,32 @@ def fork(
     scope: ForkScope = "path",
     cwd: str | os.PathLike[str] | None = None,
     switch: bool = False,
-    abort: Abort | None = None,
-) -> Flow[Forked[S]]:
+    abort: AbortSignal | None = None,
+) -> Flow[ForkResult[S]]:
     """Copy the path to an entry (default: the leaf) into a new, linked session.
 
     ``before`` leaves the entry itself out and gives its text back if it is a prompt. ``scope="tree"`` takes
     all branches and stands on the entry. ``switch`` says that the person goes on in the fork: the plugins
     are then told that this session is left and that one starts. This session does not change.
     """
-    abort = Abort() if abort is None else abort
+    abort = AbortSignal() if abort is None else abort
     session.refresh_log()
     entry = session.leaf if entry is None else entry
     given = None
     if entry is not None:
         record = session.entry(entry)
-        given = given_back(record) if position == "before" else None
-    request = ForkRequest(entry=entry, position=position, scope=scope, abort=abort)
+        given = editable_prompt(record) if position == "before" else None
+    request = SessionBeforeForkEvent(entry=entry, position=position, scope=scope, abort=abort)
     try:
         yield from permit("session_before_fork", request, session, abort)
-    except Stopped as stopped:
-        return Forked(status="cancelled", reason=stopped.reason)
+    except _Cancelled as stopped:
+        return ForkResult(status="cancelled", reason=stopped.reason)
     except Aborted as aborted:
-        return Forked(status="aborted", reason=str(aborted))
+        return ForkResult(status="aborted", reason=str(aborted))
     made = yield from act("fork", lambda: session.fork(entry, position=position, scope=scope, cwd=cwd))
     if switch:
         yield from hand_over(session, made, "fork")
-    event = ForkMade(
+    event = SessionForkEvent(
         entry=entry,
         position=position,
         scope=scope,
@@ -72,8 +77,8 @@ def fork(
         previous_session=session.id,
         previous_file=session.file,
     )
-    yield from tell("session_fork", event, made)
-    return Forked(
+    yield from notify("session_fork", event, made)
+    return ForkResult(
         status="done",
         session=made,
         text=None if given is None else given.text,
@@ -81,34 +86,34 @@ def fork(
     )
 
 
-def branch_to_new_session(session: S, entry: str, *, abort: Abort | None = None) -> Flow[Forked[S]]:
+def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None = None) -> Flow[ForkResult[S]]:
     """Continue a prompt in a new session: everything before it is copied, and its text is given back.
 
     The first prompt gives a new, empty session that is linked to this one. The person goes on there: this
     session is left, and does not change. ValueError for an entry that is no prompt.
     """
-    abort = Abort() if abort is None else abort
+    abort = AbortSignal() if abort is None else abort
     session.refresh_log()
-    given = given_back(session.entry(entry), custom=False)
+    given = editable_prompt(session.entry(entry), custom=False)
     if given is None:
         raise ValueError(
             f"cannot branch at {entry}: it is no prompt; pick a user message, or fork at this entry instead"
         )
     try:
-        request = BranchRequest(entry=entry, abort=abort)
+        request = SessionBeforeBranchEvent(entry=entry, abort=abort)
         yield from permit("session_before_branch", request, session, abort)
-    except Stopped as stopped:
-        return Forked(status="cancelled", reason=stopped.reason)
+    except _Cancelled as stopped:
+        return ForkResult(status="cancelled", reason=stopped.reason)
     except Aborted as aborted:
-        return Forked(status="aborted", reason=str(aborted))
+        return ForkResult(status="aborted", reason=str(aborted))
     made = yield from act("fork", lambda: session.fork(entry, position="before"))
     yield from hand_over(session, made, "branch")
-    event = BranchMade(
+    event = SessionBranchEvent(
         entry=entry,
         session=made.id,
         file=made.file,
         previous_session=session.id,
         previous_file=session.file,
     )
-    yield from tell("session_branch", event, made)
-    return Forked(status="done", session=made, text=given.text, images=given.images)
+    yield from notify("session_branch", event, made)
+    return ForkResult(status="done", session=made, text=given.text, images=given.images)

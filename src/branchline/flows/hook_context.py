@@ -16,14 +16,14 @@ from branchline.errors import FlowError
 from branchline.flows.session_protocol import ForkAt, ForkScope, LiveSession, ReadableSession
 
 if TYPE_CHECKING:
-    from branchline.flows.fork import Forked
-    from branchline.flows.navigate import Navigation
+    from branchline.flows.fork import ForkResult
+    from branchline.flows.navigate import NavigateResult
     from branchline.flows.steps import Flow
 
-__all__ = ["HookContext", "Leave", "Runner"]
+__all__ = ["HookContext", "HookPermission", "Runner"]
 
 T = TypeVar("T")
-Leave = Literal["look", "note", "act"]
+HookPermission = Literal["look", "note", "act"]
 """What a plugin may do: read only, also write side records, or everything."""
 
 
@@ -37,10 +37,10 @@ class Runner(Protocol):
 class HookContext:
     """The session of a hook, and the verbs that a plugin may use on it."""
 
-    def __init__(self, session: LiveSession, runner: Runner | None, *, leave: Leave) -> None:
+    def __init__(self, session: LiveSession, runner: Runner | None, *, leave: HookPermission) -> None:
         self._session = session
         self._runner = runner
-        self._leave: Leave = leave
+        self._leave: HookPermission = leave
 
     @property
     def session(self) -> ReadableSession:
@@ -65,14 +65,14 @@ class HookContext:
         """Move the leaf, without hooks and without a summary."""
         self._to_act().branch(entry)
 
-    def navigate(self, entry: str, *, summarize: bool = False) -> Navigation:
+    def navigate(self, entry: str, *, summarize: bool = False) -> NavigateResult:
         """Go to an entry as the person would: other plugins are asked, what is left is summed up."""
         from branchline.flows.navigate import navigate  # noqa: PLC0415
 
         session = self._to_act()
         return self._running().run(navigate(session, entry, summarize=summarize))
 
-    async def anavigate(self, entry: str, *, summarize: bool = False) -> Navigation:
+    async def anavigate(self, entry: str, *, summarize: bool = False) -> NavigateResult:
         """:meth:`navigate` for a plugin that awaits."""
         from branchline.flows.navigate import navigate  # noqa: PLC0415
 
@@ -81,7 +81,7 @@ class HookContext:
 
     def fork(
         self, entry: str | None = None, *, position: ForkAt = "at", scope: ForkScope = "path"
-    ) -> Forked[LiveSession]:
+    ) -> ForkResult[LiveSession]:
         """Copy a path into a new session, as the person would."""
         from branchline.flows.fork import fork  # noqa: PLC0415
 
@@ -90,7 +90,7 @@ class HookContext:
 
     async def afork(
         self, entry: str | None = None, *, position: ForkAt = "at", scope: ForkScope = "path"
-    ) -> Forked[LiveSession]:
+    ) -> ForkResult[LiveSession]:
         """:meth:`fork` for a plugin that awaits."""
         from branchline.flows.fork import fork  # noqa: PLC0415
 

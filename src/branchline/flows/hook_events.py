@@ -13,33 +13,33 @@ import msgspec
 
 from branchline.compaction import CompactionPreparation
 from branchline.entries import Usage
-from branchline.flows.abort import Abort
+from branchline.flows.abort import AbortSignal
 from branchline.flows.session_protocol import ForkAt, ForkScope
 
 __all__ = [
-    "BranchMade",
-    "BranchRequest",
     "Cancel",
-    "CompactionAnswer",
-    "CompactionFailed",
-    "CompactionMade",
     "CompactionReason",
-    "CompactionRequest",
-    "EntryAppended",
+    "EntryAppendedEvent",
     "Event",
-    "ForkMade",
-    "ForkRequest",
-    "OwnSummary",
-    "SessionShutdown",
-    "SessionStart",
+    "HookSummary",
+    "SessionBeforeBranchEvent",
+    "SessionBeforeCompactEvent",
+    "SessionBeforeCompactResult",
+    "SessionBeforeForkEvent",
+    "SessionBeforeSwitchEvent",
+    "SessionBeforeTreeEvent",
+    "SessionBeforeTreeResult",
+    "SessionBranchEvent",
+    "SessionCompactEvent",
+    "SessionCompactFailedEvent",
+    "SessionForkEvent",
+    "SessionShutdownEvent",
+    "SessionStartEvent",
+    "SessionSwitchEvent",
+    "SessionTreeEvent",
     "ShutdownReason",
     "StartReason",
-    "SwitchMade",
     "SwitchReason",
-    "SwitchRequest",
-    "TreeAnswer",
-    "TreeMoved",
-    "TreePreparation",
 ]
 
 CompactionReason = Literal["manual", "threshold", "overflow"]
@@ -61,7 +61,7 @@ class Cancel(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class OwnSummary(msgspec.Struct, frozen=True, kw_only=True):
+class HookSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A summary that a plugin wrote itself; no summarizer is asked."""
 
     text: str
@@ -69,19 +69,19 @@ class OwnSummary(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class TreeAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class SessionBeforeTreeResult(msgspec.Struct, frozen=True, kw_only=True):
     """An answer to ``session_before_tree``: a summary, or other wishes than the caller's.
 
     The summary is used only if one was wanted. What is left out stays as the caller has it.
     """
 
-    summary: OwnSummary | None = None
+    summary: HookSummary | None = None
     custom_instructions: str | msgspec.UnsetType | None = msgspec.UNSET
     replace_instructions: bool | msgspec.UnsetType = msgspec.UNSET
     label: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class CompactionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class SessionBeforeCompactResult(msgspec.Struct, frozen=True, kw_only=True):
     """An answer to ``session_before_compact``: a compaction of one's own.
 
     Without ``first_kept`` and ``tokens_before`` those of the preparation are stored.
@@ -97,7 +97,7 @@ class CompactionAnswer(msgspec.Struct, frozen=True, kw_only=True):
 # -- moving in the tree -----------------------------------------------------------------------------------
 
 
-class TreePreparation(Event, frozen=True, kw_only=True):
+class SessionBeforeTreeEvent(Event, frozen=True, kw_only=True):
     """``session_before_tree``: where the person wants to go and what would be left behind.
 
     ``entries_to_summarize`` are the entries between the old leaf and the common ancestor, oldest first.
@@ -111,10 +111,10 @@ class TreePreparation(Event, frozen=True, kw_only=True):
     custom_instructions: str | None
     replace_instructions: bool
     label: str | None
-    abort: Abort
+    abort: AbortSignal
 
 
-class TreeMoved(Event, frozen=True, kw_only=True):
+class SessionTreeEvent(Event, frozen=True, kw_only=True):
     """``session_tree``: the leaf has moved. ``from_hook`` says that a plugin wrote the summary."""
 
     new_leaf: str | None
@@ -126,14 +126,14 @@ class TreeMoved(Event, frozen=True, kw_only=True):
 # -- other sessions ---------------------------------------------------------------------------------------
 
 
-class BranchRequest(Event, frozen=True, kw_only=True):
+class SessionBeforeBranchEvent(Event, frozen=True, kw_only=True):
     """``session_before_branch``: a prompt is about to be continued in a new session."""
 
     entry: str
-    abort: Abort
+    abort: AbortSignal
 
 
-class BranchMade(Event, frozen=True, kw_only=True):
+class SessionBranchEvent(Event, frozen=True, kw_only=True):
     """``session_branch``: the new session is there; the context of the hook is the new session's."""
 
     entry: str
@@ -143,16 +143,16 @@ class BranchMade(Event, frozen=True, kw_only=True):
     previous_file: str | None
 
 
-class ForkRequest(Event, frozen=True, kw_only=True):
+class SessionBeforeForkEvent(Event, frozen=True, kw_only=True):
     """``session_before_fork``: ``entry`` is None for a fork of a session in which nothing was said."""
 
     entry: str | None
     position: ForkAt
     scope: ForkScope
-    abort: Abort
+    abort: AbortSignal
 
 
-class ForkMade(Event, frozen=True, kw_only=True):
+class SessionForkEvent(Event, frozen=True, kw_only=True):
     """``session_fork``: the fork is there; the context of the hook is the fork's."""
 
     entry: str | None
@@ -164,15 +164,15 @@ class ForkMade(Event, frozen=True, kw_only=True):
     previous_file: str | None
 
 
-class SwitchRequest(Event, frozen=True, kw_only=True):
+class SessionBeforeSwitchEvent(Event, frozen=True, kw_only=True):
     """``session_before_switch``: the person is about to leave this session for another one."""
 
     reason: SwitchReason
     target: str | None
-    abort: Abort
+    abort: AbortSignal
 
 
-class SwitchMade(Event, frozen=True, kw_only=True):
+class SessionSwitchEvent(Event, frozen=True, kw_only=True):
     """``session_switch``: another session is the current one; the context of the hook is the new one's."""
 
     reason: SwitchReason
@@ -180,14 +180,14 @@ class SwitchMade(Event, frozen=True, kw_only=True):
     previous_file: str | None
 
 
-class SessionStart(Event, frozen=True, kw_only=True):
+class SessionStartEvent(Event, frozen=True, kw_only=True):
     """``session_start``: a session becomes the current one."""
 
     reason: StartReason
     previous_file: str | None = None
 
 
-class SessionShutdown(Event, frozen=True, kw_only=True):
+class SessionShutdownEvent(Event, frozen=True, kw_only=True):
     """``session_shutdown``: a session is the current one no longer, or the program ends."""
 
     reason: ShutdownReason
@@ -197,7 +197,7 @@ class SessionShutdown(Event, frozen=True, kw_only=True):
 # -- compaction -------------------------------------------------------------------------------------------
 
 
-class CompactionRequest(Event, frozen=True, kw_only=True):
+class SessionBeforeCompactEvent(Event, frozen=True, kw_only=True):
     """``session_before_compact``: what would be summed up. ``entries`` are those of the context now."""
 
     preparation: CompactionPreparation
@@ -205,10 +205,10 @@ class CompactionRequest(Event, frozen=True, kw_only=True):
     custom_instructions: str | None
     reason: CompactionReason
     will_retry: bool
-    abort: Abort
+    abort: AbortSignal
 
 
-class CompactionMade(Event, frozen=True, kw_only=True):
+class SessionCompactEvent(Event, frozen=True, kw_only=True):
     """``session_compact``: the compaction is in the log."""
 
     entry: str
@@ -217,7 +217,7 @@ class CompactionMade(Event, frozen=True, kw_only=True):
     will_retry: bool
 
 
-class CompactionFailed(Event, frozen=True, kw_only=True):
+class SessionCompactFailedEvent(Event, frozen=True, kw_only=True):
     """``session_compact_failed``: nothing was written, because of this."""
 
     reason: CompactionReason
@@ -227,7 +227,7 @@ class CompactionFailed(Event, frozen=True, kw_only=True):
     from_hook: bool = False
 
 
-class EntryAppended(Event, frozen=True, kw_only=True):
+class EntryAppendedEvent(Event, frozen=True, kw_only=True):
     """``entry_appended``: an entry of ours is in the log and in memory."""
 
     entry: str

@@ -14,14 +14,19 @@ from branchline.compaction import (
 )
 from branchline.entries import Image
 from branchline.errors import SessionMoved
-from branchline.flows.abort import Abort, Aborted
-from branchline.flows.editable_prompt import given_back
-from branchline.flows.hook_events import OwnSummary, TreeAnswer, TreeMoved, TreePreparation
-from branchline.flows.session_protocol import LiveSession, require_place
-from branchline.flows.steps import Choice, Flow, Status, Stopped, act, ask, choose, summarize, tell
+from branchline.flows.abort import Aborted, AbortSignal
+from branchline.flows.editable_prompt import editable_prompt
+from branchline.flows.hook_events import (
+    HookSummary,
+    SessionBeforeTreeEvent,
+    SessionBeforeTreeResult,
+    SessionTreeEvent,
+)
+from branchline.flows.session_protocol import LiveSession, require_writable
+from branchline.flows.steps import Choice, Flow, Status, _Cancelled, act, ask, choose, notify, summarize
 from branchline.tree import ROOT
 
-__all__ = ["NO_SUMMARY", "SUMMARY", "SUMMARY_WITH_INSTRUCTIONS", "Navigation", "navigate"]
+__all__ = ["NO_SUMMARY", "SUMMARY", "SUMMARY_WITH_INSTRUCTIONS", "NavigateResult", "navigate"]
 
 NO_SUMMARY, SUMMARY, SUMMARY_WITH_INSTRUCTIONS = "no", "summarize", "instructions"
 _CHOICES = (
@@ -31,7 +36,7 @@ _CHOICES = (
 )
 
 
-class Navigation(msgspec.Struct, frozen=True, kw_only=True):
+class NavigateResult(msgspec.Struct, frozen=True, kw_only=True):
     """How navigating ended.
 
     ``text`` and ``images`` are those of the prompt that was picked, for editing; None and empty for any
@@ -66,8 +71,8 @@ def navigate(
     replace_instructions: bool = False,
     label: str | None = None,
     window: int | None = None,
-    abort: Abort | None = None,
-) -> Flow[Navigation]:
+    abort: AbortSignal | None = None,
+) -> Flow[NavigateResult]:
     """Go to an entry of this session.
 
     Picking a prompt (or a message of an extension) goes to its parent and gives its text back; any other
@@ -79,15 +84,15 @@ def navigate(
     SummaryFailed before anything has moved; SessionMoved when the session was moved while the questions were
     asked.
     """
-    abort = Abort() if abort is None else abort
+    abort = AbortSignal() if abort is None else abort
     session.refresh_log()
     tree, old_leaf = session.index, session.leaf
     position = tree.position(target)
-    given = given_back(session.entry(target))
+    given = editable_prompt(session.entry(target))
     here = tree.conversation(position if given is None else tree.parents[position])
     new_leaf = None if here == ROOT else tree.keys[here]
     if target == old_leaf or (given is None and new_leaf == old_leaf):
-        return Navigation(status="unchanged", old_leaf=old_leaf, new_leaf=old_leaf)
+        return NavigateResult(status="unchanged", old_leaf=old_leaf, new_leaf=old_leaf)
     left = collect_branch(session.transcript, ROOT if old_leaf is None else tree.position(old_leaf), position)
     wish = _Wish(
         summary=bool(summarize),
@@ -104,10 +109,10 @@ def navigate(
         from_hook = own is not None
         if own is None and wish.summary and left.entries:
             own = yield from _summed_up(session, left, wish, window, abort)
-    except Stopped as stopped:
-        return Navigation(status="cancelled", old_leaf=old_leaf, new_leaf=old_leaf, reason=stopped.reason)
+    except _Cancelled as stopped:
+        return NavigateResult(status="cancelled", old_leaf=old_leaf, new_leaf=old_leaf, reason=stopped.reason)
     except Aborted as aborted:
-        return Navigation(status="aborted", old_leaf=old_leaf, new_leaf=old_leaf, reason=str(aborted))
+        return NavigateResult(status="aborted", old_leaf=old_leaf, new_leaf=old_leaf, reason=str(aborted))
 
     def move() -> str | None:
         session.refresh_log()
@@ -132,11 +137,11 @@ def navigate(
         return None
 
     summary_entry = yield from act("navigate", move)
-    moved = TreeMoved(
+    moved = SessionTreeEvent(
         new_leaf=session.leaf, old_leaf=old_leaf, summary_entry=summary_entry, from_hook=from_hook
     )
-    yield from tell("session_tree", moved, session)
-    return Navigation(
+    yield from notify("session_tree", moved, session)
+    return NavigateResult(
         status="done",
         old_leaf=old_leaf,
         new_leaf=moved.new_leaf,
@@ -150,12 +155,12 @@ def navigate(
 def _require_places(session: LiveSession, new_leaf: str | None, left: BranchCollection, wish: _Wish) -> None:
     """Refuse what the format of the file cannot hold."""
     summary = wish.summary and bool(left.entries)
-    require_place(session, "branch_summary" if summary else "reset" if new_leaf is None else "branch")
+    require_writable(session, "branch_summary" if summary else "reset" if new_leaf is None else "branch")
     if wish.label:
-        require_place(session, "label")
+        require_writable(session, "label")
 
 
-def _asked_for(wish: _Wish, abort: Abort) -> Flow[_Wish]:
+def _asked_for(wish: _Wish, abort: AbortSignal) -> Flow[_Wish]:
     """What the person wants who left it open."""
     chosen = yield from choose("Summarize the branch that is left?", _CHOICES, NO_SUMMARY, abort)
     instructions = chosen.text if chosen.key == SUMMARY_WITH_INSTRUCTIONS else wish.instructions
@@ -168,10 +173,10 @@ def _heard(
     old_leaf: str | None,
     left: BranchCollection,
     wish: _Wish,
-    abort: Abort,
-) -> Flow[tuple[_Wish, OwnSummary | None]]:
+    abort: AbortSignal,
+) -> Flow[tuple[_Wish, HookSummary | None]]:
     """The wishes and the summary after the plugins were heard."""
-    preparation = TreePreparation(
+    preparation = SessionBeforeTreeEvent(
         target=target,
         old_leaf=old_leaf,
         common_ancestor=left.common_ancestor,
@@ -182,7 +187,9 @@ def _heard(
         label=wish.label,
         abort=abort,
     )
-    answer = yield from ask("session_before_tree", preparation, session, TreeAnswer, abort, _wrong)
+    answer = yield from ask(
+        "session_before_tree", preparation, session, SessionBeforeTreeResult, abort, _wrong
+    )
     if answer is None:
         return wish, None
     unset = msgspec.UNSET
@@ -194,20 +201,20 @@ def _heard(
     ), answer.summary if wish.summary else None
 
 
-def _wrong(answer: TreeAnswer) -> str | None:
+def _wrong(answer: SessionBeforeTreeResult) -> str | None:
     own = answer.summary
     return None if own is None or own.text.strip() else "brought a summary without words"
 
 
 def _summed_up(
-    session: LiveSession, left: BranchCollection, wish: _Wish, window: int | None, abort: Abort
-) -> Flow[OwnSummary]:
+    session: LiveSession, left: BranchCollection, wish: _Wish, window: int | None, abort: AbortSignal
+) -> Flow[HookSummary]:
     preparation = prepare_branch_summary(session.transcript, left, branch_budget(window))
     request = branch_request(preparation, wish.instructions, replace=wish.replace)
     if request is None:
-        return OwnSummary(text=branch_summary(preparation), details=preparation.files.details())
+        return HookSummary(text=branch_summary(preparation), details=preparation.files.details())
     summary = yield from summarize(request, abort)
-    return OwnSummary(
+    return HookSummary(
         text=branch_summary(preparation, summary.text),
         details=preparation.files.details(),
         usage=summary.usage,

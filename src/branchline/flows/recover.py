@@ -10,21 +10,21 @@ from __future__ import annotations
 import msgspec
 
 from branchline.compaction import KEEP_RECENT_TOKENS
-from branchline.flows.abort import Abort
-from branchline.flows.compact import Compacted, compact
-from branchline.flows.session_protocol import LiveSession, require_place
-from branchline.flows.steps import Attempted, Flow, act, attempt
+from branchline.flows.abort import AbortSignal
+from branchline.flows.compact import CompactResult, compact
+from branchline.flows.session_protocol import LiveSession, require_writable
+from branchline.flows.steps import AttemptResult, Flow, act, attempt
 from branchline.tree import ROOT
 
-__all__ = ["Turn", "rewind_failed", "turn"]
+__all__ = ["TurnResult", "rewind_failed", "turn"]
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a turn ended: the last attempt, how many there were, and the compaction between them."""
 
-    outcome: Attempted
+    outcome: AttemptResult
     attempts: int = 1
-    compacted: Compacted | None = None
+    compacted: CompactResult | None = None
 
 
 def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str | None]:
@@ -43,7 +43,7 @@ def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str |
             f"cannot rewind {failed}: it is a {tree.roles[position] or tree.types[position]}, no answer"
         )
     here = tree.conversation(tree.parents[position])
-    require_place(session, "reset" if here == ROOT else "branch")
+    require_writable(session, "reset" if here == ROOT else "branch")
 
     def move() -> None:
         if here == ROOT:
@@ -61,18 +61,18 @@ def turn(
     keep_recent_tokens: float = KEEP_RECENT_TOKENS,
     window: int | None = None,
     custom_instructions: str | None = None,
-    abort: Abort | None = None,
-) -> Flow[Turn]:
+    abort: AbortSignal | None = None,
+) -> Flow[TurnResult]:
     """Get an answer from the model; if the context is too long for it, compact once and try once more.
 
     Each :class:`~branchline.flows.steps.Attempt` is one request to the model with everything that belongs to
     it. Errors of the compaction (NothingToCompact, SummaryFailed …) come out as they are: the attempt that
     failed has left the context by then, and its record is in the tree.
     """
-    abort = Abort() if abort is None else abort
+    abort = AbortSignal() if abort is None else abort
     first = yield from attempt(1, abort)
     if not first.overflow:
-        return Turn(outcome=first)
+        return TurnResult(outcome=first)
     if first.failed is not None:
         yield from _taken_out(session, first.failed)
     compacted = yield from compact(
@@ -85,9 +85,9 @@ def turn(
         abort=abort,
     )
     if compacted.status != "done" or abort.aborted:
-        return Turn(outcome=first, compacted=compacted)
+        return TurnResult(outcome=first, compacted=compacted)
     second = yield from attempt(2, abort)
-    return Turn(outcome=second, attempts=2, compacted=compacted)
+    return TurnResult(outcome=second, attempts=2, compacted=compacted)
 
 
 def _taken_out(session: LiveSession, failed: str) -> Flow[None]:

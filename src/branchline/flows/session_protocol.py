@@ -11,10 +11,10 @@ from typing import Any, Literal, Protocol, Self
 
 from branchline.entries import Content, Entry, Usage
 from branchline.errors import ReadOnly
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.tree import Tree
 
-__all__ = ["ForkAt", "ForkScope", "LiveSession", "ReadableSession", "require_place"]
+__all__ = ["ForkAt", "ForkScope", "LiveSession", "ReadableSession", "require_writable"]
 
 ForkAt = Literal["at", "before"]
 ForkScope = Literal["path", "tree"]
@@ -32,7 +32,7 @@ class ReadableSession(Protocol):
     @property
     def index(self) -> Tree: ...
     @property
-    def transcript(self) -> Transcript: ...
+    def transcript(self) -> EntryLog: ...
     def entry(self, entry_id: str, /) -> Entry: ...
     def path(self, entry_id: str | None = None, /) -> list[str]: ...
     def label(self, entry_id: str, /) -> str | None: ...
@@ -88,7 +88,7 @@ class LiveSession(ReadableSession, Protocol):
     ) -> Self: ...
 
 
-def require_place(session: LiveSession, *kinds: str) -> None:
+def require_writable(session: LiveSession, *kinds: str) -> None:
     """Refuse now what could not be written at the end, before plugins, a model or a person are asked.
 
     ReadOnly, or NotSupported when the format of the file cannot hold one of these.

@@ -7,25 +7,25 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from branchline.flows.abort import Abort, Aborted
+from branchline.flows.abort import Aborted, AbortSignal
 from branchline.flows.hook_events import (
-    SessionShutdown,
-    SessionStart,
+    SessionBeforeSwitchEvent,
+    SessionShutdownEvent,
+    SessionStartEvent,
+    SessionSwitchEvent,
     ShutdownReason,
     StartReason,
-    SwitchMade,
     SwitchReason,
-    SwitchRequest,
 )
 from branchline.flows.session_protocol import LiveSession
-from branchline.flows.steps import Choice, Flow, Status, Stopped, act, choose, permit, tell
+from branchline.flows.steps import Choice, Flow, Status, _Cancelled, act, choose, notify, permit
 
-__all__ = ["Switched", "hand_over", "resume", "shut_down", "start", "switch"]
+__all__ = ["SwitchResult", "hand_over", "resume", "shut_down", "start", "switch"]
 
 S = TypeVar("S", bound=LiveSession)
 
 
-class Switched(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
+class SwitchResult(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     """How a switch ended; ``session`` is the current one now, also when it is the old one."""
 
     status: Status
@@ -35,12 +35,12 @@ class Switched(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
 
 def start(session: LiveSession, reason: StartReason = "startup") -> Flow[None]:
     """Tell the plugins that a session is the current one, when a program begins."""
-    yield from tell("session_start", SessionStart(reason=reason), session)
+    yield from notify("session_start", SessionStartEvent(reason=reason), session)
 
 
 def shut_down(session: LiveSession, reason: ShutdownReason = "quit") -> Flow[None]:
     """Tell the plugins that a session is left, when a program ends."""
-    yield from tell("session_shutdown", SessionShutdown(reason=reason), session)
+    yield from notify("session_shutdown", SessionShutdownEvent(reason=reason), session)
 
 
 def switch(
@@ -49,30 +49,30 @@ def switch(
     *,
     reason: SwitchReason,
     target: str | None = None,
-    abort: Abort | None = None,
-) -> Flow[Switched[S]]:
+    abort: AbortSignal | None = None,
+) -> Flow[SwitchResult[S]]:
     """Leave a session (None at the beginning) for the one that ``make`` opens or creates.
 
     ``target`` says which one, for the plugins: a file or an id. The old session is not closed.
     """
-    abort = Abort() if abort is None else abort
+    abort = AbortSignal() if abort is None else abort
     if previous is not None:
-        request = SwitchRequest(reason=reason, target=target, abort=abort)
+        request = SessionBeforeSwitchEvent(reason=reason, target=target, abort=abort)
         try:
             yield from permit("session_before_switch", request, previous, abort)
-        except Stopped as stopped:
-            return Switched(status="cancelled", session=previous, reason=stopped.reason)
+        except _Cancelled as stopped:
+            return SwitchResult(status="cancelled", session=previous, reason=stopped.reason)
         except Aborted as aborted:
-            return Switched(status="aborted", session=previous, reason=str(aborted))
+            return SwitchResult(status="aborted", session=previous, reason=str(aborted))
     made = yield from act(reason, make)
     yield from hand_over(previous, made, reason)
-    event = SwitchMade(
+    event = SessionSwitchEvent(
         reason=reason,
         previous_session=None if previous is None else previous.id,
         previous_file=None if previous is None else previous.file,
     )
-    yield from tell("session_switch", event, made)
-    return Switched(status="done", session=made)
+    yield from notify("session_switch", event, made)
+    return SwitchResult(status="done", session=made)
 
 
 def resume(
@@ -81,21 +81,21 @@ def resume(
     *,
     open_session: Callable[[str], S],
     new_session: Callable[[], S],
-    abort: Abort | None = None,
-) -> Flow[Switched[S]]:
+    abort: AbortSignal | None = None,
+) -> Flow[SwitchResult[S]]:
     """Let the person pick one of these sessions (by the keys of the choices) and go on in it.
 
     Who picks nothing stays in the session that they are in, or starts a fresh one at the beginning.
     """
-    abort = Abort() if abort is None else abort
+    abort = AbortSignal() if abort is None else abort
     try:
         chosen = yield from choose("Resume which session?", tuple(sessions), None, abort)
-    except Stopped as stopped:
+    except _Cancelled as stopped:
         if previous is not None:
-            return Switched(status="cancelled", session=previous, reason=stopped.reason)
+            return SwitchResult(status="cancelled", session=previous, reason=stopped.reason)
         return (yield from switch(previous, new_session, reason="new", abort=abort))
     except Aborted as aborted:
-        return Switched(status="aborted", session=previous, reason=str(aborted))
+        return SwitchResult(status="aborted", session=previous, reason=str(aborted))
     key = chosen.key
     return (yield from switch(previous, lambda: open_session(key), reason="resume", target=key, abort=abort))
 
@@ -107,7 +107,7 @@ def hand_over(
 ) -> Flow[None]:
     """Tell the plugins that one session is left and that another one starts."""
     if previous is not None:
-        event = SessionShutdown(reason=reason, target_file=made.file)
-        yield from tell("session_shutdown", event, previous)
+        event = SessionShutdownEvent(reason=reason, target_file=made.file)
+        yield from notify("session_shutdown", event, previous)
     file = None if previous is None else previous.file
-    yield from tell("session_start", SessionStart(reason=reason, previous_file=file), made)
+    yield from notify("session_start", SessionStartEvent(reason=reason, previous_file=file), made)

@@ -12,10 +12,10 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["CONTINUING", "Continuing", "Going", "going_on"]
+__all__ = ["RESUME_COMMANDS", "ResumeCommand", "ResumePlan", "plan_resume"]
 
 
-class Continuing(msgspec.Struct, frozen=True, kw_only=True):
+class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The words of a command; ``takes`` says what follows them: the file, the id, or nothing."""
 
     words: tuple[str, ...]
@@ -33,21 +33,21 @@ class Continuing(msgspec.Struct, frozen=True, kw_only=True):
                 return self.words
 
 
-CONTINUING: dict[str, Continuing] = {
-    "pi": Continuing(words=("pi", "--session"), takes="path"),
-    "oh-my-pi": Continuing(words=("omp", "--resume"), takes="path"),
-    "zot": Continuing(words=("zot", "--session"), takes="path"),
-    "claude-code": Continuing(words=("claude", "--resume"), takes="id"),
-    "codex": Continuing(words=("codex", "resume"), takes="id"),
-    "induscode": Continuing(
+RESUME_COMMANDS: dict[str, ResumeCommand] = {
+    "pi": ResumeCommand(words=("pi", "--session"), takes="path"),
+    "oh-my-pi": ResumeCommand(words=("omp", "--resume"), takes="path"),
+    "zot": ResumeCommand(words=("zot", "--session"), takes="path"),
+    "claude-code": ResumeCommand(words=("claude", "--resume"), takes="id"),
+    "codex": ResumeCommand(words=("codex", "resume"), takes="id"),
+    "induscode": ResumeCommand(
         words=("induscode", "--resume"), takes="nothing", note="induscode asks which session to resume"
     ),
-    "operator": Continuing(words=("operator",), takes="nothing", note="choose the session in Operator"),
-    "piglet": Continuing(words=("piglet",), takes="nothing", note="choose the session in piglet"),
+    "operator": ResumeCommand(words=("operator",), takes="nothing", note="choose the session in Operator"),
+    "piglet": ResumeCommand(words=("piglet",), takes="nothing", note="choose the session in piglet"),
 }
 
 
-class Going(msgspec.Struct, frozen=True, kw_only=True):
+class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
     """A command and the directory for it; ``note`` says what to expect of it."""
 
     program: str
@@ -66,7 +66,7 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
         return words if self.cwd is None else f"cd {shlex.quote(self.cwd)} && {words}"
 
 
-def going_on(
+def plan_resume(
     agent: str,
     *,
     path: str | None,
@@ -75,23 +75,23 @@ def going_on(
     installed: Callable[[str], str | None],
     is_directory: Callable[[str], bool],
     here: bool = False,
-) -> Going:
+) -> ResumePlan:
     """How to go on with a session of this program: there if it is installed, else in a fork in our own chat.
 
     A session of our own goes on as it is. ``here`` wants a fork in our own chat in any case.
     """
-    known = None if here else CONTINUING.get(agent)
+    known = None if here else RESUME_COMMANDS.get(agent)
     note: str | None = None
     missing: str | None = None
     if known is not None and installed(known.words[0]) is not None:
         command, note = known.command(path=path, id=id), known.note
     else:
-        ours = agent not in CONTINUING and not here
+        ours = agent not in RESUME_COMMANDS and not here
         command = ("branchline", "chat", "--resume" if ours else "--fork", path or id)
         if known is not None:
             missing = known.words[0]
             note = f"{missing} is not installed here: it goes on in branchline chat, in a fork of the session"
-    return Going(
+    return ResumePlan(
         program=command[0],
         command=command,
         cwd=cwd or None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from branchline._sha256 import sha256
 
-__all__ = ["random_uuid"]
+__all__ = ["uuid4_from"]
 
 
-def random_uuid(seed: str) -> str:
+def uuid4_from(seed: str) -> str:
     """A UUID of version 4 with as much chance in it as there is in the text that it is made of."""
     digits = sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
     variant = "89ab"[int(digits[16], 16) & 3]

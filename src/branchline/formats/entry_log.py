@@ -10,11 +10,11 @@ from typing import TypeVar, cast
 from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import Entry
 from branchline.errors import LogShrank
-from branchline.formats.feed import feed_from
-from branchline.formats.protocol import Block, Format, Reader, Reading
+from branchline.formats.feed import feed
+from branchline.formats.protocol import Format, LineChunk, LogIndex, Reader
 from branchline.tree import ROOT, Finding, Tree
 
-__all__ = ["Transcript"]
+__all__ = ["EntryLog"]
 
 _MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
@@ -22,7 +22,7 @@ _NOTHING = type(None)
 _T = TypeVar("_T")
 
 
-class Transcript:
+class EntryLog:
     """Reads a log through ``read(offset, size)``, a function that gives fewer bytes only at the end.
 
     It never writes. What others append is taken in by :meth:`catch_up`.
@@ -46,7 +46,7 @@ class Transcript:
     def _adopt(self, reader: Reader) -> None:
         # Plain attributes, because every append asks for them several times.
         self._reader = reader
-        self.reading: Reading = reader.reading
+        self.reading: LogIndex = reader.reading
         self.tree: Tree = reader.reading.tree
         self.reading.read = self._read  # not a method of ours: what refers to itself lives on too long
 
@@ -105,7 +105,7 @@ class Transcript:
         self._read = self.reading.read = read
         self.name = name
 
-    def take_over(self, other: Transcript) -> None:
+    def take_over(self, other: EntryLog) -> None:
         """Know what another transcript of the same session has read from where both read now."""
         self._adopt(other._reader)
         self._mark = other._mark
@@ -113,7 +113,7 @@ class Transcript:
     def read_again(self) -> None:
         """Forget everything and read from the start; if that fails, nothing is forgotten."""
         reader = self.format.reader(self.name)
-        feed_from(reader, self._read)
+        feed(reader, self._read)
         self._adopt(reader)
         self._set_mark()
 
@@ -191,7 +191,7 @@ class Transcript:
         return None if _NOTHING in set(map(type, found)) else cast("list[ContextMessage]", found)
 
     @staticmethod
-    def _in_block(positions: Sequence[int], number: int, block: Block) -> Sequence[int]:
+    def _in_block(positions: Sequence[int], number: int, block: LineChunk) -> Sequence[int]:
         """The positions from here on that lie in this block; they go up, so these stand together."""
         return positions[number : bisect_left(positions, block.first + len(block.ends), number)]
 
@@ -199,7 +199,7 @@ class Transcript:
         """Let go of messages that were decoded while reading."""
         self.reading.messages.clear()
 
-    def _lines_of(self, block: Block) -> bytes:
+    def _lines_of(self, block: LineChunk) -> bytes:
         size = block.ends[-1]
         data = self._read(block.offset, size)
         if len(data) != size:
@@ -213,7 +213,7 @@ class Transcript:
         self.reading.unasked.clear()
 
     def _feed(self) -> None:
-        feed_from(self._reader, self._read)
+        feed(self._reader, self._read)
         if self.reading.unasked:
             self.tree.ask = self._ask
         self._set_mark()

@@ -6,12 +6,12 @@ tree are unique; an id is not.
 
 from __future__ import annotations
 
-from branchline.formats.protocol import Reading
+from branchline.formats.protocol import LogIndex
 
-__all__ = ["written_id"]
+__all__ = ["reference_id"]
 
 
-def written_id(reading: Reading, key: str) -> str | None:
+def reference_id(reading: LogIndex, key: str) -> str | None:
     """The id by which a new line names this entry; None when a later entry hides it behind the same id."""
     tree, holder = reading.tree, reading.linker.holder
     base = key.rpartition("#")[0]

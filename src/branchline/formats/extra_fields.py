@@ -14,7 +14,7 @@ import msgspec
 
 from branchline.entries import Message, message_fields, message_from_fields
 
-__all__ = ["FIELD", "completed", "leftovers"]
+__all__ = ["FIELD", "extra_fields", "restore_extra_fields"]
 
 FIELD = "branchline"
 """The name of the field that holds them."""
@@ -22,7 +22,7 @@ FIELD = "branchline"
 _DEPTH = 3  # message, its content, a block: what lies deeper is kept whole
 
 
-def leftovers(wanted: Message, found: Message, without: frozenset[str] = frozenset()) -> Any:
+def extra_fields(wanted: Message, found: Message, without: frozenset[str] = frozenset()) -> Any:
     """What is missing in ``found``, which was read from the line written for ``wanted``; {} when nothing is.
 
     ``without`` names the fields that stand elsewhere in the file.
@@ -35,7 +35,7 @@ def leftovers(wanted: Message, found: Message, without: frozenset[str] = frozens
     return _missing(_plain(wanted_fields), _plain(message_fields(found)), _DEPTH)
 
 
-def completed(found: Message, rest: Any) -> Message:
+def restore_extra_fields(found: Message, rest: Any) -> Message:
     """The message with what was kept beside it. Who speaks is what the line says, whatever stands there."""
     if not rest or not isinstance(rest, dict):
         return found

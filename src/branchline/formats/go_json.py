@@ -15,7 +15,7 @@ from typing import Any
 
 from branchline.entries import json_codec
 
-__all__ = ["NO_TIME", "dumps", "time_of", "time_text", "utc_time", "utc_times"]
+__all__ = ["NO_TIME", "dumps", "go_timestamp", "time_text", "utc_time", "utc_times"]
 
 NO_TIME = "0001-01-01T00:00:00Z"
 """What a Go program writes for a time that was never set."""
@@ -134,7 +134,7 @@ def time_text(milliseconds: float | None) -> str:
     return text + (f".{moment.microsecond:06}".rstrip("0") if moment.microsecond else "") + "Z"
 
 
-def time_of(text: str) -> str:
+def go_timestamp(text: str) -> str:
     """A time of ours as a Go program in the zone UTC writes it; the time that was never set if it is none."""
     time = utc_time(text)
     return time[:19] + time[19:-1].rstrip("0").rstrip(".") + "Z" if time else NO_TIME

@@ -12,16 +12,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from branchline.entries import SIDE, Leaf
-from branchline.formats.entry_log import Transcript
+from branchline.entries import SIDE_TYPES, Leaf
+from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT, Finding
 
-__all__ = ["deep_findings"]
+__all__ = ["check_log"]
 
 _CHUNK = 1 << 17
 
 
-def deep_findings(transcript: Transcript) -> list[Finding]:
+def check_log(transcript: EntryLog) -> list[Finding]:
     """Everything strange about a log, in the order of its lines."""
     found = transcript.findings
     watch = _KeyWatch()
@@ -41,7 +41,7 @@ class _Line(NamedTuple):
     data: bytes
 
 
-def _lines(transcript: Transcript) -> Iterator[_Line]:
+def _lines(transcript: EntryLog) -> Iterator[_Line]:
     """The lines of the log that were read, an unfinished last one included."""
     end = sys.maxsize if transcript.reading.unterminated else transcript.reading.consumed
     number, start, offset = 0, 0, 0
@@ -112,7 +112,7 @@ class _KeyWatch:
 # -- two programs at once ---------------------------------------------------------------------------------
 
 
-def _two_writers(transcript: Transcript) -> Iterator[Finding]:
+def _two_writers(transcript: EntryLog) -> Iterator[Finding]:
     """Branches that grow by turns: one goes on although the other did last, and back again.
 
     A person who moves between branches leaves leaf entries, or starts new branches; a program that writes
@@ -130,7 +130,7 @@ def _two_writers(transcript: Transcript) -> Iterator[Finding]:
             standing[position] = above
             current = _target(transcript, position, standing, above)
             continue
-        if tree.types[position] in SIDE or position in tree.placeholders:
+        if tree.types[position] in SIDE_TYPES or position in tree.placeholders:
             standing[position] = above
             continue
         standing[position] = position
@@ -157,7 +157,7 @@ def _two_writers(transcript: Transcript) -> Iterator[Finding]:
         current = position
 
 
-def _target(transcript: Transcript, position: int, standing: list[int], above: int) -> int:
+def _target(transcript: EntryLog, position: int, standing: list[int], above: int) -> int:
     """Where a leaf entry moved to: its target, or what it hangs from when there is no such entry."""
     entry = transcript.entry(position)
     if not isinstance(entry, Leaf) or entry.target is None:

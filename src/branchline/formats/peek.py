@@ -10,7 +10,7 @@ from branchline.errors import NotASession
 from branchline.formats.detect import detect
 from branchline.formats.protocol import Format
 
-__all__ = ["Peek", "peek", "peek_header", "unpacked"]
+__all__ = ["Peek", "decompressed", "peek", "peek_header"]
 
 _FIRST, _LIMIT = 4096, 1 << 20
 
@@ -56,7 +56,7 @@ def peek_header(read: Callable[[int, int], bytes], path: str = "") -> Header | N
         return None
 
 
-def unpacked(
+def decompressed(
     format: Format,  # noqa: A002
     head: bytes,
     read: Callable[[int, int], bytes],

@@ -1,6 +1,6 @@
 """What every format gives: a reading of a log, and lines for what is appended to it.
 
-A *reader* is fed whole lines in order and keeps a :class:`Reading`: the tree, where each entry's bytes lie,
+A *reader* is fed whole lines in order and keeps a :class:`LogIndex`: the tree, where each entry's bytes lie,
 labels, title, and what was strange. Payloads stay in the log until somebody asks for an entry.
 """
 
@@ -24,23 +24,33 @@ from branchline.formats.suffixes import JSONL
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
 if TYPE_CHECKING:
-    from branchline.formats.entry_log import Transcript
+    from branchline.formats.entry_log import EntryLog
 
 _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
-__all__ = ["Block", "Format", "LabelState", "LinkNames", "PutOff", "Reader", "Reading", "Span", "Survey"]
+__all__ = [
+    "ByteRange",
+    "Format",
+    "LabelState",
+    "LineChunk",
+    "LinkFields",
+    "LogIndex",
+    "PutOff",
+    "Reader",
+    "Survey",
+]
 
 _PI_RULES = ContextRules()
 
 
-class Span(NamedTuple):
+class ByteRange(NamedTuple):
     """Where the bytes of one entry lie in the log."""
 
     offset: int
     size: int
 
 
-class Block(NamedTuple):
+class LineChunk(NamedTuple):
     """Lines that follow each other directly, one entry each."""
 
     first: int
@@ -53,7 +63,7 @@ class Block(NamedTuple):
     """For each entry where its line ends, counted from ``offset``."""
 
 
-class LinkNames(NamedTuple):
+class LinkFields(NamedTuple):
     """What the fields of a line are called in which an entry names others; "" where there is none such."""
 
     parent: str = "parentId"
@@ -94,7 +104,7 @@ class LabelState(msgspec.Struct, frozen=True, gc=False):
     time: str
 
 
-class Reading:
+class LogIndex:
     """A session as it was read: shape in memory, payloads in the log.
 
     ``leaf`` is the position where the file says that it stands, side records included; -1 is before the
@@ -111,10 +121,10 @@ class Reading:
         self.current_version = 0  # what the file is upgraded to before the first append, if it is older
         self.tree = Tree()
         self.linker = Linker(self.tree)
-        self.blocks: list[Block] = []
+        self.blocks: list[LineChunk] = []
         # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
         self.messages: dict[int, list[ContextMessage | None]] = {}
-        self.unasked: list[Block] = []  # whose times and quiet answers were put off
+        self.unasked: list[LineChunk] = []  # whose times and quiet answers were put off
         # The log again, for formats in which an entry tells what it means only beside another one.
         self.read: Callable[[int, int], bytes] = _no_log
         self.labels: dict[str, LabelState] = {}
@@ -133,15 +143,15 @@ class Reading:
         self.notes: list[Finding] = []
         self.end_notes: list[Finding] = []  # true of the file as it ends now; more lines may change that
 
-    def block_of(self, position: int) -> Block:
+    def block_of(self, position: int) -> LineChunk:
         return self.blocks[bisect_right(self.blocks, position, key=_first_of) - 1]
 
-    def span(self, position: int) -> Span:
+    def span(self, position: int) -> ByteRange:
         """Where the bytes of an entry lie."""
         block = self.block_of(position)
         number = position - block.first
         start = block.ends[number - 1] + 1 if number else 0
-        return Span(block.offset + start, block.ends[number] - start)
+        return ByteRange(block.offset + start, block.ends[number] - start)
 
     def line_of(self, position: int) -> int:
         """The line number of an entry, counted from 1."""
@@ -157,7 +167,7 @@ class Reading:
             if follows and end < _BLOCK and first not in self.messages:
                 ends.append(offset - start + size)
                 return
-        self.blocks.append(Block(position, offset, line, array("q", (size,))))
+        self.blocks.append(LineChunk(position, offset, line, array("q", (size,))))
 
     @property
     def model(self) -> str | None:
@@ -175,7 +185,7 @@ class Reading:
         header = self.header
         if header is None or header.parent_session is None or not header.timestamp:
             return 0
-        return first_own(header.timestamp, self.tree.times)
+        return first_after_fork(header.timestamp, self.tree.times)
 
     def note(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
         self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
@@ -207,7 +217,7 @@ def _no_log(offset: int, size: int) -> bytes:
     raise ValueError(f"{size} bytes at {offset} were read from no log that can be asked again")
 
 
-def first_own(forked: str, times: Sequence[str]) -> int:
+def first_after_fork(forked: str, times: Sequence[str]) -> int:
     """Which of these entries is the first that was not there when a session was forked."""
     return next(compress(count(), map(forked.__le__, times)), len(times))
 
@@ -215,7 +225,7 @@ def first_own(forked: str, times: Sequence[str]) -> int:
 class Reader(Protocol):
     """Turns the lines of a log into a reading."""
 
-    reading: Reading
+    reading: LogIndex
 
     def feed(self, data: bytes, end: int) -> None:
         """Take the whole lines in ``data[:end]``, each with its newline, that follow what was fed before."""
@@ -248,7 +258,7 @@ class Format:
     """How many lines at the beginning of a file tell its header, where nothing is damaged."""
     names_cwd: bool = True
     """Whether files say which working directory they belong to; else only their folder tells."""
-    links: LinkNames | None = LinkNames()
+    links: LinkFields | None = LinkFields()
     """How lines name other lines; None where they follow each other and name none."""
     asides: frozenset[str] = frozenset()
     """Types of entries that in this program are rows about the session and no part of the conversation."""
@@ -344,16 +354,16 @@ class Format:
         """How a path of this program becomes a context, where that differs from pi's way."""
         return _PI_RULES
 
-    def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
+    def decode_block(self, data: bytes, reading: LogIndex, block: LineChunk) -> Sequence[Entry] | None:
         """The records of a whole block from its lines, if they can be decoded together; else None."""
         del data, reading, block
         return None
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""
         raise NotImplementedError
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """The model of an answer; formats that know it without decoding the answer say so here."""
         return model_of_answer(transcript, position)
 
@@ -364,7 +374,7 @@ class Format:
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         """The lines for new entries behind what was read, newlines included.
 
         NotSupported, before anything is written, for what the format cannot hold.
@@ -377,19 +387,19 @@ class Format:
         del header
         raise NotSupported(f"sessions of {self.name} are read here, not written")
 
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         """A whole new file with the path to an entry (-1: an empty one) that names its parent."""
         del transcript, leaf, header
         raise NotSupported(f"sessions of {self.name} are read here, not written; fork it into a native one")
 
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
         """A whole new file with everything that is in this one, under a new header."""
         del transcript, header
         raise NotSupported(f"sessions of {self.name} are read here, not written")
 
     def fork_compacted(
         self,
-        transcript: Transcript,
+        transcript: EntryLog,
         leaf: int,
         header: Header,
         *,
@@ -403,7 +413,7 @@ class Format:
         del transcript, leaf, header, summary, first_kept
         raise self.refuse("compaction")
 
-    def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
+    def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
         """The file as its current version would hold it; asked for only if the reading says it is older."""
         del transcript
         raise NotSupported(f"{self.name} has no older versions")
@@ -482,5 +492,5 @@ class Format:
         )
 
 
-def _first_of(block: Block) -> int:
+def _first_of(block: LineChunk) -> int:
     return block.first

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from branchline.context import totals
-from branchline.entries import SIDE
-from branchline.formats import Transcript
+from branchline.entries import SIDE_TYPES
+from branchline.formats import EntryLog
 from branchline.library.row_reader import deep_row
 from branchline.library.rows import Description
-from branchline.stores import Stored
+from branchline.stores import StoredLog
 from branchline.tree import ROOT, Tree
 
 __all__ = ["count_branches", "describe"]
 
 
-def describe(stored: Stored, transcript: Transcript, *, draft: bool = False) -> Description:
+def describe(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> Description:
     """The description of a session that was read; everything that was spent is added up."""
     row = deep_row(stored, transcript, draft=draft)
     spent = totals(transcript, inherited_entries=transcript.reading.inherited)
@@ -40,12 +40,14 @@ def count_branches(tree: Tree) -> int:
     continued: set[int] = set()
     count = 0
     for position, kind in enumerate(types):
-        if kind in SIDE or position in placeholders:
+        if kind in SIDE_TYPES or position in placeholders:
             continue
         count += 1
         walked = []
         parent = parents[position]
-        while parent != ROOT and parent not in above and (types[parent] in SIDE or parent in placeholders):
+        while (
+            parent != ROOT and parent not in above and (types[parent] in SIDE_TYPES or parent in placeholders)
+        ):
             walked.append(parent)
             parent = parents[parent]
         parent = above.get(parent, parent)

@@ -13,24 +13,24 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from branchline.errors import BranchlineError
-from branchline.formats import Transcript
-from branchline.library.row_reader import read_whole
+from branchline.formats import EntryLog
+from branchline.library.row_reader import read_log
 from branchline.library.rows import SessionRow
-from branchline.stores import Stored, snapshot_of
+from branchline.stores import StoredLog, snapshot_of
 
-__all__ = ["Kinship"]
+__all__ = ["ParentInference"]
 
 _FORMAT = "claude-code"
 _MADE_UP = "line-"  # keys of records that have none of their own
 
 
-class Kinship:
+class ParentInference:
     """What was seen of the records of each file: eight bytes for each."""
 
     def __init__(self) -> None:
         self._marks: dict[str, array[int]] = {}
 
-    def see(self, transcript: Transcript) -> None:
+    def see(self, transcript: EntryLog) -> None:
         """Remember the records of a file that was read."""
         if transcript.format.name == _FORMAT:
             keys = (key for key in transcript.tree.keys if not key.startswith(_MADE_UP))
@@ -90,10 +90,10 @@ def _parents(rows: Sequence[SessionRow], family: Sequence[int]) -> list[tuple[in
     ]
 
 
-def _read_again(row: SessionRow) -> Transcript | None:
+def _read_again(row: SessionRow) -> EntryLog | None:
     assert row.path is not None
     try:
         with snapshot_of(row.path) as read:
-            return read_whole(read, Stored(row.key, row.size, row.modified_ms / 1000, row.path))
+            return read_log(read, StoredLog(row.key, row.size, row.modified_ms / 1000, row.path))
     except (BranchlineError, OSError):
         return None  # gone or unreadable by now: nobody can tell its kin

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Self, TypeVar
 
 from branchline.library.rows import Listing, SessionRow, latest_first
-from branchline.stores import Hidden
+from branchline.stores import SkippedFile
 
-__all__ = ["Look", "Progress"]
+__all__ = ["LazyListing", "Progress"]
 
 Progress = Callable[[int, int, Sequence[SessionRow] | None], None]
 """``progress(loaded, total, rows)``: after each file; now and then, and at the end, with the sorted rows."""
@@ -16,7 +16,7 @@ Progress = Callable[[int, int, Sequence[SessionRow] | None], None]
 _T = TypeVar("_T")
 
 
-class Look(Iterator[SessionRow], Generic[_T]):
+class LazyListing(Iterator[SessionRow], Generic[_T]):
     """An iterator over rows. Each step reads one file, or as many as it takes to find one that is listed.
 
     ``total`` files are to be looked at and ``loaded`` were. ``rows`` are those found so far, in the order of
@@ -27,8 +27,8 @@ class Look(Iterator[SessionRow], Generic[_T]):
     def __init__(
         self,
         files: Sequence[_T],
-        look: Callable[[_T], SessionRow | Hidden],
-        hidden: Iterable[Hidden] = (),
+        look: Callable[[_T], SessionRow | SkippedFile],
+        hidden: Iterable[SkippedFile] = (),
         *,
         limit: int | None = None,
     ) -> None:
@@ -83,7 +83,7 @@ class Look(Iterator[SessionRow], Generic[_T]):
     def _step(self) -> SessionRow | None:
         row = self._look(self._files[self.loaded])
         self.loaded += 1
-        if isinstance(row, Hidden):
+        if isinstance(row, SkippedFile):
             self.hidden.append(row)
             return None
         self.rows.append(row)

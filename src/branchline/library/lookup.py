@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from branchline.errors import Ambiguous, SessionNotFound
 from branchline.library.rows import SessionRow
 
-__all__ = ["by_id", "by_title", "choose", "only"]
+__all__ = ["by_id", "by_title", "choose", "require_one"]
 
 _NAMED = 5
 
@@ -22,7 +22,7 @@ def choose(
     if not text.strip():
         raise ValueError("to find a session, give its id, the beginning of it, or its title")
     if found := by_id(text, list(rows)) or by_title(text, with_titles()):
-        return only(text, found)
+        return require_one(text, found)
     raise SessionNotFound(f"there is no session {text!r} in {where}: neither an id nor a title is like that")
 
 
@@ -47,7 +47,7 @@ def by_title(text: str, rows: Iterable[SessionRow]) -> list[SessionRow]:
     return _current([row for row in rows if row.title and " ".join(row.title.split()).casefold() == title])
 
 
-def only(text: str, found: Sequence[SessionRow]) -> SessionRow:
+def require_one(text: str, found: Sequence[SessionRow]) -> SessionRow:
     """The one row that was found. Ambiguous, with the candidates and their programs, when there are more."""
     if len(found) == 1:
         return found[0]

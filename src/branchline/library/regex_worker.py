@@ -14,7 +14,7 @@ import threading
 from collections.abc import Sequence
 from typing import Self
 
-__all__ = ["Matcher", "TooSlow"]
+__all__ = ["RegexTimeout", "RegexWorker"]
 
 SECONDS = 2.0
 _CHILD = """
@@ -30,11 +30,11 @@ while head := source.read(8):
 """
 
 
-class TooSlow(Exception):
+class RegexTimeout(Exception):
     """A pattern had no answer in time."""
 
 
-class Matcher:
+class RegexWorker:
     """Looks for one pattern. Used by one thread at a time, in a ``with`` block."""
 
     def __init__(self, pattern: str, *, seconds: float = SECONDS) -> None:
@@ -73,7 +73,7 @@ class Matcher:
         finally:
             timer.cancel()
         if not answer:
-            raise TooSlow
+            raise RegexTimeout
         return answer == b"y"
 
     def _write(self, data: bytes) -> None:

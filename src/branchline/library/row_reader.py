@@ -13,23 +13,23 @@ import msgspec
 
 from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
-from branchline.entries import COUNTED, SPEAKERS, Header, MessageEntry, message_text
+from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import Format, Survey, Transcript, detect, unpacked
+from branchline.formats import EntryLog, Format, Survey, decompressed, detect
 from branchline.library.rows import SessionRow
-from branchline.log.system import explain
-from branchline.stores import Read, Stored
+from branchline.log.system import describe_oserror
+from branchline.stores import Read, StoredLog
 from branchline.tree import Tree
 
 __all__ = [
-    "Looked",
+    "ReadLog",
     "deep_row",
-    "first_words",
+    "first_prompt_line",
     "header_row",
-    "look_whole",
     "one_line",
     "problem_row",
-    "read_whole",
+    "read_log",
+    "read_row",
     "shallow_row",
 ]
 
@@ -48,7 +48,7 @@ def one_line(text: str, length: int = _PREVIEW) -> str:
     return words.rstrip() if len(words) <= length else words[: length - 1] + "…"
 
 
-def shallow_row(stored: Stored, *, draft: bool = False) -> SessionRow:
+def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
     """What the directory tells."""
     key = stored.key
     named = _NAME.fullmatch(key)
@@ -62,23 +62,23 @@ def shallow_row(stored: Stored, *, draft: bool = False) -> SessionRow:
     )
 
 
-def header_row(stored: Stored, header: Header, format_name: str) -> SessionRow:
+def header_row(stored: StoredLog, header: Header, format_name: str) -> SessionRow:
     """What the directory and the header tell."""
     return _row(stored, header, None, format=format_name, version=header.version)
 
 
-def problem_row(stored: Stored, problem: Exception, *, draft: bool = False) -> SessionRow:
+def problem_row(stored: StoredLog, problem: Exception, *, draft: bool = False) -> SessionRow:
     """A row for a file that cannot be read as a session."""
     return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
 
 
-class Looked(NamedTuple):
+class ReadLog(NamedTuple):
     """What the whole file tells."""
 
     row: SessionRow
     format: Format
     header: Header | None
-    transcript: Transcript | None
+    transcript: EntryLog | None
     """Where a survey was not enough."""
 
 
@@ -92,27 +92,27 @@ class _Log(NamedTuple):
     whole: bool
 
 
-def look_whole(
+def read_row(
     read: Read,
-    stored: Stored,
+    stored: StoredLog,
     *,
     known: Format | None = None,
     expected: Format | None = None,
     draft: bool = False,
-) -> Looked:
-    """The row of a log. NotASession when nothing in it is one; the formats are as in :func:`read_whole`."""
+) -> ReadLog:
+    """The row of a log. NotASession when nothing in it is one; the formats are as in :func:`read_log`."""
     log = _open(read, stored, known, expected)
     found = log.format.survey(log.start) if log.whole else None
     if found is not None:
-        return Looked(_surveyed_row(stored, found, log.format, draft=draft), log.format, found.header, None)
+        return ReadLog(_surveyed_row(stored, found, log.format, draft=draft), log.format, found.header, None)
     transcript = _transcript(log)
     row = deep_row(stored, transcript, draft=draft)
-    return Looked(row, log.format, transcript.reading.header, transcript)
+    return ReadLog(row, log.format, transcript.reading.header, transcript)
 
 
-def read_whole(
-    read: Read, stored: Stored, *, known: Format | None = None, expected: Format | None = None
-) -> Transcript:
+def read_log(
+    read: Read, stored: StoredLog, *, known: Format | None = None, expected: Format | None = None
+) -> EntryLog:
     """The session in a log. NotASession when nothing in it is one.
 
     ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
@@ -120,7 +120,7 @@ def read_whole(
     return _transcript(_open(read, stored, known, expected))
 
 
-def _open(read: Read, stored: Stored, known: Format | None, expected: Format | None) -> _Log:
+def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
     wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
     start = read(0, wanted)
@@ -132,17 +132,17 @@ def _open(read: Read, stored: Stored, known: Format | None, expected: Format | N
 
     head = start[:_HEAD]
     format_ = detect(head, name, expected=expected) if known is None else known
-    return _Log(name, format_, unpacked(format_, head, read), start, whole)
+    return _Log(name, format_, decompressed(format_, head, read), start, whole)
 
 
-def _transcript(log: _Log) -> Transcript:
-    transcript = Transcript(log.format, log.read, log.name, reader=log.format.listing_reader(log.name))
+def _transcript(log: _Log) -> EntryLog:
+    transcript = EntryLog(log.format, log.read, log.name, reader=log.format.listing_reader(log.name))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
     return transcript
 
 
-def _surveyed_row(stored: Stored, found: Survey, format_: Format, *, draft: bool) -> SessionRow:
+def _surveyed_row(stored: StoredLog, found: Survey, format_: Format, *, draft: bool) -> SessionRow:
     """What a survey of the whole file tells; the same as :func:`deep_row` would."""
     modified = round(stored.modified * 1000)
     spoken = found.last_message_time or milliseconds(found.header.timestamp)
@@ -162,7 +162,7 @@ def _surveyed_row(stored: Stored, found: Survey, format_: Format, *, draft: bool
     )
 
 
-def deep_row(stored: Stored, transcript: Transcript, *, draft: bool = False) -> SessionRow:
+def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:
     """What the whole file tells."""
     reading, tree = transcript.reading, transcript.tree
     header = reading.header
@@ -176,14 +176,14 @@ def deep_row(stored: Stored, transcript: Transcript, *, draft: bool = False) -> 
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
         total_messages=tree.types.count("message"),
-        first_prompt=first_words(transcript),
+        first_prompt=first_prompt_line(transcript),
         format=reading.format,
         version=reading.version if header is None else header.version,
         findings=len(reading.findings),
     )
 
 
-def _row(stored: Stored, header: Header | None, model: ModelRef | None, **told: Any) -> SessionRow:
+def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **told: Any) -> SessionRow:
     """What the directory, the header and whatever else was read tell."""
     return SessionRow(
         key=stored.key,
@@ -200,13 +200,13 @@ def _row(stored: Stored, header: Header | None, model: ModelRef | None, **told: 
     )
 
 
-def first_words(transcript: Transcript) -> str | None:
+def first_prompt_line(transcript: EntryLog) -> str | None:
     """The first prompt with words on one line; in a fork, the first of its own if it has one."""
     start = transcript.reading.inherited
     return _first_words(transcript, start, len(transcript.tree)) or _first_words(transcript, 0, start)
 
 
-def _first_words(transcript: Transcript, position: int, end: int) -> str | None:
+def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
     tree = transcript.tree
     while position < end:
         try:
@@ -223,18 +223,18 @@ def _first_words(transcript: Transcript, position: int, end: int) -> str | None:
 def _count(tree: Tree, path: list[int]) -> int:
     """The messages of person, model and tools on a path."""
     roles, types = tree.roles, tree.types
-    count = sum(map(COUNTED.__contains__, map(roles.__getitem__, path)))
+    count = sum(map(COUNTED_ROLES.__contains__, map(roles.__getitem__, path)))
     if types.count("message") != len(roles) - roles.count(None):
         # Entries of other types may hold something called a message; nobody counts that.
-        count -= sum(types[place] != "message" and roles[place] in COUNTED for place in path)
+        count -= sum(types[place] != "message" and roles[place] in COUNTED_ROLES for place in path)
     return count
 
 
-def _last_activity(transcript: Transcript, modified: int) -> int:
+def _last_activity(transcript: EntryLog, modified: int) -> int:
     reading, tree = transcript.reading, transcript.tree
     if reading.last_message_time is not None:
         return round(reading.last_message_time)
-    times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in SPEAKERS]
+    times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in ACTIVITY_ROLES]
     if reading.header is not None:
         times = times or [reading.header.timestamp]
     return max(filter(None, map(milliseconds, times)), default=modified)
@@ -242,7 +242,7 @@ def _last_activity(transcript: Transcript, modified: int) -> int:
 
 def _reason(problem: Exception) -> str:
     if isinstance(problem, OSError):
-        return explain(problem)
+        return describe_oserror(problem)
     if isinstance(problem, BranchlineError):
         return str(problem)
     return f"{type(problem).__name__}: {problem}"

@@ -7,9 +7,9 @@ from typing import overload
 
 import msgspec
 
-from branchline.stores import Hidden
+from branchline.stores import SkippedFile
 
-__all__ = ["ELSEWHERE", "BranchNode", "Description", "Listing", "PriorTurn", "Pruned", "SessionRow"]
+__all__ = ["ELSEWHERE", "BranchNode", "Description", "Listing", "Prompt", "PruneResult", "SessionRow"]
 
 ELSEWHERE = "another working directory"
 """The reason for which a session is hidden that belongs to another project."""
@@ -78,7 +78,7 @@ class Listing(Sequence[SessionRow]):
     __slots__ = ("hidden", "rows", "waiting")
 
     def __init__(
-        self, rows: Iterable[SessionRow] = (), hidden: Iterable[Hidden] = (), waiting: int = 0
+        self, rows: Iterable[SessionRow] = (), hidden: Iterable[SkippedFile] = (), waiting: int = 0
     ) -> None:
         self.rows = tuple(rows)
         """All rows, in order."""
@@ -140,7 +140,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | float
 
 
-class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+class PruneResult(msgspec.Struct, frozen=True, kw_only=True):
     """A session without messages, and whether it was moved to the trash or would be."""
 
     row: SessionRow
@@ -163,7 +163,7 @@ class BranchNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The next append hangs from this entry."""
 
 
-class PriorTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Prompt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something that the person said on the active path."""
 
     id: str

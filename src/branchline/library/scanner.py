@@ -19,15 +19,15 @@ from branchline import places
 from branchline.entries import Header
 from branchline.errors import SessionNotFound
 from branchline.formats import BrokenFormat, Format, peek
-from branchline.library.forest import Forest, plant, real_path
-from branchline.library.inferred_parents import Kinship
-from branchline.library.listing import Look, Progress
-from branchline.library.lookup import by_id, by_title, only
-from branchline.library.row_reader import header_row, look_whole, problem_row, shallow_row
+from branchline.library.forest import Forest, build_forest, real_path
+from branchline.library.inferred_parents import ParentInference
+from branchline.library.listing import LazyListing, Progress
+from branchline.library.lookup import by_id, by_title, require_one
+from branchline.library.row_reader import header_row, problem_row, read_row, shallow_row
 from branchline.library.rows import ELSEWHERE, Listing, SessionRow
 from branchline.library.threads import in_thread
-from branchline.stores import Hidden, Read, Stored, snapshot_of
-from branchline.stores.walker import Walked, walk
+from branchline.stores import Read, SkippedFile, StoredLog, snapshot_of
+from branchline.stores.walker import WalkResult, walk
 
 __all__ = ["Discovery", "FoundFile"]
 
@@ -42,7 +42,7 @@ _LARGEST_TITLES = 1 << 26
 class FoundFile(NamedTuple):
     """A file that looks like a session, and where it was found."""
 
-    stored: Stored
+    stored: StoredLog
     place: places.Place
     others: tuple[places.Place, ...] = ()
     """Places of other programs that hold the same file."""
@@ -92,10 +92,10 @@ class Discovery:
 
     # -- looking --------------------------------------------------------------------------------------
 
-    def scan(self) -> tuple[builtins.list[FoundFile], builtins.list[Hidden]]:
+    def scan(self) -> tuple[builtins.list[FoundFile], builtins.list[SkippedFile]]:
         """The files, newest first, and what is not one; each file once. Nothing is opened."""
         found: dict[tuple[int, int], FoundFile] = {}
-        hidden: dict[str, Hidden] = {}
+        hidden: dict[str, SkippedFile] = {}
         for place in self.places:
             for walked in self._walked(place):
                 hidden.update({item.name: item for item in walked.hidden})
@@ -109,22 +109,22 @@ class Discovery:
         files.sort(key=lambda file: (-file.stored.modified, file.path))
         return files, builtins.list(hidden.values())
 
-    def _walked(self, place: places.Place) -> builtins.list[Walked]:
+    def _walked(self, place: places.Place) -> builtins.list[WalkResult]:
         format_ = place.format
         try:
             layout = [*format_.layout, *(format_.subagent_layout if self.subagents else ())]
             return [walk(place.root, layout, folder, format_.key_of) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
-            return [Walked([], [Hidden(place.root, reason)])]
+            return [WalkResult([], [SkippedFile(place.root, reason)])]
 
-    def look(self, deep: bool = True, *, limit: int | None = None) -> Look[FoundFile]:  # noqa: FBT001, FBT002
+    def look(self, deep: bool = True, *, limit: int | None = None) -> LazyListing[FoundFile]:  # noqa: FBT001, FBT002
         """Rows as they are read, the file that changed last first; without ``deep`` only headers are read.
 
         With a ``limit`` reading ends when there are so many rows.
         """
         files, hidden = self.scan()
-        return Look(files, self.deep_row if deep else self.header_row, hidden, limit=limit)
+        return LazyListing(files, self.deep_row if deep else self.header_row, hidden, limit=limit)
 
     def list(
         self,
@@ -169,7 +169,7 @@ class Discovery:
         for some in (named, files):
             rows = [row for row in map(self.header_row, some) if isinstance(row, SessionRow)]
             if found := by_id(text, rows):
-                return only(text, found)
+                return require_one(text, found)
         return None
 
     def find_by_title(self, text: str) -> SessionRow | None:
@@ -179,23 +179,25 @@ class Discovery:
         """
         files, _hidden = self.scan()
         look = self.header_row if self.cwd is None else self.deep_row
-        rows = (self.deep_row(file) if file.place.agent == places.OURS else look(file) for file in files)
+        rows = (
+            self.deep_row(file) if file.place.agent == places.NATIVE_AGENT else look(file) for file in files
+        )
         found = by_title(text, (row for row in rows if isinstance(row, SessionRow)))
-        return only(text, found) if found else None
+        return require_one(text, found) if found else None
 
     def forest(self, *, progress: Progress | None = None) -> Forest:
         """The sessions of all programs linked to those they were forked from or started by, depth first.
 
         What Claude Code copies without saying so is found by the records that the copies share.
         """
-        kinship = Kinship()
+        kinship = ParentInference()
         files, hidden = self.scan()
-        rows = Look(files, lambda file: self.deep_row(file, kinship), hidden).finish(progress)
-        return plant(kinship.parents_for(rows), resolve=real_path)
+        rows = LazyListing(files, lambda file: self.deep_row(file, kinship), hidden).finish(progress)
+        return build_forest(kinship.parents_for(rows), resolve=real_path)
 
     # -- one file -------------------------------------------------------------------------------------
 
-    def header_row(self, file: FoundFile) -> SessionRow | Hidden:
+    def header_row(self, file: FoundFile) -> SessionRow | SkippedFile:
         """What the directory and the header tell."""
         try:
             with snapshot_of(file.path) as read:
@@ -203,7 +205,7 @@ class Discovery:
         except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
             return self._problem(file, problem)
 
-    def deep_row(self, file: FoundFile, kinship: Kinship | None = None) -> SessionRow | Hidden:
+    def deep_row(self, file: FoundFile, kinship: ParentInference | None = None) -> SessionRow | SkippedFile:
         """What the whole file tells; ``kinship`` is shown it as well."""
         try:
             with snapshot_of(file.path) as read:
@@ -211,26 +213,28 @@ class Discovery:
         except Exception as problem:  # noqa: BLE001  as above
             return self._problem(file, problem)
 
-    def _header_row(self, file: FoundFile, read: Read) -> SessionRow | Hidden:
+    def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
         format_, header = peek(read, file.path, expected=_expected(file))
         if (reason := self._reason(file, format_, header)) is not None:
-            return Hidden(file.path, reason)
+            return SkippedFile(file.path, reason)
         stored = file.stored
         row = shallow_row(stored) if header is None else header_row(stored, header, format_.name)
         return self._placed(file, row, format_, header)
 
-    def _deep_row(self, file: FoundFile, read: Read, kinship: Kinship | None) -> SessionRow | Hidden:
+    def _deep_row(
+        self, file: FoundFile, read: Read, kinship: ParentInference | None
+    ) -> SessionRow | SkippedFile:
         known, expected = None, _expected(file)
         # Where all projects lie together most files are those of others, and their headers are enough.
         ask_first = self.cwd is not None and file.place.is_shared
         if ask_first:
             format_, header = peek(read, file.path, expected=expected)
             if (reason := self._reason(file, format_, header)) is not None:
-                return Hidden(file.path, reason)
+                return SkippedFile(file.path, reason)
             known = format_ if format_ is expected else None
-        row, format_, header, transcript = look_whole(read, file.stored, known=known, expected=expected)
+        row, format_, header, transcript = read_row(read, file.stored, known=known, expected=expected)
         if not ask_first and (reason := self._reason(file, format_, header)) is not None:
-            return Hidden(file.path, reason)
+            return SkippedFile(file.path, reason)
         if kinship is not None and transcript is not None:
             kinship.see(transcript)
         return self._placed(file, row, format_, header)
@@ -247,10 +251,10 @@ class Discovery:
             subagent=starter is not None,
         )
 
-    def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | Hidden:
+    def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
         row = problem_row(file.stored, problem)
         if self.cwd is not None and file.place.is_shared:
-            return Hidden(file.path, f"{_NOWHERE}, as it cannot be read: {row.problem}")
+            return SkippedFile(file.path, f"{_NOWHERE}, as it cannot be read: {row.problem}")
         return msgspec.structs.replace(row, agent=file.place.agent)
 
     def _reason(self, file: FoundFile, format_: Format, header: Header | None) -> str | None:
@@ -298,7 +302,7 @@ class Discovery:
         return await in_thread(self.forest)
 
 
-def _some(look: Look[FoundFile]) -> list[SessionRow]:
+def _some(look: LazyListing[FoundFile]) -> list[SessionRow]:
     """The next few rows."""
     return list(itertools.islice(look, _TOGETHER))
 
@@ -310,17 +314,17 @@ def _expected(file: FoundFile) -> Format | None:
 
 def _is_only_ours(file: FoundFile) -> bool:
     """Whether the folder alone tells the project: ours are never shared; what is imported keeps its cwd."""
-    return file.place.agent == places.OURS and not file.place.is_shared
+    return file.place.agent == places.NATIVE_AGENT and not file.place.is_shared
 
 
-def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, Hidden]) -> Iterator[FoundFile]:
+def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
     """The files without those that are the compressed form of one that lies beside them."""
     files = list(files)
     paths = {file.path for file in files}
     for file in files:
         plain, packed = os.path.splitext(file.path)
         if packed == ".zst" and plain in paths:
-            hidden[file.path] = Hidden(file.path, "the same session lies beside it, not compressed")
+            hidden[file.path] = SkippedFile(file.path, "the same session lies beside it, not compressed")
         else:
             yield file
 

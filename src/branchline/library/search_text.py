@@ -17,18 +17,18 @@ from branchline.entries import (
     blocks_text,
     message_text,
 )
-from branchline.formats import Transcript
-from branchline.views.query import Contents, Query
+from branchline.formats import EntryLog
+from branchline.views.query import Query, SearchText
 from branchline.views.tool_calls import calls_of
 
-__all__ = ["contents_of", "worth_reading"]
+__all__ = ["contents_of", "may_match"]
 
 _TOGETHER = 512
 _PLAIN = re.compile(rb"[a-z0-9_.,;:=+@#% -]+")
 """What every program writes into JSON as it is, so that bytes can be searched for it."""
 
 
-def contents_of(transcript: Transcript) -> Contents:
+def contents_of(transcript: EntryLog) -> SearchText:
     """Everything said in a session, on all branches. Payloads are read a few hundred at a time."""
     size = len(transcript.tree)
     texts: dict[str, list[str]] = {}
@@ -40,7 +40,7 @@ def contents_of(transcript: Transcript) -> Contents:
             if said is not None and said[1]:
                 texts.setdefault(said[0].lower(), []).append(" ".join(said[1].lower().split()))
             _add_names(entry, tools, models)
-    return Contents(
+    return SearchText(
         texts={role: "\n".join(parts) for role, parts in texts.items()},
         tools=frozenset(tools),
         labels=tuple(label.text.lower() for label in transcript.reading.labels.values()),
@@ -48,7 +48,7 @@ def contents_of(transcript: Transcript) -> Contents:
     )
 
 
-def worth_reading(query: Query, data: bytes) -> bool:
+def may_match(query: Query, data: bytes) -> bool:
     """Whether a file of these bytes may hold what is looked for; a quick look before the long one."""
     lowered = data.lower()
     for term in query.terms:

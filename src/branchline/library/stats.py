@@ -11,25 +11,25 @@ from branchline.errors import SessionNotFound
 from branchline.library.row_reader import problem_row
 from branchline.library.rows import SessionRow
 from branchline.session import Session
-from branchline.stores import Stored
-from branchline.views.stats import Origin, Tally
+from branchline.stores import StoredLog
+from branchline.views.stats import StatsSource, Tally
 
-__all__ = ["Counted", "count_sessions"]
+__all__ = ["StatsRun", "collect_stats"]
 
 
-class Counted(NamedTuple):
+class StatsRun(NamedTuple):
     """How many sessions were read, and the rows of those that could not be, each with its problem."""
 
     read: int
     unreadable: list[SessionRow]
 
 
-def count_sessions(
+def collect_stats(
     rows: Iterable[SessionRow],
     tally: Tally,
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> Counted:
+) -> StatsRun:
     """Add the sessions of these rows to a tally, the oldest first: parents before their forks.
 
     The rows of a shallow list are enough. The order decides only where a message counts that several
@@ -46,17 +46,17 @@ def count_sessions(
             unreadable.append(_unreadable(row, problem))
         if progress is not None:
             progress(number, len(ordered))
-    return Counted(read, unreadable)
+    return StatsRun(read, unreadable)
 
 
 def _count(row: SessionRow, tally: Tally) -> None:
     if row.path is None:
         raise SessionNotFound(f"{row.key} is in no file")
     with Session.open(row.path) as session:
-        origin = Origin(session.id, row.agent or session.transcript.reading.format, session.cwd)
+        origin = StatsSource(session.id, row.agent or session.transcript.reading.format, session.cwd)
         tally.add(session.transcript, origin, inherited=session.inherited_entries)
 
 
 def _unreadable(row: SessionRow, problem: Exception) -> SessionRow:
-    stored = Stored(row.key, row.size, row.modified_ms / 1000, row.path)
+    stored = StoredLog(row.key, row.size, row.modified_ms / 1000, row.path)
     return msgspec.structs.replace(row, problem=problem_row(stored, problem).problem)

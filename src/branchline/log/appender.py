@@ -17,14 +17,22 @@ from collections.abc import Callable
 import msgspec
 
 from branchline.errors import LogError, LogGone, LogReplaced, LogShrank
-from branchline.log.protocol import Durability, Torn
-from branchline.log.system import UNCHANGED, System, close_quietly, explain, problem_with, read_at, write_all
+from branchline.log.protocol import Durability, TornTail
+from branchline.log.system import (
+    UNCHANGED,
+    System,
+    close_quietly,
+    describe_oserror,
+    problem_with,
+    read_at,
+    write_all,
+)
 from branchline.log.tail import keep_fragment, read_tail
 
 __all__ = ["Appender"]
 
 
-class _Doubt(msgspec.Struct, frozen=True, gc=False):
+class _UncertainTail(msgspec.Struct, frozen=True, gc=False):
     """Bytes of ours that may lie, wholly or in part, at the end of the file without being acknowledged."""
 
     start: int
@@ -47,7 +55,7 @@ class Appender:
     ) -> None:
         self.acknowledged = -1
         """Where our last successful append ended; the file must never be shorter."""
-        self.torn: Torn | None = None
+        self.torn: TornTail | None = None
         """The torn tail that the last append closed."""
         self._path = path
         self._identity = identity
@@ -59,8 +67,8 @@ class Appender:
         self._descriptor = -1
         self._line_end = -1
         """A size of the file at which it is known to end in a newline."""
-        self._doubt: _Doubt | None = None
-        self._kept: Torn | None = None
+        self._doubt: _UncertainTail | None = None
+        self._kept: TornTail | None = None
 
     def append(self, size: int, data: bytes) -> int:
         """Append whole lines to a file of `size` bytes; return where the file ends then."""
@@ -81,7 +89,7 @@ class Appender:
                 data = b"\n" + data
         except OSError as problem:
             raise self._failed(problem, UNCHANGED) from problem
-        self._doubt = _Doubt(size, data)
+        self._doubt = _UncertainTail(size, data)
         try:
             write_all(system, self._descriptor, data)
             if self._sync:
@@ -159,7 +167,7 @@ class Appender:
                 f"cannot append to {self._name}: another file lies at this path now; open it again"
             )
 
-    def _torn_tail(self, size: int) -> Torn | None:
+    def _torn_tail(self, size: int) -> TornTail | None:
         tail = read_tail(lambda start, count: read_at(self._system, self._reader, start, count), size)
         if self._is_complete(tail):
             return None
@@ -175,7 +183,7 @@ class Appender:
         try:
             taken_back = self._take_back(self._doubt)
         except (OSError, LogError) as problem:
-            why = explain(problem) if isinstance(problem, OSError) else str(problem)
+            why = describe_oserror(problem) if isinstance(problem, OSError) else str(problem)
             return (
                 f"taking the record back failed too ({why}), so it may or may not be there; "
                 "the next append looks again"
@@ -184,7 +192,7 @@ class Appender:
             return UNCHANGED
         return "another program wrote at the same moment, so the record may or may not be there"
 
-    def _take_back(self, doubt: _Doubt) -> bool:
+    def _take_back(self, doubt: _UncertainTail) -> bool:
         """Cut the file back to where the bytes in doubt begin, unless something else is there."""
         system = self._system
         # A descriptor that has failed is not asked again: after a failed sync the kernel may have

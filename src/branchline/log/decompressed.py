@@ -8,10 +8,10 @@ from collections.abc import Callable
 from branchline.errors import NotSupported
 from branchline.log.file import FileLog
 
-__all__ = ["UnpackedLog"]
+__all__ = ["DecompressedLog"]
 
 
-class UnpackedLog(FileLog):
+class DecompressedLog(FileLog):
     """The content of one compressed file, which is in memory as long as this is open."""
 
     def __init__(self, path: str | os.PathLike[str], unpack: Callable[[bytes], bytes]) -> None:

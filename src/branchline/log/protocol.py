@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Literal, NamedTuple, Protocol
 
-__all__ = ["Durability", "Log", "Torn", "Writer", "require_lines"]
+__all__ = ["Durability", "Log", "TornTail", "Writer", "require_lines"]
 
 Durability = Literal["fsync", "os"]
 """When `append` returns: "fsync": the bytes are on stable storage; "os": the kernel has them."""
 
 
-class Torn(NamedTuple):
+class TornTail(NamedTuple):
     """An unfinished last line that was closed before an append. Its bytes are still in the log."""
 
     offset: int
@@ -31,7 +31,7 @@ class Writer(Protocol):
         """
 
     @property
-    def torn(self) -> Torn | None:
+    def torn(self) -> TornTail | None:
         """The torn tail that an append of this writer closed, if there was one."""
 
     def append(self, data: bytes) -> int:

@@ -3,7 +3,7 @@
 from branchline.models.complete import acomplete, complete, stream_sync
 from branchline.models.mcp import mcp_tools
 from branchline.models.offline import OfflineModel
-from branchline.models.partial_answer import AnswerSoFar
+from branchline.models.partial_answer import PartialAnswer
 from branchline.models.protocol import (
     THINKING_LEVELS,
     Done,
@@ -24,12 +24,12 @@ __all__ = [
     "COUNT_WORDS",
     "DEFAULT_MODEL",
     "THINKING_LEVELS",
-    "AnswerSoFar",
     "Done",
     "Model",
     "ModelEvent",
     "ModelRequest",
     "OfflineModel",
+    "PartialAnswer",
     "TextDelta",
     "ThinkingDelta",
     "Tool",

@@ -11,13 +11,13 @@ from typing import Any, assert_never
 from branchline.entries import AssistantMessage, Block, Text, Thinking, ToolCall, Usage
 from branchline.models.protocol import Done, Model, ModelEvent, TextDelta, ThinkingDelta, ToolCallDelta
 
-__all__ = ["INCOMPLETE", "AnswerSoFar"]
+__all__ = ["INCOMPLETE", "PartialAnswer"]
 
 INCOMPLETE = "incomplete"
 """The only argument of a call that broke off before its arguments were whole: their text so far."""
 
 
-class AnswerSoFar:
+class PartialAnswer:
     """Collects the events of one stream."""
 
     def __init__(self) -> None:

@@ -49,13 +49,15 @@ def model_by_name(
         )
     if importlib.util.find_spec("pydantic_ai") is None:
         raise UnknownModel(f"{name} needs more than the base package: pip install 'branchline[chat]'")
-    from branchline.models.pydantic_ai import named_model, served_model  # noqa: PLC0415 - half a second
+    from branchline.models.pydantic_ai import named_model, openai_compatible_model  # noqa: PLC0415 - half a second
 
     made: PydanticAIModel
     if base_url is None:
         made = named_model(name, api_key=api_key, context_window=context_window)
     else:
-        made = served_model(name, base_url=base_url, api_key=api_key, context_window=context_window)
+        made = openai_compatible_model(
+            name, base_url=base_url, api_key=api_key, context_window=context_window
+        )
     return made
 
 

@@ -19,7 +19,7 @@ import msgspec
 import pluggy
 
 from branchline.flows.hook_context import HookContext
-from branchline.flows.hook_events import EntryAppended
+from branchline.flows.hook_events import EntryAppendedEvent
 from branchline.flows.hooks import HOOKS, HookSpecs, Implementation, PluginProblem
 from branchline.flows.session_protocol import LiveSession
 
@@ -217,7 +217,7 @@ def _observer(
     def told(entry: str) -> None:
         tree = session.index
         position = tree.position(entry)
-        event = EntryAppended(
+        event = EntryAppendedEvent(
             entry=entry, type=tree.types[position], role=tree.roles[position], parent=tree.parent(entry)
         )
         answer = call(event, context)

@@ -14,12 +14,12 @@ from branchline import places
 from branchline.clock import Clock, iso
 from branchline.context import milliseconds
 from branchline.entries import CompactionSummaryMessage, Header, Label
-from branchline.formats import PI, Format, LabelState, Transcript
+from branchline.formats import PI, EntryLog, Format, LabelState
 from branchline.log import Durability
 from branchline.session import locator
 from branchline.session.ids import check_session_id
-from branchline.session.queries import SessionView
-from branchline.session.writer import Pen
+from branchline.session.queries import SessionQueries
+from branchline.session.writer import SessionWriter
 from branchline.stores import FilesStore, Store, check_key
 from branchline.stores.companion_folders import copy_folder
 from branchline.tree import ROOT
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ForkAt",
+    "ForkDestination",
+    "ForkPlan",
     "ForkScope",
-    "Place",
-    "Plan",
-    "begin",
-    "carry_out",
     "copied_name",
+    "execute",
     "fork_position",
+    "new_writer",
     "plan",
     "plan_compacted",
     "time_after",
@@ -49,7 +49,7 @@ S = TypeVar("S", bound="Session")
 _DAY = 86_400_000
 
 
-class Place(NamedTuple):
+class ForkDestination(NamedTuple):
     """Where a new session goes: what the caller asked for, None where nothing was."""
 
     cwd: str | os.PathLike[str] | None = None
@@ -58,10 +58,10 @@ class Place(NamedTuple):
     to: str | None = None
 
 
-class Plan(NamedTuple):
+class ForkPlan(NamedTuple):
     """A copy that is not written yet, and what is to be said in it before it is."""
 
-    pen: Pen
+    pen: SessionWriter
     cwd: str
     stand: str | None
     """The entry to stand on; None where the copy ends by itself, or for the start of a whole tree."""
@@ -73,21 +73,21 @@ class Plan(NamedTuple):
     """The file whose folder is copied with it."""
 
 
-def begin(
+def new_writer(
     format_: Format,
     header: Header,
     store: Store,
     *,
     lines: bytes | None = None,
     durability: Durability = "fsync",
-) -> Pen:
+) -> SessionWriter:
     """A session that does not exist yet, with its header or all these lines; a draft until it is shown."""
     if isinstance(store, FilesStore) and store.suffix != format_.suffix:
         raise ValueError(
             f"files of {format_.name} end in {format_.suffix}, those of this store in {store.suffix}: "
             f"FilesStore(…, suffix={format_.suffix!r})"
         )
-    return Pen(
+    return SessionWriter(
         format_,
         start=format_.encode_header(header) if lines is None else lines,
         held=lines is not None,
@@ -98,7 +98,7 @@ def begin(
     )
 
 
-def fork_position(source: SessionView, entry_id: str | None, position: ForkAt) -> int:
+def fork_position(source: SessionQueries, entry_id: str | None, position: ForkAt) -> int:
     """The last conversation entry that a fork takes along; -1 when it takes none."""
     key = source.leaf if entry_id is None else entry_id
     here = ROOT if key is None else source.index.position(key)
@@ -108,14 +108,14 @@ def fork_position(source: SessionView, entry_id: str | None, position: ForkAt) -
 
 
 def plan(
-    source: SessionView,
+    source: SessionQueries,
     leaf: int,
     *,
     scope: ForkScope,
-    place: Place,
+    place: ForkDestination,
     clock: Clock,
     durability: Durability,
-) -> Plan:
+) -> ForkPlan:
     """The copy of a path, or of a whole tree that stands on an entry. NotSupported where it cannot be."""
     transcript = source.transcript
     own = transcript.format
@@ -125,8 +125,8 @@ def plan(
         lines = own.copy(transcript, header) if whole else own.fork(transcript, leaf, header)
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
-    pen = begin(format_, header, store, lines=lines, durability=durability)
-    return Plan(
+    pen = new_writer(format_, header, store, lines=lines, durability=durability)
+    return ForkPlan(
         pen=pen,
         cwd=header.cwd,
         stand=_stand(source, leaf, pen, scope),
@@ -138,23 +138,23 @@ def plan(
 
 
 def plan_compacted(
-    source: SessionView,
+    source: SessionQueries,
     leaf: int,
     first_kept: int,
     summary: CompactionSummaryMessage,
     *,
-    place: Place,
+    place: ForkDestination,
     clock: Clock,
     durability: Durability,
-) -> Plan:
+) -> ForkPlan:
     """A copy of a path that begins with a summary, in a format that has no other compaction."""
     format_, header, store = _target(source, place, clock)
     lines = format_.fork_compacted(source.transcript, leaf, header, summary=summary, first_kept=first_kept)
-    pen = begin(format_, header, store, lines=lines, durability=durability)
-    return Plan(pen=pen, cwd=header.cwd, stand=None, labels=[])
+    pen = new_writer(format_, header, store, lines=lines, durability=durability)
+    return ForkPlan(pen=pen, cwd=header.cwd, stand=None, labels=[])
 
 
-def carry_out(plan: Plan, made: S, *, then: Callable[[], object] | None = None) -> S:
+def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None) -> S:
     """Write a copy in one piece, and show it in listings if there is a reply in it; or leave nothing.
 
     ``made`` is the session of the plan; ``then`` is done in it before anything is written.
@@ -184,7 +184,7 @@ def carry_out(plan: Plan, made: S, *, then: Callable[[], object] | None = None) 
     return made
 
 
-def _carried(transcript: Transcript, target: Format, header: Header, leaf: int | None) -> bytes:
+def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | None) -> bytes:
     """The copy as a file of another format; labels and title are set in a native one by whoever writes it."""
     from branchline.conversion import convert, native_lines  # noqa: PLC0415  few forks need it
 
@@ -198,16 +198,16 @@ def _label(key: str, state: LabelState) -> Callable[[dict[str, Any]], Label]:
     return lambda common: Label(**{**common, "timestamp": state.time}, target=key, label=state.text)
 
 
-def _target(source: SessionView, place: Place, clock: Clock) -> tuple[Format, Header, Store]:
+def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tuple[Format, Header, Store]:
     """Format, header and store of a copy."""
     own = source.transcript.format
     name = copied_name(own, place.to)
-    format_ = locator.program(name)
+    format_ = locator.writable_format(name)
     cwd = source.cwd if place.cwd is None else places.resolve_cwd(place.cwd)
     store = place.store
     # Who names pi or us means one of two places for the same format; beside the parent is for who names none.
     if store is None and format_ is own and (place.to is None or own is not PI):
-        store = locator.near(source.store, own, own_cwd=source.cwd, cwd=cwd)
+        store = locator.sibling_store(source.store, own, own_cwd=source.cwd, cwd=cwd)
     fresh = clock.session_id() if place.id is None else check_session_id(place.id)
     timestamp = time_after(source.index.times, clock.now())
     header = Header(
@@ -227,14 +227,14 @@ def copied_name(own: Format, to: str | None) -> str:
     return own.name if own.writable and own is not PI else locator.NATIVE
 
 
-def _stand(source: SessionView, leaf: int, pen: Pen, scope: ForkScope) -> str | None:
+def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:
     """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it."""
     keys = source.index.keys
     chain = reversed(source.index.chain(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
     return next((keys[position] for position in chain if keys[position] in pen.transcript.tree), None)
 
 
-def _labels(source: SessionView, pen: Pen) -> list[tuple[str, LabelState]]:
+def _labels(source: SessionQueries, pen: SessionWriter) -> list[tuple[str, LabelState]]:
     """The labels of entries that are in the copy, where the format has not carried them itself."""
     there = pen.transcript
     return [

@@ -18,22 +18,22 @@ from branchline.stores import FilesStore, MemoryStore, Store
 
 __all__ = [
     "NATIVE",
-    "Found",
-    "given_title",
+    "SessionRef",
+    "assembled_content",
+    "external_title",
     "known_cwd",
-    "near",
     "newest_first",
-    "program",
+    "sibling_store",
     "store_in",
     "store_of",
-    "whole_content",
+    "writable_format",
 ]
 
 NATIVE = "branchline"
 """Whose sessions are ours: pi's format, kept in our own layout."""
 
 
-def program(name: str | None) -> Format:
+def writable_format(name: str | None) -> Format:
     """The format of the sessions of this program, which must be one that is written here."""
     if name in (None, NATIVE):
         return PI
@@ -60,10 +60,10 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
     """The sessions of a program in this directory or, where none is named, of this working directory."""
     if directory is None:
         return store_of(name, cwd)
-    return FilesStore(directory, suffix=program(name).suffix)
+    return FilesStore(directory, suffix=writable_format(name).suffix)
 
 
-def whole_content(format_: Format, path: str, head: bytes) -> Callable[[bytes], bytes] | None:
+def assembled_content(format_: Format, path: str, head: bytes) -> Callable[[bytes], bytes] | None:
     """What makes a whole session of a file that is compressed or begins in others; None where it is one."""
     packed = format_.is_packed(head)
     if not packed and not format_.begins_elsewhere(head):
@@ -99,7 +99,7 @@ def _finder(format_: Format, path: str) -> Callable[[str], bytes | None]:
     return find
 
 
-def given_title(format_: Format, path: str, header: Header | None) -> str | None:
+def external_title(format_: Format, path: str, header: Header | None) -> str | None:
     """The title of a session that its program keeps in another file, if it has one there."""
     titles = format_.titles_near(path)
     if titles is None or header is None:
@@ -111,20 +111,20 @@ def given_title(format_: Format, path: str, header: Header | None) -> str | None
         return None
 
 
-class Found(NamedTuple):
+class SessionRef(NamedTuple):
     """A session that may be gone on with; ``cwd`` where it does not tell its working directory itself."""
 
     key: str
     cwd: str | None
 
 
-def newest_first(store: FilesStore, cwd: str, name: str | None, *, mixed: bool) -> Iterator[Found]:
+def newest_first(store: FilesStore, cwd: str, name: str | None, *, mixed: bool) -> Iterator[SessionRef]:
     """The sessions of a working directory, of a program if one is named.
 
     ``mixed`` says that the store may hold those of other directories, which are passed over. A session that
     does not tell its directory belongs to that of its folder.
     """
-    wanted = program(name)
+    wanted = writable_format(name)
     mixed = mixed or (name not in (None, NATIVE) and _is_shared(wanted, cwd))
     for stored in store.scan().found:
         try:
@@ -136,7 +136,7 @@ def newest_first(store: FilesStore, cwd: str, name: str | None, *, mixed: bool) 
             continue
         told = found.header.cwd
         if not mixed or not told or places.resolve_cwd(told) == cwd:
-            yield Found(stored.key, None if told else cwd)
+            yield SessionRef(stored.key, None if told else cwd)
 
 
 def _is_shared(format_: Format, cwd: str) -> bool:
@@ -145,7 +145,7 @@ def _is_shared(format_: Format, cwd: str) -> bool:
     return here == below
 
 
-def near(store: Store | None, format_: Format, *, own_cwd: str, cwd: str) -> Store | None:
+def sibling_store(store: Store | None, format_: Format, *, own_cwd: str, cwd: str) -> Store | None:
     """The store in which a copy for ``cwd`` lies beside its parent; None when it belongs elsewhere."""
     if store is None or cwd == own_cwd or isinstance(store, MemoryStore):
         return store

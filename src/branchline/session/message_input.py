@@ -20,10 +20,10 @@ from branchline.entries import (
 )
 from branchline.tree import EntrySource
 
-__all__ = ["kept_messages", "role_of", "stored_message", "system_snapshot"]
+__all__ = ["kept_messages", "normalize_message", "role_of", "system_snapshot"]
 
 
-def stored_message(message: Message | dict[str, Any] | str, clock: Clock) -> Message:
+def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> Message:
     """A message as it will be stored: with a time, and with every field of a plain object kept."""
     if isinstance(message, str):
         message = UserMessage(content=(Text(text=message),))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from branchline.clock import Clock
 from branchline.context import Context, build_context
-from branchline.entries import SIDE, Entry, Header
-from branchline.formats import Transcript
-from branchline.log import Torn
+from branchline.entries import SIDE_TYPES, Entry, Header
+from branchline.formats import EntryLog
+from branchline.log import TornTail
 from branchline.session.nodes import Node
 from branchline.session.observers import Observers
-from branchline.session.writer import Pen
+from branchline.session.writer import SessionWriter
 from branchline.stores import Store
 from branchline.tree import ROOT, Finding, Tree
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from branchline.context import UsageTotals
     from branchline.tree import Filter, Outline
 
-__all__ = ["SessionView"]
+__all__ = ["SessionQueries"]
 
 
-class SessionView:
+class SessionQueries:
     """The answers of a session."""
 
-    def __init__(self, pen: Pen, *, clock: Clock, cwd: str | None = None) -> None:
+    def __init__(self, pen: SessionWriter, *, clock: Clock, cwd: str | None = None) -> None:
         self._pen = pen
         self._clock = clock
         self._cwd = cwd
@@ -37,7 +37,7 @@ class SessionView:
     # -- what it is -----------------------------------------------------------------------------------
 
     @property
-    def transcript(self) -> Transcript:
+    def transcript(self) -> EntryLog:
         """The log as it was read: tree, spans, findings."""
         return self._pen.transcript
 
@@ -104,7 +104,7 @@ class SessionView:
         return self._pen.taken_in
 
     @property
-    def torn(self) -> list[Torn]:
+    def torn(self) -> list[TornTail]:
         """Torn tails that our own appends closed."""
         return self._pen.torn
 
@@ -225,7 +225,7 @@ class SessionView:
         """The last entry of the conversation that came with the fork; None when nothing did."""
         tree = self.index
         for position in range(self.inherited_entries - 1, -1, -1):
-            if tree.types[position] not in SIDE and position not in tree.placeholders:
+            if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
                 return tree.keys[position]
         return None
 

@@ -39,15 +39,15 @@ from branchline.entries import (
 )
 from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
-from branchline.formats import Transcript, detect
-from branchline.log import Durability, FileLog, MemoryLog, UnpackedLog
+from branchline.formats import EntryLog, detect
+from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
 from branchline.session import forks, locator
-from branchline.session.forks import ForkAt, ForkScope, Place
+from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
-from branchline.session.message_input import kept_messages, role_of, stored_message, system_snapshot
+from branchline.session.message_input import kept_messages, normalize_message, role_of, system_snapshot
 from branchline.session.observers import Observer, Observers, OnProblem
-from branchline.session.queries import SessionView
-from branchline.session.writer import Pen
+from branchline.session.queries import SessionQueries
+from branchline.session.writer import SessionWriter
 from branchline.stores import FilesStore, MemoryStore, Store
 from branchline.tree import ROOT
 
@@ -63,7 +63,7 @@ _SYSTEM_CLOCK = SystemClock()
 _Path = str | os.PathLike[str]
 
 
-class Session(SessionView):
+class Session(SessionQueries):
     """A conversation as a tree. Made by :meth:`create`, :meth:`open` and the other factories."""
 
     # -- factories ------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Session(SessionView):
         ``persist="at_once"`` writes the header now.
         """
         cwd = places.resolve_cwd(cwd)
-        format_ = locator.program(format)
+        format_ = locator.writable_format(format)
         store = locator.store_in(directory, format, cwd) if store is None else store
         fresh = clock.session_id() if id is None else check_session_id(id)
         timestamp = iso(clock.now())
@@ -101,7 +101,7 @@ class Session(SessionView):
             cwd=cwd,
             parent_session=parent_session,
         )
-        pen = forks.begin(format_, header, store, durability=durability)
+        pen = forks.new_writer(format_, header, store, durability=durability)
         if persist == "at_once":
             pen.draft = False
             pen.begin()
@@ -129,10 +129,10 @@ class Session(SessionView):
         try:
             head = log.read(0, _HEAD)
             format_ = detect(head, log.path)
-            if (whole := locator.whole_content(format_, log.path, head)) is not None:
+            if (whole := locator.assembled_content(format_, log.path, head)) is not None:
                 log.close()
-                log = UnpackedLog(log.path, whole)
-            pen = Pen(format_, log=log, durability=durability, for_context=for_context)
+                log = DecompressedLog(log.path, whole)
+            pen = SessionWriter(format_, log=log, durability=durability, for_context=for_context)
             _require_session(pen.transcript)
         except BaseException:
             log.close()
@@ -140,7 +140,7 @@ class Session(SessionView):
         pen.key = format_.key_of(log.path)
         pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.suffix)
         header = pen.transcript.reading.header
-        pen.transcript.given_title = locator.given_title(format_, log.path, header)
+        pen.transcript.given_title = locator.external_title(format_, log.path, header)
         known = locator.known_cwd(format_, header, log.path)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
@@ -153,7 +153,7 @@ class Session(SessionView):
         log = store.open(key, durability=durability)
         try:
             format_ = detect(log.read(0, _HEAD), log.name)
-            pen = Pen(format_, log=log, store=store, key=key, draft=draft, durability=durability)
+            pen = SessionWriter(format_, log=log, store=store, key=key, draft=draft, durability=durability)
             _require_session(pen.transcript)
         except BaseException:
             log.close()
@@ -196,7 +196,7 @@ class Session(SessionView):
         """A session without a file; ``data`` is the content of one to begin with."""
         if data is not None:
             log = MemoryLog(data)
-            pen = Pen(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
+            pen = SessionWriter(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
             _require_session(pen.transcript)
             return cls(pen, clock=clock)
         return cls.create(cwd, store=MemoryStore(), format=format, id=id, persist="at_once", clock=clock)
@@ -220,16 +220,16 @@ class Session(SessionView):
         with cls.open(source) as origin:
             resolved = places.resolve_cwd(cwd)
             wanted = forks.copied_name(origin.transcript.format, to)
-            place = Place(resolved, locator.store_in(directory, wanted, resolved), id, to)
+            place = ForkDestination(resolved, locator.store_in(directory, wanted, resolved), id, to)
             leaf = forks.fork_position(origin, None, "at")
             plan = forks.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
-            return forks.carry_out(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
+            return forks.execute(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
 
     # -- appending ------------------------------------------------------------------------------------
 
     def append_message(self, message: Message | dict[str, Any] | str) -> str:
         """Append a message (a text is a user's) and return the id of its entry."""
-        stored = stored_message(message, self._clock)
+        stored = normalize_message(message, self._clock)
         if self.is_draft and role_of(stored) == "assistant":
             # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
             self._require_writable()
@@ -241,7 +241,7 @@ class Session(SessionView):
 
         The results of all calls of an answer belong together in some formats, which take them only so.
         """
-        stored = [stored_message(message, self._clock) for message in messages]
+        stored = [normalize_message(message, self._clock) for message in messages]
         if not stored:
             return []
         if self.is_draft and any(role_of(message) == "assistant" for message in stored):
@@ -414,11 +414,11 @@ class Session(SessionView):
             self,
             forks.fork_position(self, entry_id, position),
             scope=scope,
-            place=Place(cwd, store, id, to),
+            place=ForkDestination(cwd, store, id, to),
             clock=self._clock,
             durability=self._pen.durability,
         )
-        return forks.carry_out(plan, self._beside(plan))
+        return forks.execute(plan, self._beside(plan))
 
     def fork_compacted(
         self,
@@ -437,18 +437,18 @@ class Session(SessionView):
         self.refresh_log()
         kept = ROOT if first_kept is None else self.index.position(first_kept)
         leaf = forks.fork_position(self, None, "at")
-        place = Place(cwd, store, id)
+        place = ForkDestination(cwd, store, id)
         options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
         if not self._pen.format.compacts_by_fork:
             plan = forks.plan(self, leaf, scope="path", place=place, **options)
             made = self._beside(plan)
-            return forks.carry_out(
+            return forks.execute(
                 plan, made, then=lambda: made.append_compaction(summary, first_kept, tokens_before)
             )
         now = self._clock.now()
         said = CompactionSummaryMessage(summary=summary, tokens_before=tokens_before, timestamp=now)
         plan = forks.plan_compacted(self, leaf, kept, said, place=place, **options)
-        return forks.carry_out(plan, self._beside(plan))
+        return forks.execute(plan, self._beside(plan))
 
     def fork_first(self, keep: int = 0) -> Session:
         """A new session, linked to this one, with the first ``keep`` messages of the path; 0 keeps all."""
@@ -604,12 +604,12 @@ class Session(SessionView):
                 raise
         self._leaf = target
 
-    def _beside(self, plan: forks.Plan) -> Self:
+    def _beside(self, plan: forks.ForkPlan) -> Self:
         """The session of a copy that is not written yet."""
         return type(self)(plan.pen, clock=self._clock, cwd=plan.cwd)
 
 
-def _require_session(transcript: Transcript) -> None:
+def _require_session(transcript: EntryLog) -> None:
     reading = transcript.reading
     if reading.header is None and not len(reading.tree):
         raise NotASession(f"{transcript.name} is not a session: {reading.read_only}")

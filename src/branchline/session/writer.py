@@ -13,16 +13,16 @@ from collections.abc import Callable
 
 from branchline.entries import Entry
 from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
-from branchline.formats import Format, Transcript
-from branchline.log import Durability, FileLog, Log, MemoryLog, Torn, replace_file
+from branchline.formats import EntryLog, Format
+from branchline.log import Durability, FileLog, Log, MemoryLog, TornTail, replace_file
 from branchline.stores import Store
 
-__all__ = ["Pen"]
+__all__ = ["SessionWriter"]
 
 _TAIL = 1 << 20
 
 
-class Pen:
+class SessionWriter:
     """Reads and appends to one session, wherever it is kept.
 
     A session that exists has a ``log``. One that does not has a ``store`` and a ``key``, and in ``start`` the
@@ -47,7 +47,7 @@ class Pen:
         self.key = key
         self.store = store
         self.draft = draft
-        self.torn: list[Torn] = []
+        self.torn: list[TornTail] = []
         self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
         self._log = log
@@ -55,11 +55,11 @@ class Pen:
         if log is None:
             # In memory alone, so that nothing must be cleaned up when nothing follows.
             self._unwritten = start
-            self.transcript = Transcript(format, MemoryLog(start).read, key)
+            self.transcript = EntryLog(format, MemoryLog(start).read, key)
         else:
             self._lock_as_the_program_does(log)
             reader = format.context_reader(log.name) if for_context and not _compacted(log) else None
-            self.transcript = Transcript(format, log.read, log.name, reader=reader)
+            self.transcript = EntryLog(format, log.read, log.name, reader=reader)
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ class Pen:
 
                 def complete(path: str) -> None:
                     with FileLog(path) as copy:
-                        found = Transcript(self.format, copy.read, path).tree.keys
+                        found = EntryLog(self.format, copy.read, path).tree.keys
                     if found != wanted:
                         raise ReadOnly(f"cannot upgrade {log.path}: the new file would not hold every entry")
 
@@ -279,7 +279,7 @@ class Pen:
         """Go on with the newer version of this session that lies in its place, whoever has written it."""
         opened = FileLog(path, durability=self.durability)
         try:
-            found = Transcript(self.format, opened.read, opened.name)
+            found = EntryLog(self.format, opened.read, opened.name)
         except BaseException:
             opened.close()
             raise

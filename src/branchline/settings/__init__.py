@@ -3,19 +3,19 @@
 :mod:`branchline.settings.toml_edit` changes the file; it is imported by those who do.
 """
 
-from branchline.settings.loader import Loaded, SettingFinding, Source, load, settings_path
-from branchline.settings.schema import Settings, about, names, template, toml_text, value_of
+from branchline.settings.loader import LoadedSettings, SettingFinding, Source, load, settings_path
+from branchline.settings.schema import Settings, describe_setting, names, parse_value, template, toml_text
 
 __all__ = [
-    "Loaded",
+    "LoadedSettings",
     "SettingFinding",
     "Settings",
     "Source",
-    "about",
+    "describe_setting",
     "load",
     "names",
+    "parse_value",
     "settings_path",
     "template",
     "toml_text",
-    "value_of",
 ]

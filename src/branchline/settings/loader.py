@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from branchline.settings.schema import Settings, checked, names, value_of
+from branchline.settings.schema import Settings, names, parse_value, validate
 
-__all__ = ["Loaded", "SettingFinding", "Source", "load", "settings_path"]
+__all__ = ["LoadedSettings", "SettingFinding", "Source", "load", "settings_path"]
 
 _LARGEST = 1 << 20  # nobody writes a megabyte of settings; a device never ends
 _PREFIX = "BRANCHLINE_"
@@ -37,7 +37,7 @@ class SettingFinding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}: {self.message}"
 
 
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings in force, and where each of them comes from."""
 
     settings: Settings
@@ -62,7 +62,7 @@ def settings_path(environment: Mapping[str, str] | None = None) -> str:
     return os.path.join(platformdirs.user_config_dir("branchline", appauthor=False), "config.toml")
 
 
-def load(environment: Mapping[str, str] | None = None) -> Loaded:
+def load(environment: Mapping[str, str] | None = None) -> LoadedSettings:
     """Read the settings. Never fails: what is wrong is a finding, and the default stays in force."""
     environment = os.environ if environment is None else environment
     path = settings_path(environment)
@@ -77,12 +77,12 @@ def load(environment: Mapping[str, str] | None = None) -> Loaded:
         variable = _PREFIX + name.upper()
         if words := environment.get(variable):
             try:
-                values[name] = value_of(name, words)
+                values[name] = parse_value(name, words)
             except ValueError as problem:
                 findings.append(SettingFinding(where=variable, message=str(problem)))
             else:
                 sources[name] = "environment"
-    return Loaded(
+    return LoadedSettings(
         settings=Settings(**values),
         path=path,
         exists=text is not None,
@@ -135,7 +135,7 @@ def _from_file(
             findings.append(SettingFinding(where=path, line=line, message=_unknown(name)))
             continue
         try:
-            values[name] = checked(name, value)
+            values[name] = validate(name, value)
         except ValueError as problem:
             findings.append(SettingFinding(where=path, line=line, message=str(problem)))
     return {name: line for name, line in lines.items() if name in values}

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-__all__ = ["Settings", "about", "names", "template", "toml_text", "value_of"]
+__all__ = ["Settings", "describe_setting", "names", "parse_value", "template", "toml_text"]
 
 
 def _says(sentence: str, **limits: Any) -> msgspec.Meta:
@@ -68,7 +68,7 @@ def names() -> tuple[str, ...]:
     return tuple(_FIELDS)
 
 
-def about(name: str) -> str:
+def describe_setting(name: str) -> str:
     """The sentence about a setting."""
     return str(_meta(name).description)
 
@@ -78,17 +78,17 @@ def _meta(name: str) -> msgspec.Meta:
     return meta
 
 
-def checked(name: str, value: Any) -> Any:
+def validate(name: str, value: Any) -> Any:
     """The value of a setting, if it can have this one; ValueError says what it can be."""
     if value == "" and _FIELDS[name].default is None:
         return None  # TOML has no word for nothing
     try:
         return msgspec.convert(value, _FIELDS[name].type, strict=True)
     except msgspec.ValidationError:
-        raise ValueError(f"{name} must be {expected(name)}, not {shown(value)}") from None
+        raise ValueError(f"{name} must be {describe_type(name)}, not {format_value(value)}") from None
 
 
-def expected(name: str) -> str:
+def describe_type(name: str) -> str:
     """What a setting can be, in words."""
     kind = _FIELDS[name].type.__origin__
     choices = getattr(kind, "__args__", ())
@@ -101,25 +101,25 @@ def expected(name: str) -> str:
     return "a list of texts" if kind == tuple[str, ...] else "a text"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as messages quote it: short, whatever it is."""
     text = toml_text(value)
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
-def value_of(name: str, words: str) -> Any:
+def parse_value(name: str, words: str) -> Any:
     """The value that a person wrote on a command line or in the environment; ValueError for a wrong one."""
     kind = _FIELDS[name].type.__origin__
     if kind is bool:
         known = {"true": True, "yes": True, "on": True, "1": True}
         known |= {"false": False, "no": False, "off": False, "0": False}
-        return checked(name, known.get(words.strip().lower(), words))
+        return validate(name, known.get(words.strip().lower(), words))
     if kind is int:
         digits = words.strip().replace("_", "")
-        return checked(name, int(digits) if digits.isdecimal() and len(digits) < 19 else words)
+        return validate(name, int(digits) if digits.isdecimal() and len(digits) < 19 else words)
     if kind == tuple[str, ...]:
-        return checked(name, [part for part in words.replace(",", " ").split() if part])
-    return checked(name, words)
+        return validate(name, [part for part in words.replace(",", " ").split() if part])
+    return validate(name, words)
 
 
 def toml_text(value: Any) -> str:
@@ -149,5 +149,5 @@ def template() -> str:
     parts = ["# Settings of branchline. A line without # in front is in force.\n"]
     for name in _FIELDS:
         default = getattr(_DEFAULTS, name)
-        parts.append(f"\n# {about(name)}\n# {name} = {toml_text(default)}\n")
+        parts.append(f"\n# {describe_setting(name)}\n# {name} = {toml_text(default)}\n")
     return "".join(parts)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from branchline.settings.schema import toml_text
 
-__all__ = ["Statement", "edited", "removed", "statements"]
+__all__ = ["Statement", "remove_value", "set_value", "statements"]
 
 _TOKEN = re.compile(
     r'''
@@ -50,7 +50,7 @@ def statements(text: str) -> list[Statement]:
     return _read(text).statements
 
 
-def edited(text: str, name: str, value: Any) -> str:
+def set_value(text: str, name: str, value: Any) -> str:
     """The text with a setting changed or added. ValueError when the text is no TOML."""
     before = _meaning(text)
     layout = _read(text)
@@ -64,7 +64,7 @@ def edited(text: str, name: str, value: Any) -> str:
     return _proved(after, {**before, name: list(value) if isinstance(value, tuple) else value})
 
 
-def removed(text: str, name: str) -> str:
+def remove_value(text: str, name: str) -> str:
     """The text without a setting; the comment behind it goes with it, those above it stay."""
     before = _meaning(text)
     for statement in _read(text).statements:

@@ -12,12 +12,12 @@ import stat
 from branchline.errors import LogError
 from branchline.formats.suffixes import without_suffix
 from branchline.log import SYSTEM, System, create_directory, sync_directory
-from branchline.log.system import explain
+from branchline.log.system import describe_oserror
 
-__all__ = ["copy_folder", "folder_of", "move_folder"]
+__all__ = ["companion_folder", "copy_folder", "move_folder"]
 
 
-def folder_of(path: str) -> str | None:
+def companion_folder(path: str) -> str | None:
     """The folder of a session file; None when it has none. A link is nobody's folder."""
     folder = without_suffix(path)
     try:
@@ -28,13 +28,14 @@ def folder_of(path: str) -> str | None:
 
 def move_folder(path: str, new_path: str, system: System = SYSTEM) -> None:
     """Let the folder of a file follow it to its new place on the same file system, if it has one."""
-    folder = folder_of(path)
+    folder = companion_folder(path)
     if folder is not None:
         try:
             os.rename(folder, without_suffix(new_path))
         except OSError as problem:
             raise LogError(
-                f"{new_path} is there, but its folder is still {folder}: {explain(problem)}; move it by hand"
+                f"{new_path} is there, but its folder is still {folder}: {describe_oserror(problem)}; "
+                "move it by hand"
             ) from problem
         for parent in {os.path.dirname(path), os.path.dirname(new_path)}:
             sync_directory(parent, system)
@@ -44,7 +45,7 @@ def copy_folder(path: str, new_path: str) -> None:
     """Copy the folder of a file for a copy of that file, readable for this person alone."""
     import shutil  # noqa: PLC0415  few sessions have a folder, and it loads every kind of archive
 
-    folder, target = folder_of(path), without_suffix(new_path)
+    folder, target = companion_folder(path), without_suffix(new_path)
     if folder is None:
         return
     for place, folders, names in os.walk(folder):

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol
 from branchline.errors import InvalidId
 from branchline.log import Durability, Log
 
-__all__ = ["Hidden", "Read", "Scan", "Store", "Stored", "Trashed", "check_key", "newest_first"]
+__all__ = ["Read", "ScanResult", "SkippedFile", "Store", "StoredLog", "TrashItem", "by_newest", "check_key"]
 
 Read = Callable[[int, int], bytes]
 """``read(offset, size)``: bytes of a log, fewer than ``size`` only at its end."""
 
 
-class Stored(NamedTuple):
+class StoredLog(NamedTuple):
     """One log as the store sees it, without opening it."""
 
     key: str
@@ -31,21 +31,21 @@ class Stored(NamedTuple):
     """Where the file lies; None where there are no files."""
 
 
-class Hidden(NamedTuple):
+class SkippedFile(NamedTuple):
     """Something that looks like a session and is not listed, and why."""
 
     name: str
     reason: str
 
 
-class Scan(NamedTuple):
+class ScanResult(NamedTuple):
     """What lies in a store: the logs newest first, and what was seen but is not a log."""
 
-    found: list[Stored]
-    hidden: list[Hidden]
+    found: list[StoredLog]
+    hidden: list[SkippedFile]
 
 
-class Trashed(NamedTuple):
+class TrashItem(NamedTuple):
     """A log in the trash; ``token`` brings it back."""
 
     token: str
@@ -64,11 +64,11 @@ class Store(Protocol):
         """What messages call it."""
         ...
 
-    def scan(self) -> Scan:
+    def scan(self) -> ScanResult:
         """Everything there is, without opening any log. Nothing there is an empty scan, not an error."""
         ...
 
-    def stat(self, key: str) -> Stored | None:
+    def stat(self, key: str) -> StoredLog | None:
         """One log; None when there is none, drafts left out."""
         ...
 
@@ -88,7 +88,7 @@ class Store(Protocol):
         """Turn a draft into a log that is listed. FileExistsError when the key is taken."""
         ...
 
-    def drafts(self) -> list[Stored]:
+    def drafts(self) -> list[StoredLog]:
         """Drafts, newest first: sessions whose first reply never came."""
         ...
 
@@ -96,22 +96,22 @@ class Store(Protocol):
         """Forget a draft that holds nothing worth keeping; False when there is none."""
         ...
 
-    def rename(self, key: str, new_key: str) -> Stored:
+    def rename(self, key: str, new_key: str) -> StoredLog:
         """Give a log another key. SessionNotFound without a source, FileExistsError for a taken target.
 
         Whoever has the log open goes on appending to it.
         """
         ...
 
-    def remove(self, key: str, *, draft: bool = False) -> Trashed | None:
+    def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
         """Move a log (or a draft) to the trash; None when there is none."""
         ...
 
-    def trashed(self) -> list[Trashed]:
+    def trashed(self) -> list[TrashItem]:
         """What lies in the trash, last removed first."""
         ...
 
-    def restore(self, token: str) -> Stored:
+    def restore(self, token: str) -> StoredLog:
         """Bring a log back. SessionNotFound for an unknown token, FileExistsError when its key is taken."""
         ...
 
@@ -145,6 +145,6 @@ def is_key(key: str) -> bool:
         return False
 
 
-def newest_first(item: Any) -> tuple[float, str]:
+def by_newest(item: Any) -> tuple[float, str]:
     """Sort key: latest change first, ties by key."""
     return (-item.modified, item.key)

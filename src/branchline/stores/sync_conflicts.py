@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["conflict_copy", "placeholder"]
+__all__ = ["cloud_placeholder", "conflict_copy"]
 
 # Plain texts: nearly every listing does without them, so none is compiled before it is needed.
 _CONFLICTS = (
@@ -39,7 +39,7 @@ def conflict_copy(stem: str) -> str | None:
     return None
 
 
-def placeholder(name: str) -> str | None:
+def cloud_placeholder(name: str) -> str | None:
     """What a file name is, if it stands for a session that lies elsewhere or is still on its way."""
     if ".jsonl." not in name and ".ndjson." not in name:
         return None

@@ -12,30 +12,30 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from branchline.log.system import explain
+from branchline.log.system import describe_oserror
 from branchline.stores.files import why_hidden
-from branchline.stores.protocol import Hidden, Stored
-from branchline.stores.sync_conflicts import placeholder
+from branchline.stores.protocol import SkippedFile, StoredLog
+from branchline.stores.sync_conflicts import cloud_placeholder
 
-__all__ = ["Walked", "walk"]
+__all__ = ["WalkResult", "walk"]
 
 _Pattern = tuple[str, ...]
 
 
-class Walked(NamedTuple):
+class WalkResult(NamedTuple):
     """What lies below a folder, and what was seen but is not a session."""
 
-    found: list[tuple[Stored, tuple[int, int]]]
+    found: list[tuple[StoredLog, tuple[int, int]]]
     """Each with device and inode, by which one file under two names is known."""
-    hidden: list[Hidden]
+    hidden: list[SkippedFile]
 
 
-def walk(root: str, layout: Sequence[str], folder: str, key_of: Callable[[str], str]) -> Walked:
+def walk(root: str, layout: Sequence[str], folder: str, key_of: Callable[[str], str]) -> WalkResult:
     """The sessions in ``folder``, which is ``root`` or lies below it; the layout counts from the root.
 
     A folder that is not there holds nothing. One that cannot be read is told as hidden.
     """
-    walked = Walked([], [])
+    walked = WalkResult([], [])
     patterns = _opened(tuple(one.split("/")) for one in layout)
     inside = os.path.relpath(folder, root)
     for name in () if inside == "." else inside.split(os.sep):
@@ -55,12 +55,12 @@ def walk(root: str, layout: Sequence[str], folder: str, key_of: Callable[[str], 
                         _sort_in(item, walked, key_of)
                     elif deeper and not item.name.startswith(".") and _is_folder(item):
                         waiting.append((item.path, _below(patterns, item.name)))
-                    elif is_file and (reason := placeholder(item.name)) is not None:
-                        walked.hidden.append(Hidden(item.path, reason))
+                    elif is_file and (reason := cloud_placeholder(item.name)) is not None:
+                        walked.hidden.append(SkippedFile(item.path, reason))
         except FileNotFoundError:
             continue
         except OSError as problem:
-            walked.hidden.append(Hidden(at, f"cannot be looked at: {explain(problem)}"))
+            walked.hidden.append(SkippedFile(at, f"cannot be looked at: {describe_oserror(problem)}"))
     return walked
 
 
@@ -117,15 +117,15 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
         return False
 
 
-def _sort_in(item: os.DirEntry[str], walked: Walked, key_of: Callable[[str], str]) -> None:
+def _sort_in(item: os.DirEntry[str], walked: WalkResult, key_of: Callable[[str], str]) -> None:
     try:
         status = item.stat()
     except OSError as problem:
-        walked.hidden.append(Hidden(item.path, f"cannot be looked at: {explain(problem)}"))
+        walked.hidden.append(SkippedFile(item.path, f"cannot be looked at: {describe_oserror(problem)}"))
         return
     key = key_of(item.path)
     if (reason := why_hidden(key, status)) is None:
-        stored = Stored(key, status.st_size, status.st_mtime, item.path)
+        stored = StoredLog(key, status.st_size, status.st_mtime, item.path)
         walked.found.append((stored, (status.st_dev, status.st_ino)))
     else:
-        walked.hidden.append(Hidden(item.path, reason))
+        walked.hidden.append(SkippedFile(item.path, reason))

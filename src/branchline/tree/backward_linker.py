@@ -8,7 +8,7 @@ ring can arise, and nothing has to wait for the end of the file.
 from __future__ import annotations
 
 from branchline.tree.index import ROOT, Tree
-from branchline.tree.linker import Linker, Oddity
+from branchline.tree.linker import Linker, LinkFinding
 
 __all__ = ["BackwardLinker"]
 
@@ -18,7 +18,7 @@ class BackwardLinker(Linker):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
-        self._lost: list[Oddity] = []
+        self._lost: list[LinkFinding] = []
 
     def add(
         self,
@@ -51,15 +51,17 @@ class BackwardLinker(Linker):
         """Nothing waits but keys."""
         self._claim()
 
-    def oddities(self) -> list[Oddity]:
+    def oddities(self) -> list[LinkFinding]:
         return sorted([*self._oddities, *self._lost], key=lambda oddity: oddity.position)
 
     def _missing_parent(self, position: int, entry_id: str, parent_id: str) -> int:
         lost = "names itself" if parent_id == entry_id else f"names {parent_id}, which is not above it,"
         if position == 0:
-            self._lost.append(Oddity(position, "orphan", f"{entry_id} {lost} as its parent; shown as a root"))
+            self._lost.append(
+                LinkFinding(position, "orphan", f"{entry_id} {lost} as its parent; shown as a root")
+            )
             return ROOT
         before = self.tree.keys[position - 1]
         message = f"{entry_id} {lost} as its parent; linked to {before}, the entry before it"
-        self._lost.append(Oddity(position, "guessed-link", message))
+        self._lost.append(LinkFinding(position, "guessed-link", message))
         return position - 1

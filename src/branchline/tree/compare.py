@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     AssistantMessage,
     BashExecution,
     BranchSummary,
@@ -71,7 +71,7 @@ def compare_sessions(one: EntrySource, one_leaf: int, other: EntrySource, other_
 
 def _path(tree: Tree, position: int) -> list[int]:
     types = tree.types
-    return [place for place in tree.chain(position) if types[place] not in SIDE]
+    return [place for place in tree.chain(position) if types[place] not in SIDE_TYPES]
 
 
 def _marks(tree: Tree, path: list[int]) -> list[tuple[str, ...]]:

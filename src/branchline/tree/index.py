@@ -17,7 +17,7 @@ from functools import cmp_to_key
 from itertools import compress
 from operator import ne
 
-from branchline.entries import SIDE
+from branchline.entries import SIDE_TYPES
 from branchline.errors import EntryNotFound
 
 __all__ = ["ROOT", "Tree"]
@@ -162,7 +162,7 @@ class Tree:
     def conversation(self, position: int) -> int:
         """The nearest entry at or above that is part of the conversation; ROOT when there is none."""
         types, placeholders = self.types, self.placeholders
-        while position != ROOT and (types[position] in SIDE or position in placeholders):
+        while position != ROOT and (types[position] in SIDE_TYPES or position in placeholders):
             position = self.parent_position(position)
         return position
 
@@ -217,7 +217,7 @@ class Tree:
         waiting = self.root_positions() if key is None else self.child_positions(self.position(key))
         while waiting:
             position = waiting.pop()
-            if self.types[position] in SIDE:
+            if self.types[position] in SIDE_TYPES:
                 waiting += self.child_positions(position)
             else:
                 found.append(position)
@@ -240,11 +240,11 @@ class Tree:
         path: list[str] = []
         for stretch in reversed(self._stretches(self.position(key))):
             part = slice(stretch.start, stretch.stop)
-            if SIDE.isdisjoint(types[part]):
+            if SIDE_TYPES.isdisjoint(types[part]):
                 path += keys[part]
             else:
                 beside = zip(keys[part], types[part], strict=True)
-                path += [key for key, kind in beside if kind not in SIDE]
+                path += [key for key, kind in beside if kind not in SIDE_TYPES]
         return path
 
     def ancestors(self, key: str) -> Iterator[str]:

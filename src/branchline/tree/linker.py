@@ -27,13 +27,13 @@ from typing import NamedTuple
 from branchline.tree.findings import Kind
 from branchline.tree.index import ROOT, Tree
 
-__all__ = ["Linker", "Oddity"]
+__all__ = ["LinkFinding", "Linker"]
 
 
-NOWHERE = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
+UNRESOLVED = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
 
 
-class Oddity(NamedTuple):
+class LinkFinding(NamedTuple):
     """Something strange about the links of the entry at this position."""
 
     position: int
@@ -58,7 +58,7 @@ class Linker:
         self._cut: dict[int, int] = {}  # entry at which a ring was cut -> the parent that it names
         self._last_readable = ROOT
         self._settled = True
-        self._oddities: list[Oddity] = []
+        self._oddities: list[LinkFinding] = []
         self._rings: list[list[int]] = []
 
     @property
@@ -149,7 +149,7 @@ class Linker:
         elif odd:
             keys, positions, found = tree.keys, tree.positions, {}
             for place, parent_id in odd.items():
-                parent = ROOT if parent_id is None else positions.get(parent_id, NOWHERE)
+                parent = ROOT if parent_id is None else positions.get(parent_id, UNRESOLVED)
                 if parent >= place:
                     parent = self._odd_parent(place, keys[place], parent_id or "", parent)
                 found[place] = parent
@@ -179,7 +179,7 @@ class Linker:
     def _missing_parent(self, position: int, entry_id: str, parent_id: str) -> int:
         """What an entry hangs from, for now, whose parent is not there yet, or is the entry itself."""
         if parent_id == entry_id:
-            self._oddities.append(Oddity(position, "self-parent", f"{entry_id} is its own parent"))
+            self._oddities.append(LinkFinding(position, "self-parent", f"{entry_id} is its own parent"))
         else:
             self._waiting.setdefault(parent_id, []).append(position)
         return ROOT
@@ -192,7 +192,7 @@ class Linker:
 
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
         """What an entry hangs from whose parent is not above it: nowhere yet, the entry itself, or later."""
-        if found in (NOWHERE, position):
+        if found in (UNRESOLVED, position):
             return self._missing_parent(position, entry_id, parent_id)
         self._forward.append((position, found))
         self._settled = False
@@ -219,14 +219,14 @@ class Linker:
         self._cut_rings()
         self._settled = True
 
-    def oddities(self) -> list[Oddity]:
+    def oddities(self) -> list[LinkFinding]:
         """What is strange about the links, as things stand now."""
         found = list(self._oddities)
         keys = self.tree.keys
         for ring in self._rings:
             names = ", ".join(keys[member] for member in ring[:4])
             message = f"{len(ring)} entries are each other's ancestors ({names}); cut here"
-            found.append(Oddity(ring[0], "cycle", message))
+            found.append(LinkFinding(ring[0], "cycle", message))
         for parent_id, group in self._waiting.items():
             for position in group:
                 if position in self._guessed:
@@ -234,10 +234,10 @@ class Linker:
                     message = (
                         f"the parent {parent_id} was lost in unreadable lines; linked to {parent} instead"
                     )
-                    found.append(Oddity(position, "guessed-link", message))
+                    found.append(LinkFinding(position, "guessed-link", message))
                 else:
                     message = f"the parent {parent_id} is not in this file; shown as a root"
-                    found.append(Oddity(position, "orphan", message))
+                    found.append(LinkFinding(position, "orphan", message))
         found.sort(key=lambda oddity: oddity.position)
         return found
 
@@ -253,7 +253,7 @@ class Linker:
             self.tree.rename(held_by, key)
             return entry_id
         message = f"the id {entry_id} was used before; this entry is shown as {key}"
-        self._oddities.append(Oddity(position, "duplicate-id", message))
+        self._oddities.append(LinkFinding(position, "duplicate-id", message))
         self._latest[entry_id] = position
         return key
 

@@ -15,7 +15,7 @@ from itertools import compress
 from typing import Literal, NamedTuple, overload
 
 from branchline.tree.index import ROOT, Tree
-from branchline.tree.outline_layout import Layout
+from branchline.tree.outline_layout import OutlineLayout
 from branchline.tree.runs import Runs
 
 __all__ = ["FILTERS", "Filter", "Jump", "Outline", "OutlineRow"]
@@ -91,13 +91,13 @@ class Outline(Sequence[OutlineRow]):
         self.folded = frozenset(folded)
         self._runs = Runs(tree, leaf)
         self._shown = _shown(tree, leaf, filter, self.labels, matches)
-        self._layout = Layout(self._runs, self._shown, self.folded)
+        self._layout = OutlineLayout(self._runs, self._shown, self.folded)
 
     def with_folds(self, folded: Collection[int]) -> Outline:
         """The same rows with other folds."""
         other = self._copy()
         other.folded = frozenset(folded)
-        other._layout = Layout(self._runs, self._shown, other.folded)  # noqa: SLF001
+        other._layout = OutlineLayout(self._runs, self._shown, other.folded)  # noqa: SLF001
         return other
 
     def with_filter(self, filter: Filter, matches: Matches | None = None) -> Outline:  # noqa: A002
@@ -106,7 +106,7 @@ class Outline(Sequence[OutlineRow]):
         other.filter = filter
         other.folded = frozenset()
         other._shown = _shown(self.tree, self.leaf, filter, self.labels, matches)  # noqa: SLF001
-        other._layout = Layout(self._runs, other._shown, other.folded)  # noqa: SLF001
+        other._layout = OutlineLayout(self._runs, other._shown, other.folded)  # noqa: SLF001
         return other
 
     def _copy(self) -> Outline:

@@ -12,10 +12,10 @@ from collections.abc import Collection, Sequence
 from branchline.tree.index import ROOT
 from branchline.tree.runs import Runs
 
-__all__ = ["Layout"]
+__all__ = ["OutlineLayout"]
 
 
-class Layout:
+class OutlineLayout:
     """Stretches in the order in which they are shown, as columns; ``order`` has the positions of all rows.
 
     ``rows`` is the first row of each stretch (and, at its end, the number of all rows), ``runs`` the run it

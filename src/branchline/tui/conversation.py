@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from branchline.entries import SIDE, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
+from branchline.entries import SIDE_TYPES, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
 from branchline.errors import BranchlineError
 from branchline.session import Session
 from branchline.tree import ROOT
@@ -40,7 +40,7 @@ class Conversation:
         tree = session.index
         types, roles = tree.types, tree.roles
         chain = [] if leaf is None else tree.chain(tree.position(leaf))
-        self.path = [position for position in chain if types[position] not in SIDE]
+        self.path = [position for position in chain if types[position] not in SIDE_TYPES]
         self.parts: list[list[int]] = []
         for position in self.path:
             if roles[position] == "toolResult" and self.parts:
@@ -144,7 +144,7 @@ class Conversation:
         for position, above in enumerate(tree.parents):
             if above != ROOT and under[position] == ROOT and under[above] != ROOT:
                 branch = under[position] = under[above]
-                if tree.types[position] not in SIDE and position not in tree.placeholders:
+                if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
                     ends[branch] = position
                     sizes[branch] += 1
                     if branch not in speaks and self._speaks(position):

@@ -16,11 +16,11 @@ from rich.style import Style
 
 from branchline.tui.browser_state import BrowserState
 from branchline.tui.hint_line import hints
-from branchline.tui.styles import GROUNDS, looks
+from branchline.tui.styles import GROUNDS, styles_for
 from branchline.views.browser.layout import is_previewing, layout_for
-from branchline.views.spans import Line, Span, cut_line, line_of, line_width, pointed
+from branchline.views.spans import Line, Span, cut_line, line_width, make_line, with_cursor
 
-__all__ = ["Area", "color_system", "first_picture", "painted"]
+__all__ = ["Area", "color_system", "first_frame", "to_ansi"]
 
 Ground = Literal["background", "panel", "cursor-ground"]
 
@@ -34,17 +34,17 @@ class Area(NamedTuple):
     ink: Literal["foreground", "border"] = "foreground"
 
 
-def first_picture(state: BrowserState, width: int, height: int) -> list[list[Area]]:
+def first_frame(state: BrowserState, width: int, height: int) -> list[list[Area]]:
     """Every row of the screen; the preview is still empty."""
     bars = state.bars(width)
     layout = layout_for(width, height, crowded=bool(bars.programs), previewing=is_previewing(width, height))
     room = layout.room(len(state))
-    hint_line = line_of(*(span for hint in hints("sessions", width) for span in hint.line))
+    hint_line = make_line(*(span for hint in hints("sessions", width) for span in hint.line))
     pills = [bars.top, bars.programs] if bars.programs else [bars.top]
-    border = [[Area(line_of("─" * width), width, ink="border")]]
+    border = [[Area(make_line("─" * width), width, ink="border")]]
     pane = [*border, *([[Area((), width)]] * (layout.below - 1))] if layout.below else []
     return [
-        *([Area(line_of(*(pill.span for pill in line)), width, "panel")] for line in pills),
+        *([Area(make_line(*(pill.span for pill in line)), width, "panel")] for line in pills),
         [Area(state.search_line(state.words), width)],
         [Area(state.columns_line(room), width)],
         *([*_row(state, index, room, layout.columns), *_pane(layout.beside)] for index in range(layout.rows)),
@@ -57,19 +57,19 @@ def first_picture(state: BrowserState, width: int, height: int) -> list[list[Are
 def _row(state: BrowserState, index: int, room: int, columns: int) -> list[Area]:
     if index < len(state):
         line = state.line(index, room)
-        row = Area(pointed(line), room, "cursor-ground") if index == 0 else Area(line, room)
+        row = Area(with_cursor(line), room, "cursor-ground") if index == 0 else Area(line, room)
     else:
         row = Area((Span(state.empty_words() if index == 0 and not len(state) else "", "dim"),), room)
     return [row, *([Area((), columns - room)] if columns > room else [])]
 
 
 def _pane(columns: int) -> list[Area]:
-    return [Area(line_of("│"), 1, ink="border"), Area((), columns - 1)] if columns else []
+    return [Area(make_line("│"), 1, ink="border"), Area((), columns - 1)] if columns else []
 
 
-def painted(picture: list[list[Area]], theme: str, system: ColorSystem | None) -> str:
+def to_ansi(picture: list[list[Area]], theme: str, system: ColorSystem | None) -> str:
     """A picture as a terminal takes it, from its upper left corner; every row is filled to its end."""
-    grounds, styles = GROUNDS[theme], looks(theme)
+    grounds, styles = GROUNDS[theme], styles_for(theme)
     words = []
     for number, row in enumerate(picture, 1):
         words.append(f"\x1b[{number};1H")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from branchline.tui.keymap import keys_of, shown_key
-from branchline.views.spans import Line, Span, line_of, line_width
+from branchline.views.spans import Line, Span, line_width, make_line
 
 __all__ = ["PRESS_TO_SEARCH", "Hint", "hints", "search_line"]
 
@@ -26,7 +26,7 @@ def hints(screen: str, width: int) -> list[Hint]:
     """The line for a screen of this width, piece by piece."""
     all_of_them = [
         Hint(
-            line_of(Span(shown_key(key.keys).split(" ")[0], "active"), Span(f" {key.hint}", "dim")),
+            make_line(Span(shown_key(key.keys).split(" ")[0], "active"), Span(f" {key.hint}", "dim")),
             key.action,
         )
         for key in keys_of(screen)
@@ -39,15 +39,15 @@ def hints(screen: str, width: int) -> list[Hint]:
         room -= line_width(hint.line) + len(_GAP)
         if room >= 0:
             told.append(hint)
-    pieces = [Hint(line_of(" "))]
+    pieces = [Hint(make_line(" "))]
     for hint in (*told, *last):
-        pieces += [hint, Hint(line_of(_GAP))]
+        pieces += [hint, Hint(make_line(_GAP))]
     return pieces
 
 
 def search_line(words: str, hint: str, *, typing: bool = False, caret: bool = False) -> Line:
     """What is searched for; the hint stands there while nothing is."""
-    return line_of(
+    return make_line(
         Span(" / ", "active" if typing or words else "dim"),
         Span(words, "title"),
         Span("▏" if typing or caret else "", "active"),

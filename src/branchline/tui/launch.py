@@ -67,11 +67,11 @@ def run(
 
 
 def _first_words(state: BrowserState, columns: int, rows: int, theme: Literal["dark", "light"]) -> str:
-    from branchline.tui.first_frame import color_system, first_picture, painted  # noqa: PLC0415
+    from branchline.tui.first_frame import color_system, first_frame, to_ansi  # noqa: PLC0415
     from branchline.tui.styles import DARK, LIGHT  # noqa: PLC0415
 
-    picture = first_picture(state, columns, rows)
-    return painted(picture, LIGHT if theme == "light" else DARK, color_system())
+    picture = first_frame(state, columns, rows)
+    return to_ansi(picture, LIGHT if theme == "light" else DARK, color_system())
 
 
 def _hooks() -> Hooks:

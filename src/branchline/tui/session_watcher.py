@@ -11,10 +11,10 @@ from typing import NamedTuple
 from branchline.errors import BranchlineError, LogReplaced, LogShrank
 from branchline.session import Session
 
-__all__ = ["Living", "News"]
+__all__ = ["SessionUpdate", "SessionWatcher"]
 
 
-class News(NamedTuple):
+class SessionUpdate(NamedTuple):
     """What a look has brought: entries, words to say, or another session in the place of the old one."""
 
     entries: int = 0
@@ -22,14 +22,14 @@ class News(NamedTuple):
     session: Session | None = None
 
 
-class Living:
+class SessionWatcher:
     """Looks at a session again and again; says each thing once."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self._said: str | None = None
 
-    def look(self) -> News:
+    def look(self) -> SessionUpdate:
         """What happened since the last look. Never fails."""
         path = self.session.file
         if path is not None and not self.session.is_draft and not os.path.exists(path):
@@ -41,9 +41,9 @@ class Living:
         except (BranchlineError, OSError, ValueError) as problem:
             return self._once(f"cannot look at it again: {problem}")
         self._said = None
-        return News(entries=entries)
+        return SessionUpdate(entries=entries)
 
-    def _reopened(self, path: str | None, reason: str) -> News:
+    def _reopened(self, path: str | None, reason: str) -> SessionUpdate:
         if path is not None:
             try:
                 fresh = Session.open(path)
@@ -51,11 +51,13 @@ class Living:
                 return self._once(f"the file became shorter or another one: {problem}")
             self.session.close()
             self.session = fresh
-            return News(words="the file became shorter or another one; it was read again", session=fresh)
+            return SessionUpdate(
+                words="the file became shorter or another one; it was read again", session=fresh
+            )
         return self._once(reason)
 
-    def _once(self, words: str) -> News:
+    def _once(self, words: str) -> SessionUpdate:
         if words == self._said:
-            return News()
+            return SessionUpdate()
         self._said = words
-        return News(words=words)
+        return SessionUpdate(words=words)

@@ -11,19 +11,19 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from branchline.views.spans import Piece, Role, cut_line
+from branchline.views.spans import Piece, StyleRole, cut_line
 from branchline.views.text import width
 
-__all__ = ["marked", "strip_of"]
+__all__ = ["highlight", "to_strip"]
 
 
-def strip_of(line: Iterable[Piece], columns: int, styles: Mapping[Role, Style], ground: Style) -> Strip:
+def to_strip(line: Iterable[Piece], columns: int, styles: Mapping[StyleRole, Style], ground: Style) -> Strip:
     """A line cut and filled to exactly this width, on its ground."""
     segments = [Segment(text, ground + styles[role]) for text, role in cut_line(line, columns)]
     return Strip(segments).adjust_cell_length(columns, ground)
 
 
-def marked(strip: Strip, words: Sequence[str], style: Style) -> Strip:
+def highlight(strip: Strip, words: Sequence[str], style: Style) -> Strip:
     """A strip in which some words (of lower case) are marked wherever they stand."""
     text = strip.text
     lowered = text.lower()

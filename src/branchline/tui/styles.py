@@ -10,9 +10,9 @@ from functools import cache
 
 from rich.style import Style
 
-from branchline.views.spans import ROLES, Role
+from branchline.views.spans import ROLES, StyleRole
 
-__all__ = ["DARK", "GROUNDS", "LIGHT", "looks"]
+__all__ = ["DARK", "GROUNDS", "LIGHT", "styles_for"]
 
 DARK, LIGHT = "branchline-dark", "branchline-light"
 
@@ -36,7 +36,7 @@ GROUNDS: Mapping[str, Mapping[str, str]] = {
 }
 """What lines are drawn on, and what stands between them."""
 
-_LOOKS: Mapping[str, Mapping[Role, str]] = {
+_LOOKS: Mapping[str, Mapping[StyleRole, str]] = {
     DARK: {
         "title": "bold",
         "heading": "bold #7aa2f7",
@@ -101,7 +101,7 @@ _LOOKS: Mapping[str, Mapping[Role, str]] = {
 
 
 @cache
-def looks(theme: str) -> Mapping[Role, Style]:
+def styles_for(theme: str) -> Mapping[StyleRole, Style]:
     """A style for every role. Themes of other makers get the looks for dark ground."""
     chosen = _LOOKS.get(theme, _LOOKS[DARK])
     return {role: Style.parse(chosen.get(role, "")) if chosen.get(role) else Style() for role in ROLES}

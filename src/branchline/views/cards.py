@@ -104,7 +104,7 @@ def cards(
     side_records: bool = False,
 ) -> list[Card]:
     """The cards of a path in order; side records (labels, titles, moves) only when asked for."""
-    deck = _Deck({} if labels is None else labels, home)
+    deck = _CardBuilder({} if labels is None else labels, home)
     for entry in entries:
         if isinstance(entry, Label | SessionInfo | UsageEntry | Leaf | Custom):
             if side_records:
@@ -114,7 +114,7 @@ def cards(
     return deck.cards
 
 
-class _Deck:
+class _CardBuilder:
     """Cards laid so far, and the calls among them that wait for a result."""
 
     def __init__(self, labels: Mapping[str, LabelState], home: str) -> None:

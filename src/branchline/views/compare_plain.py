@@ -4,52 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from branchline.views.compare import CompareView, Side, Turn, TurnPair
+from branchline.views.compare import ComparedTurn, CompareView, Side, TurnPair
 from branchline.views.compare_lines import near
 from branchline.views.humanize import count, money, tokens
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.spans import Line, Span, make_line
 from branchline.views.text import one_line, safe
 from branchline.views.tool_calls import short_path
 
-__all__ = ["spoken_sums", "spoken_turns"]
+__all__ = ["plain_totals", "plain_turns"]
 
 _WHOSE = {" ": "both", "-": "first", "+": "second"}
 
 
-def spoken_turns(view: CompareView, *, home: str = "") -> Iterator[Line]:
+def plain_turns(view: CompareView, *, home: str = "") -> Iterator[Line]:
     """One turn after the other: what only the first says, what only the second says, and where they agree."""
     for number, pair in enumerate(view.pairs, 1):
-        yield line_of(Span(f"turn {number}{_turn_note(pair)}", "heading"))
+        yield make_line(Span(f"turn {number}{_turn_note(pair)}", "heading"))
         for title, difference in (("user", pair.prompt), ("assistant", pair.answer)):
             shown = near(difference)
             same = 0
             if difference:
-                yield line_of(Span(f"  {title}", "heading"))
+                yield make_line(Span(f"  {title}", "heading"))
             for place, (mark, text) in enumerate(difference):
                 if place in shown:
                     yield from _same(same)
                     same = 0
-                    yield line_of(f"    {_WHOSE[mark]}: {safe(text)}")
+                    yield make_line(f"    {_WHOSE[mark]}: {safe(text)}")
                 else:
                     same += 1
             yield from _same(same)
         for whose, turn in (("first", pair.left), ("second", pair.right)):
             if turn is not None and (facts := _facts(turn, home)):
-                yield line_of(f"  {whose}: {facts}")
+                yield make_line(f"  {whose}: {facts}")
         yield ()
 
 
 def _same(lines: int) -> Iterator[Line]:
     if lines:
-        yield line_of(f"    {count(lines, 'line')} the same in both")
+        yield make_line(f"    {count(lines, 'line')} the same in both")
 
 
-def spoken_sums(view: CompareView, names: tuple[str, str], *, home: str = "") -> list[Line]:
+def plain_totals(view: CompareView, names: tuple[str, str], *, home: str = "") -> list[Line]:
     """What either side said, did, touched and spent after the common beginning: a paragraph for each."""
     lines: list[Line] = []
     for whose, name, side in zip(("first", "second"), names, (view.left, view.right), strict=True):
-        lines.append(line_of(Span(f"{whose}, {one_line(name)}", "heading")))
-        lines += [line_of(f"  {fact}") for fact in _side_facts(side, home)]
+        lines.append(make_line(Span(f"{whose}, {one_line(name)}", "heading")))
+        lines += [make_line(f"  {fact}") for fact in _side_facts(side, home)]
     return lines
 
 
@@ -71,7 +71,7 @@ def _turn_note(pair: TurnPair) -> str:
     return ", the same words" if pair.same_words else ""
 
 
-def _facts(turn: Turn, home: str) -> str:
+def _facts(turn: ComparedTurn, home: str) -> str:
     facts = []
     if turn.tools:
         facts.append(f"tools {_tools(turn.tools)}")

@@ -36,7 +36,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import EntrySource
-from branchline.views.tool_calls import Call, Calls, call_text, flat
+from branchline.views.tool_calls import Call, ToolCallLookup, call_text, single_line
 
 __all__ = ["RowTexts", "copy_text", "row_text", "search_text"]
 
@@ -50,7 +50,7 @@ class RowTexts:
     def __init__(self, source: EntrySource, *, home: str = "") -> None:
         self.source = source
         self.home = home
-        self._calls = Calls(source)
+        self._calls = ToolCallLookup(source)
 
     def __call__(self, position: int) -> str:
         return self.of(position, self.source.entry(position))
@@ -75,18 +75,18 @@ def row_text(entry: Entry, *, call: Call | None = None, home: str = "") -> str:
         case MessageEntry():
             return _message_row(entry.message, call, home)
         case CustomMessage():
-            return f"[{entry.custom_type}]: {flat(blocks_text(entry.content))}".strip()
+            return f"[{entry.custom_type}]: {single_line(blocks_text(entry.content))}".strip()
         case Compaction():
             thousands = math.floor((entry.tokens_before or 0) / 1000 + 0.5)
             return f"[compaction: {thousands}k tokens]"
         case BranchSummary():
-            return f"[branch summary]: {flat(entry.summary)}".strip()
+            return f"[branch summary]: {single_line(entry.summary)}".strip()
         case ModelChange():
-            return f"[model: {flat(entry.model_id)}]"
+            return f"[model: {single_line(entry.model_id)}]"
         case ThinkingLevelChange():
-            return f"[thinking: {flat(entry.thinking_level)}]"
+            return f"[thinking: {single_line(entry.thinking_level)}]"
         case Custom():
-            return f"[custom: {flat(entry.custom_type)}]"
+            return f"[custom: {single_line(entry.custom_type)}]"
         case ContextEdit():
             return f"[context {_edit(entry)}: {entry.target}]"
         case Label():
@@ -94,7 +94,7 @@ def row_text(entry: Entry, *, call: Call | None = None, home: str = "") -> str:
         case SessionInfo():
             return f"[title: {entry.name or 'empty'}]"
         case Damaged():
-            return f"[damaged]: {flat(entry.text[:_ERROR_LENGTH])}"
+            return f"[damaged]: {single_line(entry.text[:_ERROR_LENGTH])}"
         case UsageEntry() | Leaf() | Unknown():
             return ""
         case _:
@@ -105,11 +105,11 @@ def _foreign_text(entry: Entry) -> str:
     """What a row says about an entry that is nothing but its type."""
     match entry:
         case UsageEntry():
-            return f"[usage: {flat(entry.kind)}]"
+            return f"[usage: {single_line(entry.kind)}]"
         case Leaf():
-            return f"[moved to {'the start' if entry.target is None else flat(entry.target)}]"
+            return f"[moved to {'the start' if entry.target is None else single_line(entry.target)}]"
         case _:
-            return f"[{flat(entry.type)}]"
+            return f"[{single_line(entry.type)}]"
 
 
 def _message_row(message: Message, call: Call | None, home: str) -> str:
@@ -119,9 +119,9 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
         case AssistantMessage():
             return f"assistant: {_beginning(message) or _silence(message)}"
         case ToolResult():
-            return f"[{message.tool_name}]" if call is None else flat(call_text(call, home))
+            return f"[{message.tool_name}]" if call is None else single_line(call_text(call, home))
         case BashExecution():
-            return f"[bash]: {flat(message.command)}".strip()
+            return f"[bash]: {single_line(message.command)}".strip()
         case UnknownMessage():
             return f"[{message.role}]"
         case _:
@@ -129,7 +129,7 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
 
 
 def _beginning(message: Message) -> str:
-    return flat(utf16_cut(message_text(message), _MESSAGE_LENGTH))
+    return single_line(utf16_cut(message_text(message), _MESSAGE_LENGTH))
 
 
 def _silence(message: AssistantMessage) -> str:
@@ -137,7 +137,7 @@ def _silence(message: AssistantMessage) -> str:
     if message.stop_reason == "aborted":
         return "(aborted)"
     if message.error_message:
-        return utf16_cut(flat(message.error_message), _ERROR_LENGTH)
+        return utf16_cut(single_line(message.error_message), _ERROR_LENGTH)
     return "(no content)"
 
 

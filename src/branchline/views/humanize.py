@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["age", "count", "money", "size_words", "tokens"]
+__all__ = ["age", "count", "format_size", "money", "tokens"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -29,7 +29,7 @@ def age(moment_ms: float, now: float) -> str:
     return f"{days // 30}mo" if days < 365 else f"{days // 365}y"
 
 
-def size_words(size: int) -> str:
+def format_size(size: int) -> str:
     """``312 bytes``, ``12.3 kB``, ``4.0 MB``."""
     if size < 1000:
         return count(size, "byte")

@@ -9,7 +9,7 @@ from branchline.context.javascript import number_text, stringify, utf16_cut, utf
 from branchline.entries import AssistantMessage, Block, Entry, MessageEntry, ToolCall, UnknownBlock
 from branchline.tree import ROOT, EntrySource
 
-__all__ = ["Call", "Calls", "call_text", "calls_of", "flat", "short_path"]
+__all__ = ["Call", "ToolCallLookup", "call_text", "calls_of", "short_path", "single_line"]
 
 _LOOK_BACK = 1000  # a result stands right after its call; only damage puts more between them
 _REMEMBERED = 512
@@ -48,7 +48,7 @@ def _call(block: Block) -> Call | None:
     return None
 
 
-class Calls:
+class ToolCallLookup:
     """Finds the call of a result among the entries above it, and remembers what it saw there."""
 
     def __init__(self, source: EntrySource) -> None:
@@ -87,7 +87,7 @@ def call_text(call: Call, home: str = "") -> str:
         case "write" | "edit":
             return f"[{call.name}: {path}]"
         case "bash":
-            return f"[bash: {_first(flat(_text(arguments, 'command')), 50)}]"
+            return f"[bash: {_first(single_line(_text(arguments, 'command')), 50)}]"
         case "grep":
             return f"[grep: /{_text(arguments, 'pattern')}/ in {path or '.'}]"
         case "find":
@@ -106,7 +106,7 @@ def short_path(path: str, home: str) -> str:
     return path
 
 
-def flat(text: str) -> str:
+def single_line(text: str) -> str:
     """The text in one line: newlines and tabs are blanks, the ends are trimmed."""
     return text.replace("\n", " ").replace("\t", " ").strip()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from branchline.views.spans import Line, Piece, Role, Span, line_of, shown_line
+from branchline.views.spans import Line, Piece, Span, StyleRole, make_line, shown_line
 from branchline.views.text import clusters, safe, width
 
 __all__ = ["text_lines", "wrap_line"]
@@ -14,12 +14,12 @@ __all__ = ["text_lines", "wrap_line"]
 _TAB = "    "
 
 
-def text_lines(text: str, columns: int, role: Role = "plain", *, indent: str = "") -> list[Line]:
+def text_lines(text: str, columns: int, role: StyleRole = "plain", *, indent: str = "") -> list[Line]:
     """A text of several lines as lines that fit; each begins with the indent."""
     room = max(1, columns - len(indent))
     lines: list[Line] = []
     for whole in safe(text).replace("\t", _TAB).split("\n"):
-        lines += [line_of(indent, Span(whole[start:end], role)) for start, end in _parts(whole, room)]
+        lines += [make_line(indent, Span(whole[start:end], role)) for start, end in _parts(whole, room)]
     return lines
 
 
@@ -36,7 +36,7 @@ def wrap_line(line: Iterable[Piece], columns: int, *, indent: int = 0) -> list[L
         rest += 1
     blanks = " " * indent
     for start, end in _parts(text[rest:], max(1, columns - indent)):
-        wrapped.append(line_of(blanks, *_slice(shown, rest + start, rest + end)))
+        wrapped.append(make_line(blanks, *_slice(shown, rest + start, rest + end)))
     return wrapped
 
 
@@ -95,4 +95,4 @@ def _slice(line: Line, start: int, end: int) -> Line:
         if place + len(text) > start:
             taken.append(Span(text[max(0, start - place) : end - place], role))
         place += len(text)
-    return line_of(*taken)
+    return make_line(*taken)

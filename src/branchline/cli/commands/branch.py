@@ -8,9 +8,9 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output
-from branchline.cli.resolver import entry_named, open_named
+from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.words import count
-from branchline.cli.write_access import described, position_fields, to_change, wrong_call
+from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
 
 if TYPE_CHECKING:
     from branchline.session import ForkAt, Session
@@ -30,9 +30,9 @@ __all__ = ["branch_command", "fork_command", "reset_command"]
 @directory_option
 def branch_command(out: Output, session: str, entry: str, directory: str | None) -> None:
     """Move the leaf to ENTRY. Nothing is lost: the next message begins a branch there."""
-    with to_change(session, directory) as live:
+    with open_for_writing(session, directory) as live:
         before = live.leaf
-        live.branch(entry_named(live, entry))
+        live.branch(resolve_entry(live, entry))
         _say_moved(out, "branch", live, before)
 
 
@@ -41,7 +41,7 @@ def branch_command(out: Output, session: str, entry: str, directory: str | None)
 @directory_option
 def reset_command(out: Output, session: str, directory: str | None) -> None:
     """Move before the first entry. The next message begins a second conversation in the same session."""
-    with to_change(session, directory) as live:
+    with open_for_writing(session, directory) as live:
         before = live.leaf
         live.reset()
         _say_moved(out, "reset", live, before)
@@ -96,17 +96,21 @@ def fork_command(
     The new session is one of the same program, beside the old one; of Claude Code and Codex, whose sessions
     are only read here, it is one of ours. For any other program it is a file, as `convert` makes them.
     """
-    from branchline.cli.commands.convert import Order, carry
+    from branchline.cli.commands.convert import ConvertRequest, run_conversion
     from branchline.session.forks import fork_position
 
-    with open_named(session, directory) as live:
-        here = None if entry is None else entry_named(live, entry)
+    with resolve_session(session, directory) as live:
+        here = None if entry is None else resolve_entry(live, entry)
         position: ForkAt = "before" if before else "at"
         if output is not None or (target is not None and _is_other(live, target)):
             leaf = None if whole else fork_position(live, here, position)
-            carry(out, live, Order(target=target or live.format, leaves=(leaf,), cwd=cwd, output=output))
+            run_conversion(
+                out,
+                live,
+                ConvertRequest(target=target or live.format, leaves=(leaf,), cwd=cwd, output=output),
+            )
             return
-        with wrong_call():
+        with usage_errors():
             fork = live.fork(here, position=position, scope="tree" if whole else "path", cwd=cwd, to=target)
         made = _kept(fork, live)
         with made:

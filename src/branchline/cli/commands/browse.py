@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from branchline.library import SessionRow
     from branchline.settings import Settings
     from branchline.tui.browser_state import BrowserState
-    from branchline.tui.browsing import Arranged
+    from branchline.tui.browsing import Arrangement
     from branchline.tui.launch import View
     from branchline.tui.source import Scope, Source
-    from branchline.views.query import Face, Verdict
+    from branchline.views.query import Match, SearchFields
 
 __all__ = ["browse_command", "can_browse", "open_browser", "open_home"]
 
@@ -76,25 +76,25 @@ def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, 
 
     import msgspec
 
-    from branchline.tui.browsing import Choice, arrange, face_of
-    from branchline.tui.contents_cache import ContentsCache
-    from branchline.tui.source import name_of
+    from branchline.tui.browsing import ListOptions, arrange, face_of
+    from branchline.tui.contents_cache import SearchTextCache
+    from branchline.tui.source import row_name
     from branchline.views.query import parse_query
 
     source = _source(directory)
     batches = list(source.rows("all" if everywhere else "here"))
     rows = [row for batch in batches for row in batch.rows]
     query = parse_query(words, now=datetime.now().astimezone())
-    inside = ContentsCache(source)
+    inside = SearchTextCache(source)
 
-    def face(row: SessionRow) -> Face:
+    def face(row: SessionRow) -> SearchFields:
         return face_of(row, source.agent(row))
 
-    def arranged(decided: dict[str, Verdict]) -> Arranged:
-        return arrange(rows, Choice(query=query), agent=source.agent, faces=face, decided=decided)
+    def arranged(decided: dict[str, Match]) -> Arrangement:
+        return arrange(rows, ListOptions(query=query), agent=source.agent, faces=face, decided=decided)
 
     undecided = arranged({}).undecided
-    found = arranged({name_of(row): inside.judge(row, face(row), query, fuzzy=False) for row in undecided})
+    found = arranged({row_name(row): inside.judge(row, face(row), query, fuzzy=False) for row in undecided})
     hidden = sum(len(batch.hidden) for batch in batches)
     return {
         "query": words,
@@ -192,11 +192,11 @@ def _source(directory: str | None) -> Source:
 
 
 def _row(session: str, directory: str | None) -> SessionRow:
-    from branchline.cli.resolver import file_named
+    from branchline.cli.resolver import resolve_path
     from branchline.formats.suffixes import without_suffix
     from branchline.library import SessionRow
 
-    path = file_named(session, directory)
+    path = resolve_path(session, directory)
     key = without_suffix(os.path.basename(path))
     return SessionRow(key=key, id=key, path=path)
 

@@ -80,11 +80,11 @@ def chat_command(
         raise click.UsageError("choose one of --continue, --resume and --fork")
     if out.json and prompt is None:
         raise click.UsageError("--json tells about one answer; give a prompt with --print")
-    from branchline.chat.startup import Beginning
-    from branchline.cli.chat_runner import Wishes, run_chat
+    from branchline.chat.startup import StartOptions
+    from branchline.cli.chat_runner import ChatOptions, run_chat
 
-    beginning = Beginning(newest=newest, resume=resume, fork=fork, kept=not no_session)
-    wishes = Wishes(
+    beginning = StartOptions(newest=newest, resume=resume, fork=fork, kept=not no_session)
+    wishes = ChatOptions(
         beginning=beginning,
         model=model,
         base_url=base_url,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.file_report import FileReport, examine
+from branchline.cli.file_report import FileReport, check_file
 from branchline.cli.options import command
-from branchline.cli.output import Output, Role, paint, remark
-from branchline.cli.resolver import existing, file_named
-from branchline.cli.words import count, size_words, time_words
+from branchline.cli.output import Output, StyleRole, paint, remark
+from branchline.cli.resolver import existing, resolve_path
+from branchline.cli.words import count, format_size, time_words
 from branchline.formats.suffixes import has_suffix
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["check_command"]
 
-_STATES: dict[str, tuple[str, Role]] = {
+_STATES: dict[str, tuple[str, StyleRole]] = {
     "clean": ("fine", "good"),
     "notes": ("fine", "good"),
     "odd": ("odd", "warning"),
     "damaged": ("damaged", "error"),
 }
-_ROLES: dict[str, Role] = {"damage": "error", "warning": "warning", "note": "dim"}
+_ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note": "dim"}
 
 
 @command(
@@ -60,7 +60,7 @@ def check_command(
     if force and not seal:
         raise click.UsageError("--force replaces a seal, so it needs --seal")
     sealing: Sealing = "force" if force else "seal" if seal else "compare"
-    reports = [examine(path, sealing) for path in _files(sessions, directory)]
+    reports = [check_file(path, sealing) for path in _files(sessions, directory)]
     bad = sum(report.status in ("odd", "damaged") for report in reports)
     unsealed = sum(not _is_sealed(report) for report in reports) if seal else 0
     if out.json:
@@ -83,7 +83,7 @@ def _files(sessions: tuple[str, ...], directory: str | None) -> Iterator[str]:
         if os.path.isdir(session) and not has_suffix(session):
             yield from _below(session)
         else:
-            yield file_named(session, None)
+            yield resolve_path(session, None)
     if directory is not None:
         yield from _below(existing(directory))
     elif not sessions:
@@ -167,7 +167,7 @@ def _about_seal(report: SealReport | None) -> str:
     """What to add to the verdict on a file."""
     if report is None or report.seal is None:
         return ""
-    size = size_words(report.seal.size)
+    size = format_size(report.seal.size)
     if report.state == "sealed":
         return f", {size} sealed"
     return f", as sealed on {time_words(report.seal.sealed_at)}" if report.state == "intact" else ""

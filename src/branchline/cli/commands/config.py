@@ -30,7 +30,7 @@ def config_command(out: Output) -> None:
     Settings lie in one TOML file. BRANCHLINE_CONFIG names another file; BRANCHLINE_THEME, BRANCHLINE_COLOR
     and so on overrule one setting.
     """
-    from branchline.settings import about, load, names, toml_text
+    from branchline.settings import describe_setting, load, names, toml_text
 
     if _told(out):
         return
@@ -45,7 +45,7 @@ def config_command(out: Output) -> None:
             paint("id", f"{name:<{name_room}}  "),
             paint("dim" if source == "default" else "title", f"{value:<{value_room}}  "),
             paint("good" if source != "default" else "dim", f"{where:<11}  "),
-            paint("dim", about(name)),
+            paint("dim", describe_setting(name)),
         )
     remark(f"{loaded.path}{'' if loaded.exists else ' (not there yet; `branchline config set` makes it)'}")
     for finding in loaded.findings:
@@ -119,15 +119,15 @@ def get_command(out: Output, key: str) -> None:
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
     """Change one setting in the file. Comments and everything unknown stay as they are."""
-    from branchline.settings import load, toml_text, value_of
-    from branchline.settings.toml_edit import edited
+    from branchline.settings import load, parse_value, toml_text
+    from branchline.settings.toml_edit import set_value
 
     _require(key)
     try:
-        value = value_of(key, " ".join(values))
+        value = parse_value(key, " ".join(values))
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
-    _change(lambda text: edited(text, key, value))
+    _change(lambda text: set_value(text, key, value))
     if _told(out):
         return
     out.line(paint("id", key), " = ", toml_text(value))
@@ -140,10 +140,10 @@ def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
 def unset_command(out: Output, key: str) -> None:
     """Take one setting out of the file: its default is in force again."""
     from branchline.settings import load, toml_text
-    from branchline.settings.toml_edit import removed
+    from branchline.settings.toml_edit import remove_value
 
     if load().exists:
-        _change(lambda text: removed(text, key))
+        _change(lambda text: remove_value(text, key))
     else:
         _require(key)
     if _told(out):

@@ -8,8 +8,8 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.resolver import entry_named, open_named
-from branchline.cli.words import count, size_words, tokens
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import count, format_size, tokens
 from branchline.cli.write_access import position_fields
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def context_command(
     """Print the messages that go to a model: compacted, edited, without what the model never sees."""
     from branchline.context import context_tokens
 
-    with open_named(session, directory) as live:
-        entry = live.leaf if at is None else entry_named(live, at)
+    with resolve_session(session, directory) as live:
+        entry = live.leaf if at is None else resolve_entry(live, at)
         context = live.context(entry)
         if provider is not None:
             body = _request(provider, context).body()
@@ -126,7 +126,7 @@ def _lines(message: Message, calls: str) -> list[str]:
             case ToolCall():
                 lines.append(f"{calls} {block.name} {stringify(block.arguments)}")
             case Image():
-                lines.append(f"[{block.mime_type or 'image'}, {size_words(len(block.data) * 3 // 4)}]")
+                lines.append(f"[{block.mime_type or 'image'}, {format_size(len(block.data) * 3 // 4)}]")
             case _:
                 lines.append(f"[{block.type}]")
     if isinstance(message, SystemMessage):

@@ -14,22 +14,22 @@ import click
 from branchline.cli.files import write_new
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import entry_named, open_named
-from branchline.cli.words import count, size_words
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import count, format_size
 
 if TYPE_CHECKING:
-    from branchline.conversion import Change, Converted, Fidelity
+    from branchline.conversion import Converted, Fidelity, FidelityNote
     from branchline.entries import Header
     from branchline.formats import Format
     from branchline.session import Session
 
-__all__ = ["Order", "carry", "convert_command", "program_named"]
+__all__ = ["ConvertRequest", "convert_command", "program_named", "run_conversion"]
 
 TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
 _SHOWN = 3  # ids of entries that are named in a line of the account
 
 
-class Order(NamedTuple):
+class ConvertRequest(NamedTuple):
     """What to convert into what: paths by their last position, or None for the whole tree."""
 
     target: str
@@ -80,22 +80,22 @@ def convert_command(
 
     What the other program cannot hold is carried in the nearest form that it can, or left out; stderr tells.
     """
-    from branchline.conversion import branch_ends
+    from branchline.conversion import branch_tips
 
     if sum((branch is not None, whole, each)) > 1:
         raise click.UsageError("--branch, --tree and --branches exclude each other")
     if install and output is not None:
         raise click.UsageError("--install chooses the place itself; leave -o out")
-    with open_named(session, directory) as live:
+    with resolve_session(session, directory) as live:
         leaves: tuple[int | None, ...] = (None,)
         if branch is not None:
-            leaves = (live.index.conversation(live.index.position(entry_named(live, branch))),)
+            leaves = (live.index.conversation(live.index.position(resolve_entry(live, branch))),)
         elif each:
-            leaves = tuple(branch_ends(live.transcript)) or (None,)
-        carry(out, live, Order(target, leaves, cwd, output, install, same_id))
+            leaves = tuple(branch_tips(live.transcript)) or (None,)
+        run_conversion(out, live, ConvertRequest(target, leaves, cwd, output, install, same_id))
 
 
-def carry(out: Output, live: Session, order: Order) -> None:
+def run_conversion(out: Output, live: Session, order: ConvertRequest) -> None:
     """Convert, write, and tell."""
     from branchline.conversion import convert
 
@@ -112,7 +112,7 @@ def carry(out: Output, live: Session, order: Order) -> None:
             raise click.ClickException(f"{path} exists already and stays as it is; choose with -o") from None
         resume = _resume(order, path, made.header)
         if not out.json:
-            out.line(f"converted {live.id} into {path} ({order.target}, {size_words(len(made.data))})")
+            out.line(f"converted {live.id} into {path} ({order.target}, {format_size(len(made.data))})")
             if order.install:
                 out.line(resume)
             _tell(made.fidelity)
@@ -127,15 +127,15 @@ def carry(out: Output, live: Session, order: Order) -> None:
 
 def program_named(name: str) -> Format:
     """The format of the program of this name, which must be one that is written here."""
-    from branchline.session.locator import program
+    from branchline.session.locator import writable_format
 
     try:
-        return program(name)
+        return writable_format(name)
     except ValueError:
         raise click.UsageError(f"there is no program {name!r}; choose one of {', '.join(TARGETS)}") from None
 
 
-def _header(live: Session, target: Format, order: Order) -> Header:
+def _header(live: Session, target: Format, order: ConvertRequest) -> Header:
     """The header of the new session: one of its own that names where it came from, or the same again."""
     from branchline import places
     from branchline.clock import SystemClock
@@ -156,7 +156,7 @@ def _header(live: Session, target: Format, order: Order) -> Header:
     )
 
 
-def _place(order: Order, target: Format, header: Header) -> str:
+def _place(order: ConvertRequest, target: Format, header: Header) -> str:
     """The path of the new file; the directory is there afterwards."""
     from branchline.stores import check_key
 
@@ -172,11 +172,11 @@ def _place(order: Order, target: Format, header: Header) -> str:
     return os.path.join(path, name) if os.path.isdir(path) else path
 
 
-def _resume(order: Order, path: str, header: Header) -> str:
+def _resume(order: ConvertRequest, path: str, header: Header) -> str:
     """What a person types to go on there."""
-    from branchline.formats.continuing import CONTINUING
+    from branchline.formats.continuing import RESUME_COMMANDS
 
-    known = CONTINUING.get(order.target)
+    known = RESUME_COMMANDS.get(order.target)
     words = ("branchline", "show", path) if known is None else known.command(path=path, id=header.id)
     note = f"  # {known.note}" if known is not None and known.note else ""
     return f"cd {shlex.quote(header.cwd)} && {shlex.join(words)}{note}"
@@ -210,6 +210,6 @@ def _tell(fidelity: Fidelity) -> None:
         remark(f"{count(fidelity.damage, 'finding')} in the source; `branchline check` tells them")
 
 
-def _line(change: Change) -> str:
+def _line(change: FidelityNote) -> str:
     some = ", ".join(change.entries[:_SHOWN]) + (" …" if len(change.entries) > _SHOWN else "")
     return f"{len(change.entries):,} × {change.kind}: {change.why} ({some})"

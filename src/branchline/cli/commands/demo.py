@@ -42,7 +42,7 @@ def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
     from branchline import demo
 
     if reset:
-        demo.forget()
+        demo.delete_copy()
     enter_demo()
     from branchline.cli.commands.ls import print_rows
     from branchline.cli.resolver import discovery
@@ -74,12 +74,12 @@ def show_demo(out: Output) -> None:
     from branchline.cli.commands.ls import print_rows
     from branchline.formats import PI
     from branchline.library import Listing, SessionLibrary
-    from branchline.places import OURS
+    from branchline.places import NATIVE_AGENT
 
     out.line()
     out.text("Until then, these are sessions of the demo library (`branchline --demo …` works on them):")
     out.line()
     listing = SessionLibrary(demo.sessions_directory()).list(deep=True)
-    rows = [replace(row, agent=OURS if row.format == PI.name else row.format) for row in listing.rows]
+    rows = [replace(row, agent=NATIVE_AGENT if row.format == PI.name else row.format) for row in listing.rows]
     print_rows(out, Listing(rows), rows)
     remark("no sessions were found on this machine; `branchline demo` says what can be tried")

@@ -9,7 +9,7 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.resolver import entry_named, open_named
+from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.words import count
 from branchline.errors import Ambiguous, EntryNotFound, SessionNotFound
 
@@ -67,7 +67,7 @@ def diff_command(
         raise click.UsageError("either --side-by-side or --unified, not both")
     if len(others) > 2:
         raise click.UsageError("there are two sides to compare; give at most two names after SESSION")
-    with open_named(session, directory) as live:
+    with resolve_session(session, directory) as live:
         left, right = _ends(live, others, directory)
         try:
             _compare(out, left, right, two=two, one=one, stat=stat)
@@ -96,17 +96,17 @@ def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool, stat
 
 
 def _print_words(out: Output, view: CompareView, names: tuple[str, str], *, stat: bool) -> None:
-    from branchline.views.compare_plain import spoken_sums, spoken_turns
+    from branchline.views.compare_plain import plain_totals, plain_turns
 
     home = os.path.expanduser("~")
-    for line in (*(() if stat else spoken_turns(view, home=home)), *spoken_sums(view, names, home=home)):
+    for line in (*(() if stat else plain_turns(view, home=home)), *plain_totals(view, names, home=home)):
         out.line(*line)
 
 
 def _print_sums(out: Output, view: CompareView, names: tuple[str, str]) -> None:
-    from branchline.views.compare_lines import sums
+    from branchline.views.compare_lines import totals_table
 
-    for line in sums(view, names, home=os.path.expanduser("~")):
+    for line in totals_table(view, names, home=os.path.expanduser("~")):
         out.row(*line)
 
 
@@ -159,7 +159,7 @@ def _ends(live: Session, names: Sequence[str], directory: str | None) -> tuple[_
         case [name]:
             return _End(live, live.leaf), _other(live, name, directory)
         case [first, second]:
-            return _End(live, entry_named(live, first)), _other(live, second, directory)
+            return _End(live, resolve_entry(live, first)), _other(live, second, directory)
         case _:
             raise AssertionError(names)
 
@@ -167,10 +167,10 @@ def _ends(live: Session, names: Sequence[str], directory: str | None) -> tuple[_
 def _other(live: Session, name: str, directory: str | None) -> _End:
     """An entry of the session, else another session."""
     try:
-        return _End(live, entry_named(live, name))
+        return _End(live, resolve_entry(live, name))
     except EntryNotFound:
         try:
-            other = open_named(name, directory)
+            other = resolve_session(name, directory)
         except SessionNotFound:
             raise EntryNotFound(
                 f"{name!r} is neither an entry of {live.id} nor a session; "
@@ -193,13 +193,13 @@ def _only_two(live: Session) -> tuple[_End, _End]:
 
 def _tips(live: Session) -> list[str]:
     """The ends of all branches, the newest first."""
-    from branchline.entries import SIDE
+    from branchline.entries import SIDE_TYPES
 
     index = live.index
     return [
         index.keys[position]
         for position in range(len(index) - 1, -1, -1)
-        if index.types[position] not in SIDE
+        if index.types[position] not in SIDE_TYPES
         and position not in index.placeholders
         and not index.conversation_children(index.keys[position])
     ]

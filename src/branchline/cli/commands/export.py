@@ -18,8 +18,8 @@ import msgspec
 from branchline.cli.files import write_new
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import open_named
-from branchline.cli.words import count, size_words, time_words
+from branchline.cli.resolver import resolve_session
+from branchline.cli.words import count, format_size, time_words
 from branchline.errors import NotSupported
 from branchline.formats.suffixes import JSONL
 
@@ -78,8 +78,8 @@ def export_command(
     if out.json and not to_file:
         raise click.UsageError("--json tells about a file; give one with -o FILE")
     kind = kind or _kind_of(output)
-    with open_named(session, directory) as live:
-        sieve = _Sieve(off=no_redact)
+    with resolve_session(session, directory) as live:
+        sieve = Redactor(off=no_redact)
         data = _exported(live, kind, sieve, branch_only=branch_only, portable=portable)
         if not to_file:
             out.data(data)
@@ -95,7 +95,7 @@ def export_command(
             redacted = None if no_redact else [{"kind": kind, "count": n} for kind, n in sieve.counts()]
             out.result("export", {**fields, "path": path, "size": len(data), "redacted": redacted})
         else:
-            out.line(f"exported {live.id} to {path} ({size_words(len(data))})")
+            out.line(f"exported {live.id} to {path} ({format_size(len(data))})")
         _tell(sieve, verbose=verbose)
 
 
@@ -113,7 +113,7 @@ def export_conversation(session: Session, output: str) -> str:
     Without a name it is a new file in this directory. FileExistsError when there is one.
     """
     kind = _kind_of(output) if output else "md"
-    sieve = _Sieve(off=False)
+    sieve = Redactor(off=False)
     data = _exported(session, kind, sieve)
     path = _written(session, kind, data, os.path.expanduser(output or "."), force=False)
     held = sum(number for _, number in sieve.counts())
@@ -121,7 +121,7 @@ def export_conversation(session: Session, output: str) -> str:
 
 
 def _exported(
-    session: Session, kind: str, sieve: _Sieve, *, branch_only: bool = False, portable: bool = False
+    session: Session, kind: str, sieve: Redactor, *, branch_only: bool = False, portable: bool = False
 ) -> bytes:
     if kind == "md":
         return _markdown(session, sieve)
@@ -147,7 +147,7 @@ def _written(session: Session, kind: str, data: bytes, output: str, *, force: bo
 # -- what is held back ------------------------------------------------------------------------------------
 
 
-class _Sieve:
+class Redactor:
     """Takes credentials out of what passes and counts them by kind; off, everything passes."""
 
     def __init__(self, *, off: bool) -> None:
@@ -179,7 +179,7 @@ class _Sieve:
         self._held.update({each.kind: each.count for each in found})
 
 
-def _tell(sieve: _Sieve, *, verbose: bool) -> None:
+def _tell(sieve: Redactor, *, verbose: bool) -> None:
     """Say what was held back; that it was nothing, only to a person who looks on or asks."""
     if sieve.off:
         return
@@ -203,7 +203,7 @@ def _require_clean(session: Session, left: list[Found]) -> None:
 # -- what is exported -------------------------------------------------------------------------------------
 
 
-def _lines(session: Session, data: bytes, sieve: _Sieve) -> bytes:
+def _lines(session: Session, data: bytes, sieve: Redactor) -> bytes:
     """The lines of a session file as they may leave."""
     clean = sieve.lines(data)
     if sieve.off:
@@ -221,10 +221,10 @@ def _lines(session: Session, data: bytes, sieve: _Sieve) -> bytes:
 
 def _shape(session: Session, data: bytes) -> tuple[object, ...]:
     """What must not change when lines are redacted: the entries, what they hang from, the leaf."""
-    from branchline.formats import Transcript, detect
+    from branchline.formats import EntryLog, detect
 
     name = session.transcript.name
-    transcript = Transcript(detect(data, name), lambda start, size: data[start : start + size], name)
+    transcript = EntryLog(detect(data, name), lambda start, size: data[start : start + size], name)
     return transcript.tree.keys, transcript.tree.parents, transcript.leaf
 
 
@@ -321,7 +321,7 @@ def _own_branch(session: Session, *, portable: bool) -> bytes:
         return copy.transcript.bytes_between(0, None)
 
 
-def _markdown(session: Session, sieve: _Sieve) -> bytes:
+def _markdown(session: Session, sieve: Redactor) -> bytes:
     """The path as a document.
 
     Credentials are taken out of the lines, where they are whole: a heading may show the beginning of one
@@ -353,7 +353,7 @@ def _markdown(session: Session, sieve: _Sieve) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _entries(session: Session, sieve: _Sieve) -> list[Entry]:
+def _entries(session: Session, sieve: Redactor) -> list[Entry]:
     """The records of the path."""
     path = session.path()
     if sieve.off:

@@ -6,17 +6,17 @@ import os
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
-from branchline.cli.file_report import read_anything
+from branchline.cli.file_report import read_leniently
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint
-from branchline.cli.resolver import file_named
-from branchline.cli.words import count, money, size_words, time_words, tokens
+from branchline.cli.resolver import resolve_path
+from branchline.cli.words import count, format_size, money, time_words, tokens
 from branchline.cli.write_access import described
 from branchline.errors import NotASession
 
 if TYPE_CHECKING:
     from branchline.context import UsageSum
-    from branchline.formats.protocol import Reading
+    from branchline.formats.protocol import LogIndex
     from branchline.session import Session
     from branchline.tree import Finding
 
@@ -36,7 +36,7 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
     """Say what a session is: ids, tree, path, labels, context, usage, findings."""
     from branchline.session import Session
 
-    path = file_named(session, directory)
+    path = resolve_path(session, directory)
     try:
         live = Session.open(path)
     except NotASession:
@@ -52,10 +52,10 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
 
 def _path_in_file(session: Session, leaf: int) -> list[str]:
     """The path, with what the program itself takes for a part of it, and without what it does not."""
-    from branchline.entries import SIDE
+    from branchline.entries import SIDE_TYPES
 
     index, format_ = session.index, session.transcript.format
-    hidden = (SIDE | format_.asides) - format_.waypoints
+    hidden = (SIDE_TYPES | format_.asides) - format_.waypoints
     return [index.keys[place] for place in index.chain(leaf) if index.types[place] not in hidden]
 
 
@@ -65,7 +65,7 @@ def report(session: Session) -> dict[str, Any]:
     It counts as the file does: entries that share one line of it, as the results in one message of tools do
     in some formats, are one here, under the id that the line has.
     """
-    from branchline.formats.integrity import deep_findings
+    from branchline.formats.integrity import check_log
     from branchline.session.message_input import role_of
     from branchline.tree import ROOT, walk_nodes
 
@@ -141,7 +141,7 @@ def report(session: Session) -> dict[str, Any]:
             "cost": float(spent.cost - helped.cost),
             "inherited_cost": float(usage.inherited.total.cost),
         },
-        "findings": _finding_fields(deep_findings(session.transcript)),
+        "findings": _finding_fields(check_log(session.transcript)),
     }
 
 
@@ -153,7 +153,7 @@ def _spent_by_helpers(session: Session) -> UsageSum:
     return sum((row.usage for row in usage_rows(session.transcript, helpers)), UsageSum())
 
 
-def _inner_entries(reading: Reading) -> dict[str, str]:
+def _inner_entries(reading: LogIndex) -> dict[str, str]:
     """For each entry that shares its line with the entry whose id the line has, that id."""
     keys, found = reading.tree.keys, {}
     for _, positions in groupby(range(len(keys)), key=reading.span):
@@ -189,7 +189,7 @@ def _nothing(path: str) -> dict[str, Any]:
             "cost": 0.0,
             "inherited_cost": 0.0,
         },
-        "findings": _finding_fields(read_anything(path)[1]),
+        "findings": _finding_fields(read_leniently(path)[1]),
     }
 
 
@@ -207,12 +207,12 @@ def _finding_fields(findings: list[Finding]) -> list[dict[str, Any]]:
 
 def _facts(session: Session) -> list[tuple[str, Piece]]:
     """The same for a person, in a dozen lines."""
-    from branchline.formats.integrity import deep_findings
+    from branchline.formats.integrity import check_log
     from branchline.library.description import count_branches
     from branchline.tree import severity
 
     reading, index, header = session.transcript.reading, session.index, session.header
-    context, usage, findings = session.context(), session.usage(), deep_findings(session.transcript)
+    context, usage, findings = session.context(), session.usage(), check_log(session.transcript)
     spent, inherited = usage.all.total, usage.inherited.total.cost
     version = "without a header" if reading.header is None else f"version {header.version}"
     rows: list[tuple[str, Piece]] = [
@@ -222,7 +222,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
         rows.append(("title", session.title))
     rows.append(("directory", session.cwd or "(none)"))
     if session.file is not None:
-        rows.append(("file", f"{session.file}  ({size_words(os.path.getsize(session.file))})"))
+        rows.append(("file", f"{session.file}  ({format_size(os.path.getsize(session.file))})"))
     if header.timestamp:
         rows.append(("begun", time_words(header.timestamp)))
     if session.parent_session:

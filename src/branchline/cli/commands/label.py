@@ -6,8 +6,8 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import entry_named, open_named
-from branchline.cli.write_access import described, position_fields, to_change
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.write_access import described, open_for_writing, position_fields
 
 __all__ = ["label_command", "name_command"]
 
@@ -37,8 +37,8 @@ def label_command(
     """Name an entry, so that you find it again. The leaf does not move."""
     _require_one(text, clear=clear, what="TEXT")
     if text is None and not clear:
-        with open_named(session, directory) as live:
-            target = entry_named(live, entry)
+        with resolve_session(session, directory) as live:
+            target = resolve_entry(live, entry)
             label = live.label(target)
             if out.json:
                 out.result("label", {**position_fields(live), "entry": target, "label": label})
@@ -47,8 +47,8 @@ def label_command(
             else:
                 out.line(label)
         return
-    with to_change(session, directory) as live:
-        target = entry_named(live, entry)
+    with open_for_writing(session, directory) as live:
+        target = resolve_entry(live, entry)
         live.append_label(target, text)
         if out.json:
             out.result("label", {**position_fields(live), "entry": target, "label": live.label(target)})
@@ -79,7 +79,7 @@ def name_command(
     """Give a session a title for lists. The leaf does not move."""
     _require_one(title, clear=clear, what="TITLE")
     if title is None and not clear:
-        with open_named(session, directory) as live:
+        with resolve_session(session, directory) as live:
             if out.json:
                 out.result("name", {**position_fields(live), "title": live.title})
             elif live.title is None:
@@ -87,7 +87,7 @@ def name_command(
             else:
                 out.line(live.title)
         return
-    with to_change(session, directory) as live:
+    with open_for_writing(session, directory) as live:
         live.set_title(title or "")
         if out.json:
             out.result("name", {**position_fields(live), "title": live.title})

@@ -13,9 +13,9 @@ import click
 
 from branchline.cli.options import agent_option, command, names_of
 from branchline.cli.output import Output, Piece, paint, remark
-from branchline.cli.resolver import discovery, here
-from branchline.cli.words import age, count, size_words
-from branchline.places import OURS
+from branchline.cli.resolver import discovery, local_library
+from branchline.cli.words import age, count, format_size
+from branchline.places import NATIVE_AGENT
 
 if TYPE_CHECKING:
     from branchline.library import Forest, ForestRow, Listing, SessionRow
@@ -66,7 +66,7 @@ def ls_command(
     if named and not deep:
         raise click.UsageError("--named needs to read the files; it does not go with --shallow")
     if directory is not None:
-        listing = here(directory).list(deep, progress=reading_progress())
+        listing = local_library(directory).list(deep, progress=reading_progress())
     else:
         found = discovery(names_of(agents), everywhere=everywhere, subagents=subagents)
         listing = found.list(deep, progress=reading_progress())
@@ -147,7 +147,7 @@ class _Columns(NamedTuple):
 def _columns(rows: Sequence[SessionRow], *, with_directory: bool = False) -> _Columns:
     """The program has a column where there are sessions of others than ours."""
     agents = {row.agent for row in rows if row.agent is not None}
-    widest = max(map(len, agents), default=0) if agents - {OURS} else 0
+    widest = max(map(len, agents), default=0) if agents - {NATIVE_AGENT} else 0
     return _Columns(_id_width(rows), widest, with_directory)
 
 
@@ -160,7 +160,7 @@ def _row_pieces(row: SessionRow, columns: _Columns) -> list[Piece]:
     if row.problem is not None:
         return [*pieces, *program, paint("error", f"unreadable: {row.problem}")]
     if row.messages is None:
-        return [*pieces, paint("dim", f"{size_words(row.size):>10}  "), *program, row.title or row.key]
+        return [*pieces, paint("dim", f"{format_size(row.size):>10}  "), *program, row.title or row.key]
     pieces += [paint("number", f"{row.messages:>5}  "), *program]
     if columns.with_directory:
         from branchline.views.tool_calls import short_path
@@ -244,7 +244,7 @@ def forest_command(
 
 def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: bool) -> Forest:
     if directory is not None:
-        return here(directory).forest()
+        return local_library(directory).forest()
     return discovery(agents, everywhere=everywhere, subagents=True).forest(progress=reading_progress())
 
 

@@ -10,7 +10,13 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output
-from branchline.cli.write_access import damage_on_path, described, position_fields, to_change, wrong_call
+from branchline.cli.write_access import (
+    damage_on_path,
+    described,
+    open_for_writing,
+    position_fields,
+    usage_errors,
+)
 
 if TYPE_CHECKING:
     from branchline.entries import Message
@@ -55,7 +61,7 @@ def new_command(
 
     if session_id is not None:
         _require_free(session_id, cwd, directory)
-    with wrong_call():
+    with usage_errors():
         made = Session.create(cwd, directory=directory, format=program, id=session_id, persist="at_once")
     with made as session:
         if title:
@@ -125,7 +131,7 @@ def append_command(
         raise click.UsageError("--model goes with --role assistant and a TEXT")
     messages = _given_messages(message_json, json_message)
     words = "" if text is None else _words(text)
-    with to_change(session, directory) as live:
+    with open_for_writing(session, directory) as live:
         _require_sound(live, force=force)
         if messages is None:
             entry = live.append_message(_spoken(live, role, words, model))

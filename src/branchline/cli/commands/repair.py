@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from branchline.cli.file_report import transcript_of
-from branchline.cli.files import require_free, write_new
+from branchline.cli.files import require_new_path, write_new
 from branchline.cli.options import command
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import file_named
-from branchline.cli.words import count, size_words
+from branchline.cli.resolver import resolve_path
+from branchline.cli.words import count, format_size
 from branchline.errors import NotASession, NotSupported
 from branchline.formats.suffixes import suffix_of, without_suffix
 
 if TYPE_CHECKING:
-    from branchline.cli.mending import Mended
-    from branchline.formats import Transcript
+    from branchline.cli.mending import RepairResult
+    from branchline.formats import EntryLog
     from branchline.log import FileLog
 
 __all__ = ["repair_command"]
@@ -42,7 +42,7 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     """
     from branchline.log import FileLog
 
-    path = file_named(session)
+    path = resolve_path(session)
     target = f"{without_suffix(path)}.repaired{suffix_of(path)}"
     target = target if output is None else os.path.abspath(output)
     rest = f"{without_suffix(path if output is None else target)}.unreadable.txt"
@@ -68,14 +68,14 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     elif mended.changes:
         out.line(f"  {count(len(mended.changes), 'entry', 'entries')} with links that had to be guessed")
     if mended.asides:
-        size = size_words(sum(len(aside.data) for aside in mended.asides))
+        size = format_size(sum(len(aside.data) for aside in mended.asides))
         out.line(f"  {count(len(mended.asides), 'piece')} that cannot be used ({size}): {rest}")
     remark(f"{path} is as it was; if you do not need it any more, `branchline rm` moves it to the trash")
 
 
-def _mended(log: FileLog, path: str) -> tuple[Transcript, Mended]:
+def _mended(log: FileLog, path: str) -> tuple[EntryLog, RepairResult]:
     """The reading of a damaged file, and the file that is to be written."""
-    from branchline.cli.mending import mend
+    from branchline.cli.mending import repair_native
     from branchline.clock import SystemClock, iso
 
     old = transcript_of(log, path)
@@ -88,23 +88,23 @@ def _mended(log: FileLog, path: str) -> tuple[Transcript, Mended]:
         )
     key, clock = without_suffix(os.path.basename(path)), SystemClock()
     if old.format.name == "pi":
-        return old, mend(old, key=key, spare_id=clock.session_id())
-    from branchline.cli.mending_others import mend_other
+        return old, repair_native(old, key=key, spare_id=clock.session_id())
+    from branchline.cli.mending_others import repair_foreign
 
-    return old, mend_other(old, key=key, spare_id=clock.session_id(), now=iso(clock.now()))
+    return old, repair_foreign(old, key=key, spare_id=clock.session_id(), now=iso(clock.now()))
 
 
-def _write(old: Transcript, mended: Mended, path: str, target: str, rest: str) -> None:
+def _write(old: EntryLog, mended: RepairResult, path: str, target: str, rest: str) -> None:
     """Write the new file, and beside it what is not in it; both or none."""
     from branchline.cli.mending import require_same
-    from branchline.formats import Transcript
+    from branchline.formats import EntryLog
     from branchline.log import FileLog
 
     def complete(new_path: str) -> None:
         with FileLog(new_path) as copy:
-            require_same(old, Transcript(old.format, copy.read, new_path))
+            require_same(old, EntryLog(old.format, copy.read, new_path))
 
-    require_free(target)
+    require_new_path(target)
     if mended.asides:
         write_new(rest, _listing(path, mended))
     try:
@@ -116,7 +116,7 @@ def _write(old: Transcript, mended: Mended, path: str, target: str, rest: str) -
         raise
 
 
-def _listing(path: str, mended: Mended) -> bytes:
+def _listing(path: str, mended: RepairResult) -> bytes:
     """What could not be used, each piece under a line that says where it was."""
     name = os.path.basename(path).encode("utf-8", "replace")
     pieces = [b"# What could not be read of " + name + b", piece by piece, byte for byte\n"]
@@ -126,7 +126,9 @@ def _listing(path: str, mended: Mended) -> bytes:
     return b"".join(pieces)
 
 
-def _fields(path: str, target: str | None, rest: str | None, mended: Mended | None) -> dict[str, object]:
+def _fields(
+    path: str, target: str | None, rest: str | None, mended: RepairResult | None
+) -> dict[str, object]:
     return {
         "path": path,
         "output": target,

@@ -13,11 +13,11 @@ import msgspec
 
 from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import discovery, open_named
+from branchline.cli.resolver import discovery, resolve_session
 from branchline.places import resolve_cwd
 
 if TYPE_CHECKING:
-    from branchline.formats.continuing import Going
+    from branchline.formats.continuing import ResumePlan
     from branchline.session import Session
 
 __all__ = ["resume_command"]
@@ -52,11 +52,11 @@ def resume_command(
 
     The command is shown before it is run. A session whose program is not installed goes on here, in a fork.
     """
-    from branchline.formats.continuing import going_on
+    from branchline.formats.continuing import plan_resume
 
-    with open_named(session) as found:
+    with resolve_session(session) as found:
         agent = _agent(found)
-        going = going_on(
+        going = plan_resume(
             agent,
             path=found.file,
             id=found.id,
@@ -80,12 +80,12 @@ def resume_command(
     if going.note:
         remark(going.note)
     remark(going.line)
-    from branchline.chat.startup import Beginning
-    from branchline.cli.chat_runner import Wishes, run_chat
+    from branchline.chat.startup import StartOptions
+    from branchline.cli.chat_runner import ChatOptions, run_chat
 
     _branchline, _chat, way, file = going.command
-    beginning = Beginning(resume=file) if way == "--resume" else Beginning(fork=file)
-    if code := run_chat(out, Wishes(beginning=beginning, model=model, cwd=going.cwd)):
+    beginning = StartOptions(resume=file) if way == "--resume" else StartOptions(fork=file)
+    if code := run_chat(out, ChatOptions(beginning=beginning, model=model, cwd=going.cwd)):
         click.get_current_context().exit(code)
 
 
@@ -111,7 +111,7 @@ def _another(directory: str | None) -> str:
     return now
 
 
-def _run_program(out: Output, going: Going) -> None:
+def _run_program(out: Output, going: ResumePlan) -> None:
     """Show the command and run it; where there is no terminal for it, only show it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         out.line(going.line)

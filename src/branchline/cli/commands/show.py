@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from branchline.cli.options import command, directory_option, session_argument
-from branchline.cli.output import Output, Piece, Role, paint, remark
-from branchline.cli.resolver import entry_named, open_named
-from branchline.cli.words import count, size_words, time_words
+from branchline.cli.output import Output, Piece, StyleRole, paint, remark
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import count, format_size, time_words
 from branchline.cli.write_access import position_fields
 from branchline.errors import EntryNotFound
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["conversation_cards", "show_command"]
 
 _FOLDED = frozenset({"thinking", "tool", "bash", "system", "unknown", "damage"})
-_ROLES: dict[str, Role] = {
+_ROLES: dict[str, StyleRole] = {
     "user": "user",
     "bash": "bash",
     "custom": "custom",
@@ -61,7 +61,7 @@ def show_command(
     """Read the path from the root to the leaf. Results of tools are folded to one line each."""
     if raw + as_markdown + out.json > 1:
         raise click.UsageError("choose one of --raw, --markdown and --json")
-    with open_named(session, directory) as live:
+    with resolve_session(session, directory) as live:
         path = _stretch(live, at, start, last)
         if raw:
             out.data(b"".join(live.raw(entry) + b"\n" for entry in path))
@@ -93,9 +93,9 @@ def conversation_cards(session: Session, path: list[str]) -> list[Card]:
 
 
 def _stretch(session: Session, at: str | None, start: str | None, last: int | None) -> list[str]:
-    path = session.path(None if at is None else entry_named(session, at))
+    path = session.path(None if at is None else resolve_entry(session, at))
     if start is not None:
-        first = entry_named(session, start)
+        first = resolve_entry(session, start)
         if first not in path:
             raise EntryNotFound(f"entry {first} is not on this path; --at ENTRY reads another one")
         path = path[path.index(first) :]
@@ -122,7 +122,7 @@ def _print(out: Output, deck: list[Card], ids: dict[str, str], *, full: bool) ->
         elif card.body.strip():
             out.text(card.body.strip("\n"), indent="  ", role="error" if card.error else "plain")
         for picture in card.pictures:
-            out.line("  ", paint("dim", f"[{picture.mime_type}, {size_words(picture.size)}]"))
+            out.line("  ", paint("dim", f"[{picture.mime_type}, {format_size(picture.size)}]"))
 
 
 def _heading(card: Card) -> str | None:
@@ -169,7 +169,7 @@ def _print_folded(out: Output, card: Card, *, full: bool) -> None:
     lines = card.body.strip("\n").count("\n") + 1 if card.body.strip() else 0
     if lines:
         facts.append(count(lines, "line"))
-    role: Role = "error" if card.error else "thinking" if card.kind == "thinking" else "tool"
+    role: StyleRole = "error" if card.error else "thinking" if card.kind == "thinking" else "tool"
     mark = "" if out.plain else "▾ " if full else "▸ "
     out.row("  ", paint(role, f"{mark}{title}"), paint("dim", "  " + _between(out).join(facts)))
     if full and card.arguments and card.arguments != "{}":

@@ -11,12 +11,12 @@ import click
 from branchline.cli.commands.ls import reading_progress, require_one_scope
 from branchline.cli.options import agent_option, command, names_of
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import discovery, here
+from branchline.cli.resolver import discovery, local_library
 from branchline.cli.words import count
 
 if TYPE_CHECKING:
     from branchline.library import SessionRow
-    from branchline.library.stats import Counted
+    from branchline.library.stats import StatsRun
     from branchline.views.stats import Dimension, Stats
 
 __all__ = ["stats_command"]
@@ -57,13 +57,13 @@ def stats_command(
     or tokens where nothing was paid.
     """
     require_one_scope(directory, everywhere=everywhere, agents=agents)
-    from branchline.library.stats import count_sessions
+    from branchline.library.stats import collect_stats
     from branchline.views.stats import Tally
 
     first, last = _day("--since", since), _day("--until", until)
     tally = Tally(since=first, until=last)
     rows = _rows(directory, agents, everywhere=everywhere)
-    counted = count_sessions(rows, tally, progress=reading_progress())
+    counted = collect_stats(rows, tally, progress=reading_progress())
     stats = tally.stats()
     if out.json:
         out.result("stats", _fields(stats, counted, first, last))
@@ -86,7 +86,7 @@ def _print(out: Output, stats: Stats, dimension: Dimension | None) -> None:
         out.row(*line)
 
 
-def _tell(stats: Stats, counted: Counted) -> None:
+def _tell(stats: Stats, counted: StatsRun) -> None:
     if not counted.read and not counted.unreadable:
         remark("no sessions here yet; `branchline stats --all` counts those of all directories")
         return
@@ -100,7 +100,7 @@ def _tell(stats: Stats, counted: Counted) -> None:
     remark(", ".join(facts))
 
 
-def _fields(stats: Stats, counted: Counted, since: date | None, until: date | None) -> dict[str, Any]:
+def _fields(stats: Stats, counted: StatsRun, since: date | None, until: date | None) -> dict[str, Any]:
     import msgspec
 
     fields = msgspec.to_builtins(stats)
@@ -119,7 +119,7 @@ def _fields(stats: Stats, counted: Counted, since: date | None, until: date | No
 def _rows(directory: str | None, agents: tuple[str, ...], *, everywhere: bool) -> list[SessionRow]:
     """The sessions that count, those of sub-agents among them: they were paid for as well."""
     if directory is not None:
-        return list(here(directory).list())
+        return list(local_library(directory).list())
     return list(discovery(names_of(agents), everywhere=everywhere, subagents=True).list(deep=False))
 
 

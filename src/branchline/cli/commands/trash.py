@@ -10,14 +10,14 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.resolver import file_named, here
-from branchline.cli.words import age, count, size_words
+from branchline.cli.resolver import local_library, resolve_path
+from branchline.cli.words import age, count, format_size
 from branchline.errors import SessionNotFound
 from branchline.formats.suffixes import SUFFIXES, has_suffix, suffix_of, without_suffix
 
 if TYPE_CHECKING:
     from branchline.library import SessionLibrary
-    from branchline.stores import Trashed
+    from branchline.stores import TrashItem
 
 __all__ = ["prune_command", "restore_command", "rm_command"]
 
@@ -28,7 +28,9 @@ __all__ = ["prune_command", "restore_command", "rm_command"]
 def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) -> None:
     """Move sessions to the trash, from where `branchline restore` brings them back."""
     # All names are understood before the first file moves: a typing error removes nothing.
-    paths = list(dict.fromkeys(_removable(file_named(session, directory, ours=True)) for session in sessions))
+    paths = list(
+        dict.fromkeys(_removable(resolve_path(session, directory, ours=True)) for session in sessions)
+    )
     removed = [_remove(path) for path in paths]
     if out.json:
         fields = [{"path": path, "key": item.key, "token": item.token} for path, item in removed]
@@ -47,7 +49,7 @@ def _removable(path: str) -> str:
     return path
 
 
-def _remove(path: str) -> tuple[str, Trashed]:
+def _remove(path: str) -> tuple[str, TrashItem]:
     from branchline.library import SessionLibrary
     from branchline.stores import FilesStore
 
@@ -60,7 +62,7 @@ def _remove(path: str) -> tuple[str, Trashed]:
     raise SessionNotFound(f"cannot remove {path}: it is not there any more")
 
 
-def _undo(path: str, item: Trashed) -> str:
+def _undo(path: str, item: TrashItem) -> str:
     """The command that brings a session back, with its directory where that is not one of ours."""
     from branchline import places
 
@@ -99,7 +101,7 @@ def restore_command(out: Output, name: str | None, listed: bool, directory: str 
 def _libraries(directory: str | None) -> list[SessionLibrary]:
     from branchline.library import SessionLibrary
 
-    nearest = here(directory)
+    nearest = local_library(directory)
     if directory is not None:
         from branchline.stores import FilesStore
 
@@ -129,12 +131,12 @@ def _list_trash(out: Output, directory: str | None) -> None:
         out.result("restore", {"trash": [_trash_fields(library, item) for library, item in items]})
         return
     for _library, item in items:
-        facts = f"  {age(item.removed * 1000):>4}  {size_words(item.size):>10}  "
+        facts = f"  {age(item.removed * 1000):>4}  {format_size(item.size):>10}  "
         out.line(paint("id", item.token), paint("dim", facts), item.key)
     remark(f"{count(len(items), 'session')} in the trash")
 
 
-def _trash_fields(library: SessionLibrary, item: Trashed) -> dict[str, Any]:
+def _trash_fields(library: SessionLibrary, item: TrashItem) -> dict[str, Any]:
     return {
         "token": item.token,
         "key": item.key,
@@ -153,7 +155,7 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
     """Move sessions in which nobody said anything to the trash. Without --yes, only list them."""
     if everywhere and directory is not None:
         raise click.UsageError("either --all or --dir, not both")
-    libraries = _libraries(directory) if everywhere else [here(directory)]
+    libraries = _libraries(directory) if everywhere else [local_library(directory)]
     found = [pruned for library in libraries for pruned in library.prune(dry_run=not yes)]
     if out.json:
         import msgspec

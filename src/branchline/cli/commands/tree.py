@@ -10,7 +10,7 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint, remark
-from branchline.cli.resolver import open_named
+from branchline.cli.resolver import resolve_session
 from branchline.cli.words import count
 from branchline.cli.write_access import position_fields
 
@@ -53,7 +53,7 @@ def tree_command(
     directory: str | None,
 ) -> None:
     """Draw the tree: • marks the path to the leaf, › the leaf itself. With --plain words say it."""
-    with open_named(session, directory) as live:
+    with resolve_session(session, directory) as live:
         outline = _outline(live, kind or out.settings.filter, search)
         if out.json:
             out.result("tree", _fields(live, outline))
@@ -102,14 +102,14 @@ def _fields(session: Session, outline: Outline) -> dict[str, Any]:
 
 def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: bool) -> None:
     from branchline.views.entry_rows import RowTexts
-    from branchline.views.outline import entry_role, indentation, outline_line, spoken
+    from branchline.views.outline import entry_role, indentation, outline_line, plain_marks
     from branchline.views.times import label_time
 
     texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
     index, labels = session.index, session.transcript.reading.labels
     leaf = -1 if session.leaf is None else index.position(session.leaf)
     now = datetime.now().astimezone()
-    said = spoken(outline, leaf) if out.plain else None
+    said = plain_marks(outline, leaf) if out.plain else None
     widest = max((len(row.key) for row in outline), default=0) if ids else 0
     for number, row in enumerate(outline):
         pieces: list[Piece] = []

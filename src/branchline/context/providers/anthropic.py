@@ -12,12 +12,12 @@ from branchline.context.context import Context
 from branchline.context.model_input import to_model
 from branchline.context.providers.common import (
     NO_OUTPUT,
-    PlainIds,
+    ProviderIds,
     ProviderRequest,
-    clean,
     clean_arguments,
     parts,
     plain_name,
+    replace_surrogates,
     tool_schema,
 )
 from branchline.context.system_prompt import replay_system
@@ -38,12 +38,12 @@ __all__ = ["OPENING", "anthropic"]
 OPENING = "(The conversation begins with the assistant.)"
 _ID_LIMIT = 64
 
-Block = dict[str, Any]
+AnthropicBlock = dict[str, Any]
 
 
 def anthropic(context: Context) -> ProviderRequest:
     """The system prompt, the tools and the messages of a context for Anthropic."""
-    ids = PlainIds(_ID_LIMIT)
+    ids = ProviderIds(_ID_LIMIT)
     messages: list[dict[str, Any]] = []
     to_send = to_model(context)
     for message in close_tool_calls(to_send):
@@ -61,7 +61,7 @@ def anthropic(context: Context) -> ProviderRequest:
     state = replay_system(to_send)
     return ProviderRequest(
         api="anthropic",
-        system=clean(state.text) or None,
+        system=replace_surrogates(state.text) or None,
         tools=[
             {
                 "name": plain_name(str(tool.get("name", ""))),
@@ -74,7 +74,7 @@ def anthropic(context: Context) -> ProviderRequest:
     )
 
 
-def _say(messages: list[dict[str, Any]], role: str, blocks: list[Block]) -> None:
+def _say(messages: list[dict[str, Any]], role: str, blocks: list[AnthropicBlock]) -> None:
     """Add to the last message if it has this role, else begin a new one. Nothing is said with no blocks."""
     if not blocks:
         return
@@ -84,15 +84,15 @@ def _say(messages: list[dict[str, Any]], role: str, blocks: list[Block]) -> None
         messages.append({"role": role, "content": blocks})
 
 
-def _blocks(content: Content) -> list[Block]:
+def _blocks(content: Content) -> list[AnthropicBlock]:
     return [_text(part.text) if isinstance(part, Text) else _image(part) for part in parts(content)]
 
 
-def _answer(message: AssistantMessage, ids: PlainIds) -> list[Block]:
+def _answer(message: AssistantMessage, ids: ProviderIds) -> list[AnthropicBlock]:
     if isinstance(message.content, str):
         return _blocks(message.content)
     signed_here = (message.api or "").startswith("anthropic")
-    blocks: list[Block] = []
+    blocks: list[AnthropicBlock] = []
     for block in message.content:
         match block:
             case Text() if block.text.strip():
@@ -115,14 +115,14 @@ def _answer(message: AssistantMessage, ids: PlainIds) -> list[Block]:
     return blocks
 
 
-def _thought(block: Thinking, signature: str) -> Block:
+def _thought(block: Thinking, signature: str) -> AnthropicBlock:
     if block.redacted:
         return {"type": "redacted_thinking", "data": signature}
-    return {"type": "thinking", "thinking": clean(block.thinking), "signature": signature}
+    return {"type": "thinking", "thinking": replace_surrogates(block.thinking), "signature": signature}
 
 
-def _result(result: ToolResult, ids: PlainIds) -> Block:
-    block: Block = {
+def _result(result: ToolResult, ids: ProviderIds) -> AnthropicBlock:
+    block: AnthropicBlock = {
         "type": "tool_result",
         "tool_use_id": ids[result.tool_call_id],
         "content": _blocks(result.content) or [_text(NO_OUTPUT)],
@@ -132,10 +132,10 @@ def _result(result: ToolResult, ids: PlainIds) -> Block:
     return block
 
 
-def _text(text: str) -> Block:
-    return {"type": "text", "text": clean(text)}
+def _text(text: str) -> AnthropicBlock:
+    return {"type": "text", "text": replace_surrogates(text)}
 
 
-def _image(image: Image) -> Block:
+def _image(image: Image) -> AnthropicBlock:
     source = {"type": "base64", "media_type": image.mime_type or "image/png", "data": image.data}
     return {"type": "image", "source": source}

@@ -14,15 +14,15 @@ from branchline.entries import Content, Image, Text, ToolResult, blocks_text
 __all__ = [
     "IMAGES_SENTENCE",
     "NO_OUTPUT",
-    "PlainIds",
+    "ProviderIds",
     "ProviderRequest",
     "arguments_text",
-    "clean",
     "clean_arguments",
     "data_url",
     "error_text",
     "parts",
     "plain_name",
+    "replace_surrogates",
     "tool_schema",
 ]
 
@@ -60,7 +60,7 @@ class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
         return fields
 
 
-class PlainIds:
+class ProviderIds:
     """Ids of tool calls as providers accept them: letters, digits, ``_`` and ``-``, not too long, unique."""
 
     def __init__(self, limit: int) -> None:
@@ -83,7 +83,7 @@ class PlainIds:
         return plain
 
 
-def clean(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Text that is valid UTF-8: half a character becomes a replacement character."""
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
@@ -113,7 +113,7 @@ def parts(content: Content) -> list[Text | Image]:
 
 def error_text(result: ToolResult) -> str:
     """The words of a result for providers that cannot flag an error otherwise."""
-    text = clean(blocks_text(result.content, "\n"))
+    text = replace_surrogates(blocks_text(result.content, "\n"))
     if not text.strip():
         text = NO_OUTPUT
     return f"[tool error] {text}" if result.is_error is True else text

@@ -12,14 +12,14 @@ from branchline.context.context import Context
 from branchline.context.model_input import to_model
 from branchline.context.providers.common import (
     IMAGES_SENTENCE,
-    PlainIds,
+    ProviderIds,
     ProviderRequest,
     arguments_text,
-    clean,
     data_url,
     error_text,
     parts,
     plain_name,
+    replace_surrogates,
     tool_schema,
 )
 from branchline.context.system_prompt import replay_system
@@ -35,13 +35,13 @@ Item = dict[str, Any]
 
 def openai_chat(context: Context) -> ProviderRequest:
     """The tools and the messages of a context, the system prompt first among them."""
-    ids = PlainIds(_ID_LIMIT)
+    ids = ProviderIds(_ID_LIMIT)
     messages: list[Item] = []
     pictures: list[Item] = []
     to_send = to_model(context)
     state = replay_system(to_send)
     if state.text:
-        messages.append({"role": "system", "content": clean(state.text)})
+        messages.append({"role": "system", "content": replace_surrogates(state.text)})
     for message in close_tool_calls(to_send):
         if pictures and not isinstance(message, ToolResult):
             messages.append(_pictures_message(pictures))
@@ -75,8 +75,10 @@ def openai_chat(context: Context) -> ProviderRequest:
     return ProviderRequest(api="openai-chat", system=None, tools=tools, messages=messages)
 
 
-def _answer(message: AssistantMessage, ids: PlainIds) -> Item | None:
-    text = "\n".join(clean(part.text) for part in parts(message.content) if isinstance(part, Text))
+def _answer(message: AssistantMessage, ids: ProviderIds) -> Item | None:
+    text = "\n".join(
+        replace_surrogates(part.text) for part in parts(message.content) if isinstance(part, Text)
+    )
     calls = [
         {
             "id": ids[block.id],
@@ -94,13 +96,13 @@ def _answer(message: AssistantMessage, ids: PlainIds) -> Item | None:
 def _content(content: Content) -> str | list[Item]:
     found = parts(content)
     if len(found) == 1 and isinstance(found[0], Text):
-        return clean(found[0].text)
+        return replace_surrogates(found[0].text)
     return [_part(part) for part in found]
 
 
 def _part(part: Text | Image) -> Item:
     if isinstance(part, Text):
-        return {"type": "text", "text": clean(part.text)}
+        return {"type": "text", "text": replace_surrogates(part.text)}
     return {"type": "image_url", "image_url": {"url": data_url(part)}}
 
 

@@ -11,14 +11,14 @@ from typing import Any
 from branchline.context.context import Context
 from branchline.context.model_input import to_model
 from branchline.context.providers.common import (
-    PlainIds,
+    ProviderIds,
     ProviderRequest,
     arguments_text,
-    clean,
     data_url,
     error_text,
     parts,
     plain_name,
+    replace_surrogates,
     tool_schema,
 )
 from branchline.context.system_prompt import replay_system
@@ -34,7 +34,7 @@ Item = dict[str, Any]
 
 def openai_responses(context: Context) -> ProviderRequest:
     """The instructions, the tools and the input items of a context."""
-    ids = PlainIds(_ID_LIMIT)
+    ids = ProviderIds(_ID_LIMIT)
     items: list[Item] = []
     to_send = to_model(context)
     for message in close_tool_calls(to_send):
@@ -59,17 +59,17 @@ def openai_responses(context: Context) -> ProviderRequest:
         for tool in state.tools
     ]
     return ProviderRequest(
-        api="openai-responses", system=clean(state.text) or None, tools=tools, messages=items
+        api="openai-responses", system=replace_surrogates(state.text) or None, tools=tools, messages=items
     )
 
 
-def _answer(message: AssistantMessage, ids: PlainIds) -> list[Item]:
+def _answer(message: AssistantMessage, ids: ProviderIds) -> list[Item]:
     content = (Text(text=message.content),) if isinstance(message.content, str) else message.content
     items: list[Item] = []
     for block in content:
         match block:
             case Text() if block.text.strip():
-                part = {"type": "output_text", "text": clean(block.text), "annotations": []}
+                part = {"type": "output_text", "text": replace_surrogates(block.text), "annotations": []}
                 items.append({"type": "message", "role": "assistant", "content": [part]})
             case ToolCall():
                 items.append(
@@ -87,7 +87,7 @@ def _answer(message: AssistantMessage, ids: PlainIds) -> list[Item]:
     return items
 
 
-def _result(result: ToolResult, ids: PlainIds) -> Item:
+def _result(result: ToolResult, ids: ProviderIds) -> Item:
     pictures = [part for part in parts(result.content) if isinstance(part, Image)]
     output: str | list[Item] = error_text(result)
     if pictures:
@@ -97,5 +97,5 @@ def _result(result: ToolResult, ids: PlainIds) -> Item:
 
 def _part(part: Text | Image) -> Item:
     if isinstance(part, Text):
-        return {"type": "input_text", "text": clean(part.text)}
+        return {"type": "input_text", "text": replace_surrogates(part.text)}
     return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}

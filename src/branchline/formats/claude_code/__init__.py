@@ -2,12 +2,12 @@
 
 from branchline.formats.claude_code.format import CLAUDE_CODE, ClaudeCodeFormat
 from branchline.formats.claude_code.lineage import (
-    Agent,
-    AgentFile,
-    Kinship,
+    ForkOrigin,
+    Subagent,
+    SubagentFile,
     family_usage,
-    find_agents,
-    inline_agents,
+    find_subagents,
+    inline_subagents,
     lineage,
 )
 from branchline.formats.claude_code.log_index import ClaudeCodeReading
@@ -15,14 +15,14 @@ from branchline.formats.claude_code.reader import ClaudeCodeReader
 
 __all__ = [
     "CLAUDE_CODE",
-    "Agent",
-    "AgentFile",
     "ClaudeCodeFormat",
     "ClaudeCodeReader",
     "ClaudeCodeReading",
-    "Kinship",
+    "ForkOrigin",
+    "Subagent",
+    "SubagentFile",
     "family_usage",
-    "find_agents",
-    "inline_agents",
+    "find_subagents",
+    "inline_subagents",
     "lineage",
 ]

@@ -17,9 +17,9 @@ from branchline.formats.claude_code.log_index import ClaudeCodeReading, agent_of
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
 from branchline.formats.claude_code.rows import ERROR
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, Reading
+from branchline.formats.protocol import Format, LogIndex
 
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
@@ -96,7 +96,7 @@ class ClaudeCodeFormat(Format):
     def listing_reader(self, path: str = "") -> ClaudeCodeListingReader:
         return ClaudeCodeListingReader(path)
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """Without what the answer says and spent."""
         reading = transcript.reading
         assert isinstance(reading, ClaudeCodeReading)
@@ -116,7 +116,7 @@ class ClaudeCodeFormat(Format):
             header = msgspec.structs.replace(named, cwd=str(json_codec.loads(found[1])))
         return header
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         assert isinstance(reading, ClaudeCodeReading)
         return decode_record(line, reading, position)
 

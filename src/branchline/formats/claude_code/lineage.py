@@ -11,26 +11,26 @@ from typing import Any, NamedTuple
 
 from branchline.context import UsageSum, usage_rows
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall, ToolResult, message_text
-from branchline.formats.claude_code.log_index import ClaudeCodeReading, spender
+from branchline.formats.claude_code.log_index import ClaudeCodeReading, usage_owner
 from branchline.formats.claude_code.rows import ASIDE, HUMAN, META
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
 
 __all__ = [
-    "Agent",
-    "AgentFile",
-    "Kinship",
+    "ForkOrigin",
+    "Subagent",
+    "SubagentFile",
     "family_usage",
-    "find_agents",
-    "inline_agents",
+    "find_subagents",
+    "inline_subagents",
     "lineage",
 ]
 
-_STARTERS = frozenset({"Task", "Agent"})
+_STARTERS = frozenset({"Task", "Subagent"})
 _NO_TIME = "~"  # after every time
 
 
-class Kinship(NamedTuple):
+class ForkOrigin(NamedTuple):
     """Where a file comes from."""
 
     parent: int | None
@@ -41,7 +41,7 @@ class Kinship(NamedTuple):
     """Whether the file names its parent (made by ``/branch``) or merely shares records with it."""
 
 
-def lineage(readings: Sequence[ClaudeCodeReading]) -> list[Kinship]:
+def lineage(readings: Sequence[ClaudeCodeReading]) -> list[ForkOrigin]:
     """For every file the one that it was forked from, told by the records that they share.
 
     The owner of shared records is a file without ``forkedFrom`` that is no background session; of two such
@@ -75,7 +75,7 @@ def lineage(readings: Sequence[ClaudeCodeReading]) -> list[Kinship]:
         parents.append(max(owners, key=lambda one: _claim(readings, overlap[number], one), default=None))
     _cut_rings(parents)
     return [
-        Kinship(
+        ForkOrigin(
             parent,
             frozenset() if parent is None else frozenset(members[number] & members[parent]),
             parent is not None and pointers[number],
@@ -133,7 +133,7 @@ def _cut_rings(parents: list[int | None]) -> None:
             parents[start] = None
 
 
-def family_usage(transcripts: Sequence[Transcript]) -> UsageSum:
+def family_usage(transcripts: Sequence[EntryLog]) -> UsageSum:
     """What the files of a lineage spent together: every answer once, however many files hold a copy."""
     best: dict[str, tuple[int, int, int]] = {}
     for number, transcript in enumerate(transcripts):
@@ -141,7 +141,7 @@ def family_usage(transcripts: Sequence[Transcript]) -> UsageSum:
         assert isinstance(reading, ClaudeCodeReading)
         named = set()
         for answer, spent in reading.spending.items():
-            position, output = spender(spent), spent >> 40
+            position, output = usage_owner(spent), spent >> 40
             named.add(position)
             known = best.get(answer)
             if known is None or output > known[0]:
@@ -162,14 +162,14 @@ def family_usage(transcripts: Sequence[Transcript]) -> UsageSum:
 # -- sub-agents -------------------------------------------------------------------------------------------
 
 
-class AgentFile(NamedTuple):
+class SubagentFile(NamedTuple):
     """A file of a sub-agent and what its ``meta.json`` says."""
 
-    transcript: Transcript
+    transcript: EntryLog
     meta: Mapping[str, Any] | None = None
 
 
-class Agent(NamedTuple):
+class Subagent(NamedTuple):
     """A sub-agent and the call that started it; where nothing tells which one, the call is None."""
 
     id: str
@@ -193,7 +193,7 @@ class _Start(NamedTuple):
     agent: str | None
 
 
-def find_agents(main: Transcript, files: Iterable[AgentFile]) -> list[Agent]:
+def find_subagents(main: EntryLog, files: Iterable[SubagentFile]) -> list[Subagent]:
     """Which call started the agent of each file. Agents start agents, so their files are asked too."""
     files = list(files)
     starts = _starts(main)
@@ -219,7 +219,7 @@ def find_agents(main: Transcript, files: Iterable[AgentFile]) -> list[Agent]:
     return found
 
 
-def inline_agents(main: Transcript) -> list[Agent]:
+def inline_subagents(main: EntryLog) -> list[Subagent]:
     """The sub-agents whose records stand in the file of the session; each is named after its first record."""
     reading = main.reading
     assert isinstance(reading, ClaudeCodeReading)
@@ -234,13 +234,13 @@ def inline_agents(main: Transcript) -> list[Agent]:
     return found
 
 
-def _agent(agent: str, start: _Start | None, how: str) -> Agent:
+def _agent(agent: str, start: _Start | None, how: str) -> Subagent:
     if start is None:
-        return Agent(agent, None, None, None, "")
-    return Agent(agent, start.call, start.entry, start.owner, how)
+        return Subagent(agent, None, None, None, "")
+    return Subagent(agent, start.call, start.entry, start.owner, how)
 
 
-def _starts(transcript: Transcript) -> list[_Start]:
+def _starts(transcript: EntryLog) -> list[_Start]:
     reading = transcript.reading
     assert isinstance(reading, ClaudeCodeReading)
     tree, names = reading.tree, reading.tool_names
@@ -268,7 +268,7 @@ def _starts(transcript: Transcript) -> list[_Start]:
     return found
 
 
-def _started(transcript: Transcript, result: str | None) -> str | None:
+def _started(transcript: EntryLog, result: str | None) -> str | None:
     """The agent that the result of a call names."""
     if result is None:
         return None
@@ -282,7 +282,7 @@ def _started(transcript: Transcript, result: str | None) -> str | None:
     return agent if isinstance(agent, str) else None
 
 
-def _first_prompt(transcript: Transcript, start: int) -> str:
+def _first_prompt(transcript: EntryLog, start: int) -> str:
     reading = transcript.reading
     assert isinstance(reading, ClaudeCodeReading)
     for position in range(start, len(reading.kinds)):
@@ -291,6 +291,6 @@ def _first_prompt(transcript: Transcript, start: int) -> str:
     return ""
 
 
-def _prompt_at(transcript: Transcript, position: int) -> str:
+def _prompt_at(transcript: EntryLog, position: int) -> str:
     entry = transcript.entry(position)
     return message_text(entry.message, "\n").strip() if isinstance(entry, MessageEntry) else ""

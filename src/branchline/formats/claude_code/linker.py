@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from branchline.formats.claude_code.rewinds import BranchPoint, Facts, Lines, sort_into_lines
+from branchline.formats.claude_code.rewinds import BranchLines, BranchPoint, RowFacts, sort_into_branches
 from branchline.formats.claude_code.rows import (
     ANSWER,
     ASIDE,
@@ -28,19 +28,19 @@ from branchline.formats.claude_code.rows import (
     RESULT,
     RESUMED,
 )
-from branchline.tree import ROOT, Kind, Linker, Oddity, Tree
+from branchline.tree import ROOT, Kind, Linker, LinkFinding, Tree
 
-__all__ = ["Links"]
+__all__ = ["ClaudeCodeLinker"]
 
 _FOLLOWS = frozenset({ANSWER, ERROR, RESULT, RESUMED})
 
 
-class _Place(NamedTuple):
+class _RowShape(NamedTuple):
     type: str
     role: str | None
 
 
-class Links(Linker):
+class ClaudeCodeLinker(Linker):
     """Takes records in file order; :meth:`settle` sorts them into lines where that is needed."""
 
     def __init__(self, tree: Tree) -> None:
@@ -62,10 +62,10 @@ class Links(Linker):
         self._last_uuid = ""
         self._regular = True
         self._changed = False
-        self._hidden: dict[int, _Place] = {}
-        self._lines: Lines | None = None
-        self._repeated: list[Oddity] = []
-        self._links: list[Oddity] = []
+        self._hidden: dict[int, _RowShape] = {}
+        self._lines: BranchLines | None = None
+        self._repeated: list[LinkFinding] = []
+        self._links: list[LinkFinding] = []
 
     @property
     def is_plain(self) -> bool:
@@ -171,7 +171,7 @@ class Links(Linker):
         key = self._next_key(uuid)
         position = self.add_aside(key, type="custom", time=time)
         message = f"the uuid {uuid} was used before; the record is kept aside as {key}"
-        self._repeated.append(Oddity(position, "duplicate-id", message))
+        self._repeated.append(LinkFinding(position, "duplicate-id", message))
         return position
 
     def add(
@@ -228,12 +228,12 @@ class Links(Linker):
         self.points, self.starts, self.copies = lines.points, lines.starts, dict(lines.copies)
         for position in lines.puzzles:
             message = f"what hangs from {tree.keys[position]} is no rewind that is known; shown as one line"
-            self._links.append(Oddity(position, "unknown", message))
+            self._links.append(LinkFinding(position, "unknown", message))
         if self.sidechain:
             side = [place for place in records if place in self.sidechain]
             self.copies |= self._sort(side, self._side_parents(side)).copies
         for position in self.copies:
-            self._hidden[position] = _Place(tree.types[position], tree.roles[position])
+            self._hidden[position] = _RowShape(tree.types[position], tree.roles[position])
             tree.types[position], tree.roles[position] = "custom", None
 
     def line_end(self, position: int) -> int:
@@ -243,13 +243,13 @@ class Links(Linker):
         line = self._lines.line_of.get(position)
         return position if line is None else self._lines.members[line][-1]
 
-    def oddities(self) -> list[Oddity]:
+    def oddities(self) -> list[LinkFinding]:
         return sorted([*self._repeated, *self._links], key=lambda oddity: oddity.position)
 
-    def _sort(self, nodes: list[int], parents: dict[int, int]) -> Lines:
+    def _sort(self, nodes: list[int], parents: dict[int, int]) -> BranchLines:
         """Put records in line, each behind the one before it in its line."""
         tree = self.tree
-        lines = sort_into_lines(nodes, parents, Facts(self.kinds, tree.times, self.marks, self.calls))
+        lines = sort_into_branches(nodes, parents, RowFacts(self.kinds, tree.times, self.marks, self.calls))
         for members, above in zip(lines.members, lines.above, strict=True):
             before = ROOT if above == ROOT else lines.members[above][-1]
             for node in members:
@@ -305,10 +305,10 @@ class Links(Linker):
         self.broken.append(node)
         if before == ROOT:
             message = f"{keys[node]} {what} as its parent; shown as a root"
-            self._links.append(Oddity(node, "orphan" if kind == "guessed-link" else kind, message))
+            self._links.append(LinkFinding(node, "orphan" if kind == "guessed-link" else kind, message))
         else:
             message = f"{keys[node]} {what} as its parent; linked to {keys[before]}, the record before it"
-            self._links.append(Oddity(node, kind, message))
+            self._links.append(LinkFinding(node, kind, message))
         return before
 
     def _side_parents(self, nodes: list[int]) -> dict[int, int]:
@@ -353,7 +353,7 @@ class Links(Linker):
         for node in sorted(cut):
             before = nodes[order[node] - 1] if order[node] else ROOT
             message = f"{keys[node]} is one of several records that are each other's ancestors; cut here"
-            self._links.append(Oddity(node, "cycle", message))
+            self._links.append(LinkFinding(node, "cycle", message))
             if before != ROOT and _root(before, parents, roots) != node:
                 parents[node] = before
                 roots.pop(node, None)

@@ -8,33 +8,33 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
-from branchline.formats.claude_code.linker import Links
+from branchline.formats.claude_code.linker import ClaudeCodeLinker
 from branchline.formats.claude_code.rows import RESULT, Row
-from branchline.formats.protocol import Reading
+from branchline.formats.protocol import LogIndex
 from branchline.tree import ROOT
 
-__all__ = ["ClaudeCodeReading", "Kept", "agent_of", "answer_key", "spender", "spent_at"]
+__all__ = ["ClaudeCodeReading", "KeptRange", "agent_of", "answer_key", "spent_at", "usage_owner"]
 
 _LAST_PLACE = (1 << 40) - 1
 _MOST = 1 << 40
 _AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
 
 
-class Kept(NamedTuple):
+class KeptRange(NamedTuple):
     """What a compaction boundary says about the summary behind it."""
 
     first: str | None
     tokens_before: int | float | None
 
 
-class ClaudeCodeReading(Reading):
+class ClaudeCodeReading(LogIndex):
     """A transcript: beside the tree, what its records say about each other."""
 
-    linker: Links
+    linker: ClaudeCodeLinker
 
     def __init__(self) -> None:
         super().__init__("claude-code")
-        self.linker = Links(self.tree)
+        self.linker = ClaudeCodeLinker(self.tree)
         self.version_text = ""
         self.agent: str | None = None
         """The id of the sub-agent whose file this is."""
@@ -48,7 +48,7 @@ class ClaudeCodeReading(Reading):
         self.tool_names: dict[str, str] = {}
         self._results: dict[str, str] = {}
         self._looked_at = 0
-        self.kept: dict[int, Kept] = {}
+        self.kept: dict[int, KeptRange] = {}
         self.edits: dict[int, str] = {}
         """The results that were taken from the context, by the entry that says so."""
         self.unspent: list[tuple[int, Sequence[Row]]] = []
@@ -96,7 +96,7 @@ class ClaudeCodeReading(Reading):
         if not message:
             return True
         spent = self.spending.get(answer_key(message, request))
-        return spent is not None and spender(spent) == position
+        return spent is not None and usage_owner(spent) == position
 
     def result_of(self, call: str) -> str | None:
         """The entry that holds the result of a call."""
@@ -119,7 +119,7 @@ def spent_at(position: int, output: float | None) -> int:
     return int(min(max(output or 0, 0), _MOST)) << 40 | (_LAST_PLACE - position)
 
 
-def spender(spent: int) -> int:
+def usage_owner(spent: int) -> int:
     """The record in such a number."""
     return _LAST_PLACE - (spent & _LAST_PLACE)
 

@@ -26,14 +26,14 @@ from branchline.formats.claude_code.rows import (
 )
 from branchline.tree import ROOT
 
-__all__ = ["BranchPoint", "Facts", "Lines", "sort_into_lines"]
+__all__ = ["BranchLines", "BranchPoint", "RowFacts", "sort_into_branches"]
 
 _NEVER = 1 << 62
 _SPOKEN = frozenset({ANSWER, ERROR})
 _LOCAL = frozenset({COMMAND, WRAPPER})
 
 
-class Facts(NamedTuple):
+class RowFacts(NamedTuple):
     """What is known of every record, by position."""
 
     kinds: Sequence[int]
@@ -51,7 +51,7 @@ class BranchPoint(NamedTuple):
     branches: list[int]
 
 
-class Lines(NamedTuple):
+class BranchLines(NamedTuple):
     """The records of a file as lines, each in the order of the file."""
 
     line_of: dict[int, int]
@@ -81,7 +81,7 @@ class _Group(NamedTuple):
     """Whether they carry conversation, and do not merely go on after a resume."""
 
 
-def sort_into_lines(nodes: Sequence[int], parents: Mapping[int, int], facts: Facts) -> Lines:
+def sort_into_branches(nodes: Sequence[int], parents: Mapping[int, int], facts: RowFacts) -> BranchLines:
     """Sort records (in file order, with a parent each that is one of them or ROOT, and no rings)."""
     children: dict[int, list[int]] = {}
     for node in nodes:
@@ -89,7 +89,7 @@ def sort_into_lines(nodes: Sequence[int], parents: Mapping[int, int], facts: Fac
     order = _top_down(children)
     copies = _merge_copies(order, children, facts) if len(children) < len(nodes) else {}
     sums = _Sums(order, parents, copies, facts)
-    lines = Lines({}, [], [], [], copies, [], [])
+    lines = BranchLines({}, [], [], [], copies, [], [])
     for root in children.get(ROOT, ()):
         lines.line_of[root] = _new_line(lines, ROOT)
         if sums.speaks[root]:
@@ -115,7 +115,7 @@ def sort_into_lines(nodes: Sequence[int], parents: Mapping[int, int], facts: Fac
     return lines
 
 
-def _new_line(lines: Lines, above: int) -> int:
+def _new_line(lines: BranchLines, above: int) -> int:
     lines.members.append([])
     lines.above.append(above)
     return len(lines.above) - 1
@@ -130,7 +130,7 @@ def _top_down(children: Mapping[int, list[int]]) -> list[int]:
     return order
 
 
-def _merge_copies(order: list[int], children: dict[int, list[int]], facts: Facts) -> dict[int, int]:
+def _merge_copies(order: list[int], children: dict[int, list[int]], facts: RowFacts) -> dict[int, int]:
     """Find children that repeat an earlier sibling; what hangs from a copy goes on under the first."""
     copies: dict[int, int] = {}
     for node in (ROOT, *order):
@@ -160,7 +160,7 @@ def _merge_copies(order: list[int], children: dict[int, list[int]], facts: Facts
     return copies
 
 
-def _identity(node: int, facts: Facts) -> tuple[object, ...] | None:
+def _identity(node: int, facts: RowFacts) -> tuple[object, ...] | None:
     """What two records have in common if one is a replay of the other; None for one that cannot be."""
     kind, time = facts.kinds[node], facts.times[node]
     if kind <= MICRO or kind in (QUEUED, ASIDE) or not time:
@@ -175,7 +175,7 @@ class _Sums:
     """What lies in and below each record."""
 
     def __init__(
-        self, order: list[int], parents: Mapping[int, int], copies: Mapping[int, int], facts: Facts
+        self, order: list[int], parents: Mapping[int, int], copies: Mapping[int, int], facts: RowFacts
     ) -> None:
         kinds = facts.kinds
         self.first: dict[int, int] = {}
@@ -202,7 +202,7 @@ class _Sums:
                 speaks[above] = True
 
 
-def _branches(node: int, below: list[int], facts: Facts, sums: _Sums, puzzles: list[int]) -> list[_Group]:
+def _branches(node: int, below: list[int], facts: RowFacts, sums: _Sums, puzzles: list[int]) -> list[_Group]:
     """The lines that part at a record with several children; none when they are one line after all."""
     kinds = facts.kinds
     waiting = [child for child in below if kinds[child] > MICRO or sums.speaks[child]]  # rule 2

@@ -29,7 +29,7 @@ __all__ = [
     "RESUMED",
     "SUMMARY",
     "WRAPPER",
-    "Block",
+    "ContentBlock",
     "Row",
     "decode_rows",
     "first_line",
@@ -47,7 +47,7 @@ ASIDE = 14
 """A record that hangs on the session and not in the tree."""
 
 
-class Block(msgspec.Struct, gc=False):
+class ContentBlock(msgspec.Struct, gc=False):
     """One block of a message, of any type."""
 
     type: str = ""
@@ -62,22 +62,22 @@ class Spent(msgspec.Struct, gc=False):
     output_tokens: int | float | None = None
 
 
-class Said(msgspec.Struct, gc=False):
+class RowMessage(msgspec.Struct, gc=False):
     """The message of a record."""
 
     id: str | None = None
     model: str | None = None
-    content: str | tuple[Block, ...] | None = None
+    content: str | tuple[ContentBlock, ...] | None = None
     stop_reason: str | None = None
     usage: Spent | None = None
 
 
 class Attached(msgspec.Struct, gc=False):
     type: str = ""
-    prompt: str | tuple[Block, ...] | None = None
+    prompt: str | tuple[ContentBlock, ...] | None = None
 
 
-class Origin(msgspec.Struct, gc=False):
+class ForkedFrom(msgspec.Struct, gc=False):
     sessionId: str | None = None  # noqa: N815
 
 
@@ -86,7 +86,7 @@ class Preserved(msgspec.Struct, gc=False):
     uuids: tuple[str, ...] | None = None
 
 
-class Compacted(msgspec.Struct, gc=False):
+class CompactMetadata(msgspec.Struct, gc=False):
     preTokens: int | float | None = None  # noqa: N815
     preservedSegment: Preserved | None = None  # noqa: N815
     preservedMessages: Preserved | None = None  # noqa: N815
@@ -112,12 +112,12 @@ class Row(msgspec.Struct, gc=False):
     isMeta: bool | None = None  # noqa: N815
     isCompactSummary: bool | None = None  # noqa: N815
     isApiErrorMessage: bool | None = None  # noqa: N815
-    forkedFrom: Origin | None = None  # noqa: N815
-    message: Said | None = None
+    forkedFrom: ForkedFrom | None = None  # noqa: N815
+    message: RowMessage | None = None
     subtype: str | None = None
     attachment: Attached | None = None
-    compactMetadata: Compacted | None = None  # noqa: N815
-    microcompactMetadata: Compacted | None = None  # noqa: N815
+    compactMetadata: CompactMetadata | None = None  # noqa: N815
+    microcompactMetadata: CompactMetadata | None = None  # noqa: N815
     customTitle: str | None = None  # noqa: N815
     aiTitle: str | None = None  # noqa: N815
     summary: str | None = None
@@ -142,12 +142,12 @@ def row_from(fields: dict[str, Any]) -> Row | None:
 
 
 _NESTED: dict[str, Any] = {
-    "message": Said,
+    "message": RowMessage,
     "attachment": Attached,
     "usage": Spent,
-    "forkedFrom": Origin,
-    "compactMetadata": Compacted,
-    "microcompactMetadata": Compacted,
+    "forkedFrom": ForkedFrom,
+    "compactMetadata": CompactMetadata,
+    "microcompactMetadata": CompactMetadata,
     "preservedSegment": Preserved,
     "preservedMessages": Preserved,
 }
@@ -164,7 +164,9 @@ def _what_fits(record: Any, fields: dict[str, Any]) -> Any:
             if isinstance(value, dict):
                 values[field.name] = _what_fits(_NESTED[field.name], value)
         elif field.name in ("content", "prompt") and isinstance(value, list):
-            values[field.name] = tuple(_what_fits(Block, item) for item in value if isinstance(item, dict))
+            values[field.name] = tuple(
+                _what_fits(ContentBlock, item) for item in value if isinstance(item, dict)
+            )
         elif field.type is not Any:
             try:
                 values[field.name] = msgspec.convert(value, field.type)
@@ -191,7 +193,7 @@ _WRAPPERS = (
 _INTERRUPT = "[Request interrupted by user"
 
 
-def text_of(content: str | tuple[Block, ...] | None) -> str:
+def text_of(content: str | tuple[ContentBlock, ...] | None) -> str:
     """The words of a message."""
     if content is None or isinstance(content, str):
         return content or ""

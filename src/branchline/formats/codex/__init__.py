@@ -4,8 +4,8 @@ from branchline.formats.codex.format import CODEX, CodexFormat
 from branchline.formats.codex.log_index import CodexReading, HistoryBase
 from branchline.formats.codex.reader import CodexReader
 from branchline.formats.codex.rollouts import (
-    Chain,
     Rollout,
+    RolloutChain,
     copied_entries,
     model_history,
     read_names,
@@ -16,12 +16,12 @@ from branchline.formats.codex.rollouts import (
 
 __all__ = [
     "CODEX",
-    "Chain",
     "CodexFormat",
     "CodexReader",
     "CodexReading",
     "HistoryBase",
     "Rollout",
+    "RolloutChain",
     "copied_entries",
     "model_history",
     "read_names",

@@ -14,11 +14,11 @@ from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import decode_line
-from branchline.formats.codex.rollouts import gathered, read_names, rollout_name, unpack
+from branchline.formats.codex.rollouts import assemble_rollout, read_names, rollout_name, unpack
 from branchline.formats.codex.rows import ITEMS
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, Reading
+from branchline.formats.protocol import Format, LogIndex
 
 __all__ = ["CODEX", "CodexFormat"]
 
@@ -65,7 +65,7 @@ class CodexFormat(Format):
     def listing_reader(self, path: str = "") -> CodexReader:
         return CodexReader(path, shape_only=True)
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """As the settings of its turn say."""
         reading = transcript.reading
         assert isinstance(reading, CodexReading)
@@ -87,7 +87,7 @@ class CodexFormat(Format):
 
     def gather(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
         name = rollout_name(path)
-        return gathered(content, "" if name is None else name.rollout, find)
+        return assemble_rollout(content, "" if name is None else name.rollout, find)
 
     def roots_near(self, path: str) -> list[str]:
         """Where the other rollouts lie, archived ones included."""
@@ -96,7 +96,7 @@ class CodexFormat(Format):
             return super().roots_near(path)
         return [os.path.join(found[1], "sessions"), os.path.join(found[1], "archived_sessions")]
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         assert isinstance(reading, CodexReading)
         return decode_line(line, reading, position)
 

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from branchline.formats.codex.replay import Totals
-from branchline.formats.protocol import Reading
+from branchline.formats.codex.replay import TokenTotals
+from branchline.formats.protocol import LogIndex
 
 __all__ = ["CodexReading", "HistoryBase", "base_of"]
 
@@ -34,7 +34,7 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
-class CodexReading(Reading):
+class CodexReading(LogIndex):
     """A rollout: beside the tree, what its first record says and what the replay found."""
 
     def __init__(self) -> None:
@@ -56,8 +56,8 @@ class CodexReading(Reading):
         """What people typed, as events tell it."""
         self.kept: dict[int, tuple[str, ...]] = {}
         """The prompts that a compaction without a history of its own keeps."""
-        self.spent: dict[int, Totals] = {}
-        self.totals = Totals()
+        self.spent: dict[int, TokenTotals] = {}
+        self.totals = TokenTotals()
         self.tool_names: dict[str, str] = {}
         self.numbers: dict[int, int] = {}
         self.foreign = 0

@@ -13,21 +13,21 @@ from itertools import compress, islice
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import SIDE, SPEAKERS, Header, json_codec
+from branchline.entries import ACTIVITY_ROLES, SIDE_TYPES, Header, json_codec
 from branchline.formats.codex.log_index import CodexReading, base_of
 from branchline.formats.codex.replay import (
     NO_SUMMARY,
-    Totals,
-    cut_place,
+    TokenTotals,
     difference,
     keep_prompts,
+    rollback_position,
     totals_from,
 )
 from branchline.formats.codex.rows import (
     ITEMS,
     OTHER,
     TURN,
-    Item,
+    ResponseItem,
     Row,
     decode_rows,
     item_class,
@@ -35,7 +35,7 @@ from branchline.formats.codex.rows import (
     item_type,
     row_from,
 )
-from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.lines import LineReader, decode_chunk
 from branchline.tree import ROOT
 
 __all__ = ["CodexReader"]
@@ -67,7 +67,7 @@ _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _MODES = frozenset({"legacy", "paginated", "default"})
 
 
-class CodexReader(LinesReader):
+class CodexReader(LineReader):
     """Reads one rollout; its name tells thread and rollout where no record does.
 
     ``shape_only`` is for lists of sessions: it leaves out the names of tools and which answers are quiet.
@@ -118,7 +118,7 @@ class CodexReader(LinesReader):
     def take_regular(self, data: bytes, start: int, end: int) -> bool:
         if not self._known.meta:
             return False
-        found = bulk(data, end, decode_rows, start=start)
+        found = decode_chunk(data, end, decode_rows, start=start)
         if found is None or None in [row.payload for row in found.values]:
             return False
         if not _REGULAR.issuperset([row.type for row in found.values]):
@@ -202,7 +202,7 @@ class CodexReader(LinesReader):
             parents = None if before == first - 1 else [before, *range(first, first + count - 1)]
             reading.tree.fill(parents, kinds, times, roles, quiet)
             self._parent = first + count - 1
-            self._spoken = max(self._spoken, *compress(times, map(SPEAKERS.__contains__, roles)), "")
+            self._spoken = max(self._spoken, *compress(times, map(ACTIVITY_ROLES.__contains__, roles)), "")
         return count
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
@@ -299,7 +299,7 @@ class CodexReader(LinesReader):
         self._classes.append(kind)
         self._said.append(words if kind == TURN else "")
 
-    def _take_item(self, item: Item, key: str, time: str) -> int:
+    def _take_item(self, item: ResponseItem, key: str, time: str) -> int:
         reading = self._known
         kind = item_type(item)
         if kind == "ghost_snapshot":
@@ -336,13 +336,13 @@ class CodexReader(LinesReader):
         if text.strip():
             self._first_words.setdefault(2 * self._copying + source, text)
 
-    def _take_event(self, event: Item, key: str, time: str) -> int:
+    def _take_event(self, event: ResponseItem, key: str, time: str) -> int:
         if event.type in _MOVING:
             return self._take_rollback(max(event.num_turns or 0, 0), key, time)
         self._add(key, self._note_event(event, len(self.reading.tree), time), time)
         return 1
 
-    def _note_event(self, event: Item, position: int, time: str) -> str:
+    def _note_event(self, event: ResponseItem, position: int, time: str) -> str:
         """What an event tells; returns the type of its entry."""
         reading = self._known
         match event.type:
@@ -368,7 +368,7 @@ class CodexReader(LinesReader):
                 pass
         return "custom"
 
-    def _take_settings(self, settings: Item, key: str, time: str) -> int:
+    def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
         """Model and effort of a turn: entries where they change."""
         reading = self._known
         if settings.turn_id:
@@ -385,7 +385,7 @@ class CodexReader(LinesReader):
             self._add(key if not number else f"{key}.{number + 1}", kind, time)
         return len(kinds) or 1
 
-    def _take_compaction(self, compacted: Item, key: str, time: str) -> int:
+    def _take_compaction(self, compacted: ResponseItem, key: str, time: str) -> int:
         reading = self._known
         said = list(filter(None, self._said))
         position = self._add(key, "compaction", time)
@@ -405,7 +405,7 @@ class CodexReader(LinesReader):
     def _take_rollback(self, turns: int, key: str, time: str) -> int:
         reading = self._known
         tree = reading.tree
-        cut = cut_place(self._turn_places, self._classes, turns)
+        cut = rollback_position(self._turn_places, self._classes, turns)
         reading.rollbacks[len(tree)] = turns
         if cut is not None:
             start = self._turn_places[max(len(self._turn_places) - turns, 0)]
@@ -428,7 +428,8 @@ class CodexReader(LinesReader):
         """Where a turn hangs from: before what was noted when it started."""
         tree = self.reading.tree
         while position != ROOT and (
-            tree.types[position] in SIDE or tree.types[position] in ("model_change", "thinking_level_change")
+            tree.types[position] in SIDE_TYPES
+            or tree.types[position] in ("model_change", "thinking_level_change")
         ):
             position = tree.parents[position]
         return position
@@ -442,7 +443,7 @@ class CodexReader(LinesReader):
         if (base := self._known.base) is not None:
             if ordinal is None or ordinal < base.end_ordinal or line < 2:
                 return
-            self._known.totals = Totals()
+            self._known.totals = TokenTotals()
         else:
             if not self._second_time:
                 self._second_time = time
@@ -471,7 +472,7 @@ class CodexReader(LinesReader):
             reading.copied = len(reading.tree)
         for position in reading.spent:
             if position < reading.copied:  # counted where it was spent
-                reading.spent[position] = Totals()
+                reading.spent[position] = TokenTotals()
         if self._missing and reading.base is not None:
             message = f"it begins with a part of the rollout {self._missing}, which is not at hand"
             reading.note_end("below-head", message, line=1)

@@ -32,7 +32,7 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.formats.codex.log_index import CodexReading
-from branchline.formats.codex.replay import Totals
+from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.codex.rows import ITEMS, is_context
 from branchline.tree import ROOT
 
@@ -231,7 +231,7 @@ def _block(value: Any) -> Block:
     return UnknownBlock(type=str(kind or ""), fields=value)
 
 
-def _usage(spent: Totals) -> Usage:
+def _usage(spent: TokenTotals) -> Usage:
     """Tokens of one call; here those from the cache are counted apart from the other input."""
     return Usage(
         input=spent.input - spent.cached,

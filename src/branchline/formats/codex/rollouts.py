@@ -13,15 +13,15 @@ from branchline.entries import json_codec
 from branchline.errors import NotSupported
 from branchline.formats.codex.log_index import CodexReading, base_of
 from branchline.formats.codex.reader import NAME
-from branchline.formats.codex.replay import NO_SUMMARY, cut_place, keep_prompts
+from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
 from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 
 __all__ = [
-    "Chain",
     "Rollout",
+    "RolloutChain",
+    "assemble_rollout",
     "copied_entries",
-    "gathered",
     "model_history",
     "read_names",
     "resolve_chain",
@@ -33,11 +33,11 @@ __all__ = [
 class Rollout(NamedTuple):
     """A file, and how much of it counts: everything, or the bytes before ``end``."""
 
-    transcript: Transcript
+    transcript: EntryLog
     end: int | None = None
 
 
-class Chain(NamedTuple):
+class RolloutChain(NamedTuple):
     """The files that a thread is made of, the oldest first, and what could not be found."""
 
     rollouts: list[Rollout]
@@ -58,7 +58,7 @@ def rollout_name(path: str) -> Name | None:
     return None if found is None else Name(found[1], found[2], found[3] or found[2])
 
 
-def resolve_chain(transcript: Transcript, find: Callable[[str], Transcript | None]) -> Chain:
+def resolve_chain(transcript: EntryLog, find: Callable[[str], EntryLog | None]) -> RolloutChain:
     """Follow what a paginated rollout begins with; ``find`` gives the file whose name ends with an id."""
     rollouts = [Rollout(transcript)]
     problems: list[str] = []
@@ -80,10 +80,10 @@ def resolve_chain(transcript: Transcript, find: Callable[[str], Transcript | Non
             )
             break
         rollouts.append(Rollout(found, base.end_offset))
-    return Chain(rollouts[::-1], problems)
+    return RolloutChain(rollouts[::-1], problems)
 
 
-def gathered(content: bytes, rollout: str, find: Callable[[str], bytes | None]) -> bytes:
+def assemble_rollout(content: bytes, rollout: str, find: Callable[[str], bytes | None]) -> bytes:
     """The lines of a paginated rollout as a copy would hold them: the first records, the beginning, its own.
 
     First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
@@ -130,7 +130,7 @@ def model_history(rollouts: Sequence[Rollout]) -> list[dict[str, Any]]:
         elif row.type == "event_msg" and row.payload.type == "thread_rolled_back":
             classes = [_class(item) for item in history]
             turns = [place for place, kind in enumerate(classes) if kind == TURN]
-            cut = cut_place(turns, classes, max(row.payload.num_turns or 0, 0))
+            cut = rollback_position(turns, classes, max(row.payload.num_turns or 0, 0))
             if cut is not None:
                 del history[cut:]
     return history
@@ -188,7 +188,7 @@ def _meta_of(line: bytes) -> dict[str, Any]:
     return payload if isinstance(payload, dict) else {}
 
 
-def _reading(transcript: Transcript) -> CodexReading:
+def _reading(transcript: EntryLog) -> CodexReading:
     assert isinstance(transcript.reading, CodexReading)
     return transcript.reading
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from branchline.tree import ROOT, Tree
 
-__all__ = ["Below", "Deepest", "Head", "Standing", "stands_at"]
+__all__ = ["DeepestEntry", "Descendants", "HeadRow", "LeafState", "resolve_leaf"]
 
 
-class Head(NamedTuple):
+class HeadRow(NamedTuple):
     """A head line: what it names (None: the beginning), where it lies, how many entries stand before it."""
 
     leaf: str | None
@@ -29,7 +29,7 @@ class Head(NamedTuple):
     after: int
 
 
-class Standing(NamedTuple):
+class LeafState(NamedTuple):
     """Where the session stands, and what lies below the head."""
 
     leaf: int
@@ -38,7 +38,7 @@ class Standing(NamedTuple):
     newest: int = ROOT
 
 
-class Deepest:
+class DeepestEntry:
     """The entry with the longest way to its root; of several the one with the greatest id."""
 
     def __init__(self, tree: Tree) -> None:
@@ -75,7 +75,7 @@ class Deepest:
         return best
 
 
-class Below:
+class Descendants:
     """What lies below one entry of a tree whose parents stand before their children."""
 
     def __init__(self, tree: Tree, top: int) -> None:
@@ -108,7 +108,7 @@ class Below:
                 self.newest = position
 
 
-def stands_at(tree: Tree, head: Head, below: Below) -> Standing:
+def resolve_leaf(tree: Tree, head: HeadRow, below: Descendants) -> LeafState:
     """Where a session with this head stands; ``below`` is what lies below the entry that the head names."""
     top = below.top
     newest = len(tree) - 1
@@ -122,4 +122,4 @@ def stands_at(tree: Tree, head: Head, below: Below) -> Standing:
     leaf = newest if stale else top
     while leaf in tree.placeholders:
         leaf = tree.parents[leaf]
-    return Standing(leaf, stale, below.count, below.newest)
+    return LeafState(leaf, stale, below.count, below.newest)

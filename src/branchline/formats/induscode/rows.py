@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-__all__ = ["SCHEMA", "Line", "Seen", "bad_values", "decode_lines", "seen_in", "spoken_at"]
+__all__ = ["SCHEMA", "InduscodeRow", "MessageShape", "bad_values", "decode_lines", "seen_in", "spoken_at"]
 
 SCHEMA = "indus/transcript@1"
 _ENDED_WELL = (None, "", "stop", "toolUse")
@@ -102,7 +102,7 @@ class _Compaction(_Message, tag="compactionSummary", gc=False):
     tokensBefore: _Number = None  # noqa: N815
 
 
-class Line(msgspec.Struct, gc=False):
+class InduscodeRow(msgspec.Struct, gc=False):
     """An entry, which has ``id``, ``role``, ``at`` and ``message``; or a head, which may have a ``leaf``."""
 
     schema: Literal["indus/transcript@1"]
@@ -115,13 +115,13 @@ class Line(msgspec.Struct, gc=False):
     leaf: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
-decode_lines: Callable[[memoryview], Sequence[Line]] = msgspec.json.Decoder(Line).decode_lines
+decode_lines: Callable[[memoryview], Sequence[InduscodeRow]] = msgspec.json.Decoder(InduscodeRow).decode_lines
 
 
 # -- one line, with care ----------------------------------------------------------------------------------
 
 
-class Seen(NamedTuple):
+class MessageShape(NamedTuple):
     """What the tree wants to know of a message."""
 
     type: str
@@ -132,14 +132,14 @@ class Seen(NamedTuple):
 _TYPES = {"custom": "custom_message", "branchSummary": "branch_summary"}
 
 
-def seen_in(message: Any) -> Seen:
+def seen_in(message: Any) -> MessageShape:
     """What can be told of a message of any shape."""
     role = message.get("role") if isinstance(message, dict) else None
     if not isinstance(role, str):
-        return Seen("message", "")
+        return MessageShape("message", "")
     if role in _TYPES:
-        return Seen(_TYPES[role], None)
-    return Seen("message", role, role == "assistant" and _is_quiet(message))
+        return MessageShape(_TYPES[role], None)
+    return MessageShape("message", role, role == "assistant" and _is_quiet(message))
 
 
 def _is_quiet(message: dict[str, Any]) -> bool:

@@ -41,12 +41,12 @@ from branchline.entries import (
     json_codec,
     message_from_fields,
 )
-from branchline.formats.entry_refs import written_id
+from branchline.formats.entry_refs import reference_id
 from branchline.formats.induscode.reader import InduscodeReading
 from branchline.formats.induscode.records import DETAILS, FROM_HOOK
 from branchline.formats.induscode.rows import SCHEMA
 
-__all__ = ["Lines"]
+__all__ = ["InduscodeWriter"]
 
 Refuse = Callable[[str], Exception]
 _encode = msgspec.json.Encoder().encode
@@ -66,7 +66,7 @@ class _Written(NamedTuple):
     id: str
 
 
-class Lines:
+class InduscodeWriter:
     """The lines for new entries behind what was read."""
 
     def __init__(self, reading: InduscodeReading, refuse: Refuse) -> None:
@@ -160,7 +160,7 @@ class Lines:
         """How the file names an entry."""
         if key is None or key in self._written:
             return key
-        name = written_id(self._reading, key)
+        name = reference_id(self._reading, key)
         if name is None:
             raise self._refuse("repeated id")
         return name

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from branchline.entries import skeleton, splice
 from branchline.formats.copying import path_lines
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
 
 __all__ = ["forked_lines"]
@@ -14,7 +14,7 @@ __all__ = ["forked_lines"]
 _THROUGH = "providerReplayThroughEntryId"
 
 
-def forked_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
+def forked_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     """The lines of one path, chained across what is left out.
 
     A compaction that says up to which entry the provider holds the history names a kept one: the nearest
@@ -28,7 +28,7 @@ def forked_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
     tree = transcript.tree
     kept = {skeleton.links(line)["id"] for line in lines}
     for number in marked:
-        fields = skeleton.careful(lines[number])
+        fields = skeleton.decode_lenient(lines[number])
         through = fields.get(_THROUGH)
         position = tree.positions.get(through, ROOT) if isinstance(through, str) else ROOT
         if fields.get("type") != "compaction" or position == ROOT or through in kept:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import AssistantMessage, MessageEntry, skeleton
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.oh_my_pi.records import chosen_model
 
 __all__ = ["PathState", "path_state"]
@@ -33,7 +33,7 @@ class PathState(msgspec.Struct, frozen=True, kw_only=True):
     service_tier: Any = None
 
 
-def path_state(transcript: Transcript, leaf: int) -> PathState:
+def path_state(transcript: EntryLog, leaf: int) -> PathState:
     """The state after everything on the path to an entry; -1 is before the first one."""
     tree = transcript.tree
     state: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def path_state(transcript: Transcript, leaf: int) -> PathState:
             last_answer = position
         if kind not in _TYPES:
             continue
-        fields = skeleton.careful(transcript.raw(position))
+        fields = skeleton.decode_lenient(transcript.raw(position))
         match kind:
             case "model_change":
                 if chosen := chosen_model(fields):

@@ -7,16 +7,16 @@ from typing import Any
 from branchline.entries import Entry, skeleton
 from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
-from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, Titles, read_slot
+from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleTracker, read_slot
 from branchline.formats.pi import CURRENT_VERSION, PiReader
-from branchline.formats.protocol import Reading
+from branchline.formats.protocol import LogIndex
 
 __all__ = ["OhMyPiReader", "OhMyPiReading"]
 
 NAME = "oh-my-pi"
 
 
-class OhMyPiReading(Reading):
+class OhMyPiReading(LogIndex):
     """A reading that also knows the slot and where pictures are kept apart from the lines.
 
     ``slot_end`` is where the slot ends, 0 in a file without one.
@@ -26,7 +26,7 @@ class OhMyPiReading(Reading):
         super().__init__(NAME)
         self.current_version = CURRENT_VERSION
         self._path = path
-        self.titles = Titles()
+        self.titles = TitleTracker()
         self.slot_end = 0
 
     @property
@@ -94,7 +94,7 @@ class OhMyPiReader(PiReader):
         if reading.tree.types[position] != "session_info":
             super()._note_side_record(position, line)
             return
-        fields = skeleton.careful(line)
+        fields = skeleton.decode_lenient(line)
         if fields.get("type") == "title_change":  # the names that pi gives have no effect here
             reading.titles.see_change(fields)
             reading.title = reading.titles.current

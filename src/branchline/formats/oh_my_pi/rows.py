@@ -93,7 +93,7 @@ _others = tuple(
 )
 _LINK = [("id", str), ("parentId", str | msgspec.UnsetType | None, msgspec.UNSET), ("timestamp", str, "")]
 _entries = tuple(
-    _struct(f"_{kind}", _LINK, "type", kind, type=NATIVE_TYPES.get(kind, kind), message=skeleton.NOBODY)
+    _struct(f"_{kind}", _LINK, "type", kind, type=NATIVE_TYPES.get(kind, kind), message=skeleton.NO_MESSAGE)
     for kind in _TYPES
 )
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from branchline.entries import json_codec
 
-__all__ = ["SLOT_BYTES", "TitleSlot", "Titles", "clean_title", "read_slot", "slot_line"]
+__all__ = ["SLOT_BYTES", "TitleSlot", "TitleTracker", "clean_title", "read_slot", "slot_line"]
 
 SLOT_BYTES = 256
 """The size of the slot, newline included. It never changes, so that nothing behind it ever moves."""
@@ -66,7 +66,7 @@ def clean_title(title: str) -> str:
     return re.sub(" +", " ", re.sub("[\x00-\x1f\x7f-\x9f]", " ", title)).strip()
 
 
-class Titles:
+class TitleTracker:
     """Finds the title in force while slot, header and changes go by in the order of the file."""
 
     def __init__(self) -> None:

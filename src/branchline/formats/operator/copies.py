@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchline.entries import Header, Label, json_codec, splice
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.operator.parts import Refuse
 from branchline.formats.operator.reader import OperatorReading
 from branchline.formats.operator.writer import entry_line, header_line
@@ -22,7 +22,7 @@ __all__ = ["fork_lines", "whole_lines"]
 _LEFT_OUT = frozenset({"label", "leaf"})
 
 
-def fork_lines(transcript: Transcript, leaf: int, header: Header, refuse: Refuse) -> Iterator[bytes]:
+def fork_lines(transcript: EntryLog, leaf: int, header: Header, refuse: Refuse) -> Iterator[bytes]:
     """The header, the path to an entry, and the labels of what is on it."""
     reading, tree = transcript.reading, transcript.tree
     assert isinstance(reading, OperatorReading)
@@ -45,7 +45,7 @@ def fork_lines(transcript: Transcript, leaf: int, header: Header, refuse: Refuse
             last = label.id
 
 
-def whole_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
+def whole_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
     """The header, and everything that follows the old one, damaged lines included, as it is."""
     yield header_line(header)
     for line in transcript.bytes_between(transcript.reading.header_end, None).split(b"\n"):
@@ -76,7 +76,7 @@ def _following(chain: list[int], kept: list[int]) -> dict[int, int]:
     return found
 
 
-def _linked(transcript: Transcript, position: int, parent: str | None, following: dict[int, int]) -> bytes:
+def _linked(transcript: EntryLog, position: int, parent: str | None, following: dict[int, int]) -> bytes:
     """The bytes of an entry with the id and parent that it has in the new file."""
     tree = transcript.tree
     line = transcript.raw(position)

@@ -6,12 +6,12 @@ from typing import Generic, TypeVar
 
 from branchline.tree import ROOT, Tree
 
-__all__ = ["Nearest"]
+__all__ = ["InheritedValue"]
 
 _T = TypeVar("_T")
 
 
-class Nearest(Generic[_T]):
+class InheritedValue(Generic[_T]):
     """Follows a tree whose parents always stand before their children."""
 
     def __init__(self, tree: Tree) -> None:

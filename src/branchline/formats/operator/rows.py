@@ -1,7 +1,7 @@
 """What reading needs of Operator's lines, decoded many at a time when all of them are in good order.
 
 A line that does not fit (another type, role, part or reason; a number where a text should be) is one that
-Operator would skip. Such a line is looked at with care, and :func:`oddities_of` says what is wrong with it.
+Operator would skip. Such a line is looked at with care, and :func:`row_problems` says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from branchline.formats.operator.timestamps import instant
 from branchline.tree import Kind
 
 __all__ = [
-    "Line",
-    "Looked",
-    "Said",
+    "MessageFacts",
+    "OperatorRow",
+    "RowMessage",
     "decode_lines",
     "decode_shapes",
-    "glance_at",
-    "look_at",
-    "oddities_of",
+    "message_facts",
+    "message_facts_shallow",
+    "row_problems",
     "said_in",
 ]
 
@@ -61,7 +61,7 @@ class _Result(_Part, tag="tool_result", gc=False):
     id: str = ""
 
 
-class Said(msgspec.Struct, gc=False):
+class RowMessage(msgspec.Struct, gc=False):
     """A message."""
 
     role: Literal["system", "user", "assistant", "tool", "custom", "branch_summary", "compaction_summary"]
@@ -70,7 +70,7 @@ class Said(msgspec.Struct, gc=False):
     stop_reason: Literal["stop", "length", "tool_calls", "content_filter", "abort", "error"] | None = None
 
 
-class Looked(NamedTuple):
+class MessageFacts(NamedTuple):
     """What messages tell at a look; they are named by their numbers."""
 
     roles: list[str | None]
@@ -83,7 +83,9 @@ class Looked(NamedTuple):
     """When the last message was spoken: one by a person or a model that says or shows something."""
 
 
-def look_at(messages: Iterable[Said | None], calls: dict[str, str], older: dict[str, str]) -> Looked:
+def message_facts(
+    messages: Iterable[RowMessage | None], calls: dict[str, str], older: dict[str, str]
+) -> MessageFacts:
     """One pass over all parts. Tool calls are put into ``calls``, id to name; ``older`` came before."""
     roles: list[str | None] = []
     tools: dict[int, list[str]] = {}
@@ -116,10 +118,10 @@ def look_at(messages: Iterable[Said | None], calls: dict[str, str], older: dict[
         else:
             role = TREE_ROLES.get(message.role, message.role)
         roles.append(role)
-    return Looked(roles, tools, quiet, newest)
+    return MessageFacts(roles, tools, quiet, newest)
 
 
-class Line(msgspec.Struct, gc=False):
+class OperatorRow(msgspec.Struct, gc=False):
     """An entry."""
 
     id: str
@@ -138,7 +140,7 @@ class Line(msgspec.Struct, gc=False):
         "custom_message",
     ]
     parent_id: str | None = None
-    message: Said | None = None
+    message: RowMessage | None = None
     label: str | None = None
     target_id: str | None = None
     name: str | None = None
@@ -146,7 +148,7 @@ class Line(msgspec.Struct, gc=False):
     model_id: str | None = None
 
 
-decode_lines: Callable[[memoryview], Sequence[Line]] = msgspec.json.Decoder(Line).decode_lines
+decode_lines: Callable[[memoryview], Sequence[OperatorRow]] = msgspec.json.Decoder(OperatorRow).decode_lines
 
 
 # -- for lists: what messages are, not what they say --------------------------------------------------------
@@ -183,19 +185,19 @@ class _Asked(_Piece, tag="tool_call", gc=False):
 _SHOWN = frozenset({_Text, _Image})
 
 
-class _SaidShape(Said, gc=False):
+class _SaidShape(RowMessage, gc=False):
     contents: tuple[_Text | _Image | _Audio | _Thinking | _Asked | _Answered, ...]  # type: ignore[assignment]
 
 
-class _Shape(Line, gc=False):
+class _Shape(OperatorRow, gc=False):
     message: _SaidShape | None = None
 
 
-decode_shapes: Callable[[memoryview], Sequence[Line]] = msgspec.json.Decoder(_Shape).decode_lines
+decode_shapes: Callable[[memoryview], Sequence[OperatorRow]] = msgspec.json.Decoder(_Shape).decode_lines
 
 
-def glance_at(messages: Iterable[Any]) -> Looked:
-    """As :func:`look_at`, without the names of tools and without the answers that are quiet."""
+def message_facts_shallow(messages: Iterable[Any]) -> MessageFacts:
+    """As :func:`message_facts`, without the names of tools and without the answers that are quiet."""
     roles: list[str | None] = []
     tools: dict[int, list[str]] = {}
     newest: float = 0
@@ -217,18 +219,18 @@ def glance_at(messages: Iterable[Any]) -> Looked:
         else:
             role = TREE_ROLES.get(message.role, message.role)
         roles.append(role)
-    return Looked(roles, tools, [], newest)
+    return MessageFacts(roles, tools, [], newest)
 
 
 # -- one line, with care ----------------------------------------------------------------------------------
 
 
-def said_in(message: Any) -> Said | None:
+def said_in(message: Any) -> RowMessage | None:
     """What can be told of a message of any shape; None when it is none."""
     if not isinstance(message, dict) or not isinstance(role := message.get("role"), str):
         return None
     contents, reason, time = message.get("contents"), message.get("stop_reason"), message.get("timestamp")
-    return Said(
+    return RowMessage(
         role=role,  # type: ignore[arg-type]
         contents=tuple(_parts(contents if isinstance(contents, list) else [])),
         stop_reason=reason,
@@ -253,7 +255,7 @@ def _parts(contents: list[Any]) -> Iterator[Any]:
                 continue
 
 
-def oddities_of(fields: dict[str, Any]) -> Iterator[tuple[Kind, str]]:
+def row_problems(fields: dict[str, Any]) -> Iterator[tuple[Kind, str]]:
     """Why Operator would skip this entry and lose what hangs from it."""
     if instant(fields.get("timestamp")) is None:
         yield "bad-value", "its timestamp is no time"

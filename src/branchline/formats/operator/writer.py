@@ -16,7 +16,7 @@ import msgspec
 
 from branchline.context import ModelRef
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     AssistantMessage,
     BranchSummary,
     Compaction,
@@ -47,15 +47,15 @@ from branchline.entries import (
     json_codec,
     message_from_fields,
 )
-from branchline.formats.derived_ids import random_uuid
-from branchline.formats.entry_refs import written_id
+from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.entry_refs import reference_id
 from branchline.formats.operator.parts import Refuse, parts_of
 from branchline.formats.operator.reader import OperatorReading
 from branchline.formats.operator.records import LEVELS, STOP_REASONS
 from branchline.formats.operator.timestamps import seconds_of
 from branchline.tree import ROOT
 
-__all__ = ["Chain", "entry_line", "header_line"]
+__all__ = ["OperatorWriter", "entry_line", "header_line"]
 
 _CUTS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 _REASONS = {ours: theirs for theirs, ours in STOP_REASONS.items() if theirs != "content_filter"}
@@ -83,7 +83,7 @@ def _line(fields: dict[str, Any]) -> bytes:
     return data + b"\n"
 
 
-class Chain:
+class OperatorWriter:
     """Where the file stands while lines are added to it."""
 
     def __init__(self, reading: OperatorReading, refuse: Refuse) -> None:
@@ -110,7 +110,7 @@ class Chain:
         if isinstance(entry, Leaf):
             self._tip = self._standing = entry.target
         else:
-            self._standing = entry.parent if entry.type in SIDE else entry.id
+            self._standing = entry.parent if entry.type in SIDE_TYPES else entry.id
         return line
 
     def _line(self, entry: Entry, parent: str | None) -> bytes:
@@ -144,7 +144,7 @@ class Chain:
 
     def _free_id(self, seed: str) -> str:
         """An id that is not used yet."""
-        while (found := random_uuid(seed)[:8]) in self._reading.tree or found in self._fresh:
+        while (found := uuid4_from(seed)[:8]) in self._reading.tree or found in self._fresh:
             seed += "+"
         return found
 
@@ -158,7 +158,7 @@ class Chain:
         reading = self._reading
         if reading.tree.position(key) in reading.inner:
             raise self._refuse("part")
-        name = written_id(reading, key)
+        name = reference_id(reading, key)
         if name is None:
             raise self._refuse("repeated id")
         return name
@@ -321,4 +321,4 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 def _message_id(entry_id: str) -> str:
     """Messages have an id of their own, a UUID of version 4; made from the entry's, it needs no dice."""
-    return random_uuid(f"message {entry_id}")
+    return uuid4_from(f"message {entry_id}")

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from branchline.entries import (
-    CONVERSATION,
-    SIDE,
-    SPEAKERS,
+    ACTIVITY_ROLES,
+    CONVERSATION_TYPES,
+    SIDE_TYPES,
     Entry,
     Label,
     Leaf,
@@ -22,7 +22,7 @@ from branchline.entries import (
     json_codec,
     skeleton,
 )
-from branchline.formats.lines import bulk, each_line, pieces
+from branchline.formats.lines import decode_chunk, each_line, split_records
 from branchline.formats.pi.records import side_record
 from branchline.formats.pi.rows import (
     LAST_INSTANT,
@@ -34,8 +34,8 @@ from branchline.formats.pi.rows import (
     skeleton_columns,
     spoken_columns,
 )
-from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, with_position_id
-from branchline.formats.protocol import Block, LabelState, Reading
+from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, assign_position_id
+from branchline.formats.protocol import LabelState, LineChunk, LogIndex
 from branchline.tree import ROOT, Kind
 
 __all__ = ["PiReader"]
@@ -44,7 +44,10 @@ _BOM = b"\xef\xbb\xbf"
 _NOTED = frozenset({"label", "session_info", "leaf", "session"})
 _PIECE = 1 << 17  # bytes of lines that go the careful way together because one of them is odd
 _MARKERS = (b'{"type":"',)
-_SHARED = {name: name for name in (*SIDE, *CONVERSATION, *SPEAKERS, "toolResult", "bashExecution", "system")}
+_SHARED = {
+    name: name
+    for name in (*SIDE_TYPES, *CONVERSATION_TYPES, *ACTIVITY_ROLES, "toolResult", "bashExecution", "system")
+}
 _share = _SHARED.get  # one string per known type and role instead of one per line
 
 
@@ -68,7 +71,7 @@ class PiReader:
         elif shape_only:
             self._decode = skeleton.decode_shape
             self._decode_lines = skeleton.decode_shapes
-        self.reading = Reading("pi")
+        self.reading = LogIndex("pi")
         self.reading.current_version = CURRENT_VERSION
         self._leaf_targets: dict[int, str | None] = {}
         self._lost_targets: dict[
@@ -113,7 +116,7 @@ class PiReader:
         reading = self.reading
         if not self._started or reading.version != CURRENT_VERSION or self._gap:
             return False
-        whole = bulk(data, end, self._decode_lines, start=start)
+        whole = decode_chunk(data, end, self._decode_lines, start=start)
         if whole is None:
             return False
         found, ends = whole.values, whole.ends
@@ -136,7 +139,7 @@ class PiReader:
             return False
         if latest > (reading.last_message_time or 0):
             reading.last_message_time = latest
-        block = Block(first, offset, reading.lines + 1, array("q", ends))
+        block = LineChunk(first, offset, reading.lines + 1, array("q", ends))
         reading.blocks.append(block)
         if self._keeps_messages:
             # Now, because touching each of them again once the processor has forgotten it takes longer.
@@ -168,7 +171,7 @@ class PiReader:
                 self._add(found, line, offset)
                 return
         try:
-            value = skeleton.careful(line)
+            value = skeleton.decode_lenient(line)
         except ValueError as reason:
             self._feed_damaged(line, offset, str(reason))
             return
@@ -192,7 +195,7 @@ class PiReader:
             return
         self._start_without_header(value)
         if reading.version == 1:
-            value = with_position_id(value, reading)
+            value = assign_position_id(value, reading)
         if not isinstance(value.get("id"), str):
             self._gap = False
             reading.note("no-id", "an entry without an id", line=number, offset=offset, size=len(line))
@@ -218,7 +221,7 @@ class PiReader:
                 role = "custom"
             role = _share(role, role)
             quiet = not self._shape_only and role == "assistant" and message.is_quiet()
-            if self._shape_only and role in SPEAKERS:
+            if self._shape_only and role in ACTIVITY_ROLES:
                 spoken = instant(message.timestamp, found.timestamp)
                 if spoken > (reading.last_message_time or 0):
                     reading.last_message_time = spoken
@@ -275,12 +278,12 @@ class PiReader:
     def _feed_damaged(self, line: bytes, offset: int, reason: str) -> None:
         """A line that is not one JSON value: whole entries in it are read, what is left of others is kept."""
         reading = self.reading
-        found = pieces(line, _MARKERS, _is_record)
+        found = split_records(line, _MARKERS, _is_record)
         glued = any(piece.whole for piece in found)
         for piece in found:
             place = offset + piece.start
             if piece.whole:
-                self._take(skeleton.careful(piece.data), piece.data, place)
+                self._take(skeleton.decode_lenient(piece.data), piece.data, place)
                 continue
             message = f"unreadable ({reason}), {len(piece.data)} bytes"
             if glued:
@@ -357,7 +360,7 @@ class PiReader:
                 # Whether its target is there is asked at the end, when all of them can be asked at once.
                 if (
                     entry.target is not None
-                    or skeleton.careful(line).get("targetId", msgspec.UNSET) is not None
+                    or skeleton.decode_lenient(line).get("targetId", msgspec.UNSET) is not None
                 ):
                     self._lost_targets[position] = entry.target
             case _:

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context import ContextMessage, milliseconds
-from branchline.entries import SPEAKERS
+from branchline.entries import ACTIVITY_ROLES
 from branchline.entries.messages import ROLE_OF
-from branchline.entries.skeleton import NOBODY, Skeleton
+from branchline.entries.skeleton import NO_MESSAGE, Skeleton
 
 __all__ = [
     "LAST_INSTANT",
-    "Columns",
+    "RowColumns",
     "instant",
     "latest_time",
     "line_at",
@@ -38,14 +38,16 @@ def latest_time(messages: Sequence[Any], roles: Sequence[str | None]) -> float |
     """When somebody spoke last, 0 if nobody did; None where that takes a closer look."""
     spoken = zip(messages, roles, strict=True)
     try:  # who does not tell the time stops the comparison
-        latest: float = max([message.timestamp for message, role in spoken if role in SPEAKERS], default=0)
+        latest: float = max(
+            [message.timestamp for message, role in spoken if role in ACTIVITY_ROLES], default=0
+        )
         is_time = latest <= LAST_INSTANT
     except TypeError:
         return None
     return latest if is_time else None
 
 
-class Columns(NamedTuple):
+class RowColumns(NamedTuple):
     """What regular lines say, one row for each."""
 
     types: list[str]
@@ -54,7 +56,7 @@ class Columns(NamedTuple):
     roles: list[str | None]
 
 
-def skeleton_columns(found: Sequence[Any]) -> Columns | None:
+def skeleton_columns(found: Sequence[Any]) -> RowColumns | None:
     parents, messages = [s.parentId for s in found], [s.message for s in found]
     types = [s.type for s in found]
     if msgspec.UNSET in parents:
@@ -65,17 +67,17 @@ def skeleton_columns(found: Sequence[Any]) -> Columns | None:
         return None  # null in the place of a message
     if found and type(found[0]) is Skeleton:  # the only kind that can be of one type and speak as another
         beside = zip(types, messages, strict=True)
-        if any((kind == "message") is (message is NOBODY) for kind, message in beside):
+        if any((kind == "message") is (message is NO_MESSAGE) for kind, message in beside):
             return None
-    return Columns(types, parents, messages, roles)
+    return RowColumns(types, parents, messages, roles)
 
 
-def spoken_columns(found: Sequence[Any]) -> Columns | None:
+def spoken_columns(found: Sequence[Any]) -> RowColumns | None:
     parents, messages = [s.parentId for s in found], [s.message for s in found]
     types = [s.type for s in found]
     if msgspec.UNSET in parents:
         return None
-    return Columns(types, parents, messages, list(map(ROLE_OF.get, map(type, messages))))
+    return RowColumns(types, parents, messages, list(map(ROLE_OF.get, map(type, messages))))
 
 
 def said_by(ids: list[str], messages: list[Any], kinds: set[str]) -> list[ContextMessage | None]:

@@ -7,10 +7,10 @@ from typing import Any
 from branchline._sha256 import sha256
 from branchline.entries import Entry, entry_from_fields, json_codec
 from branchline.formats.pi.records import shallow_record
-from branchline.formats.protocol import Reading
+from branchline.formats.protocol import LogIndex
 from branchline.tree import ROOT
 
-__all__ = ["CURRENT_VERSION", "FIRST_TYPES", "upgraded", "with_position_id"]
+__all__ = ["CURRENT_VERSION", "FIRST_TYPES", "assign_position_id", "upgraded"]
 
 CURRENT_VERSION = 3
 FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})
@@ -22,7 +22,7 @@ def _position_id(session: str, index: int) -> str:
     return sha256(f"{session}:{index}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def with_position_id(fields: dict[str, Any], reading: Reading) -> dict[str, Any]:
+def assign_position_id(fields: dict[str, Any], reading: LogIndex) -> dict[str, Any]:
     """Version 1 to 2 for one entry: it gets an id and hangs from the entry before it.
 
     One that has both already is not of version 1, whatever became of the header, and keeps them.
@@ -35,7 +35,7 @@ def with_position_id(fields: dict[str, Any], reading: Reading) -> dict[str, Any]
     return {**fields, "id": entry_id, "parentId": parent}
 
 
-def _object_position(index: int, reading: Reading) -> int:
+def _object_position(index: int, reading: LogIndex) -> int:
     """The position of the object with this index, which counts every readable object (the header is 0).
 
     -1 for the header and for other objects that are no entries.
@@ -48,7 +48,7 @@ def _object_position(index: int, reading: Reading) -> int:
     return position
 
 
-def upgraded(line: bytes, reading: Reading, position: int) -> Entry:
+def upgraded(line: bytes, reading: LogIndex, position: int) -> Entry:
     """The record of an entry of version 1 or 2, as version 3 would hold it."""
     try:
         fields = json_codec.loads(line)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec, splice
-from branchline.formats.entry_log import Transcript
-from branchline.formats.go_json import dumps, time_of
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.go_json import dumps, go_timestamp
 from branchline.formats.piglet.log_index import PigletReading
-from branchline.formats.piglet.messages import custom_words, decode_message, plain
+from branchline.formats.piglet.messages import custom_message_text, decode_message, plain
 from branchline.formats.piglet.rows import MESSAGES, readable_messages
 from branchline.formats.piglet.writer import meta_fields, meta_row
 from branchline.tree import ROOT
@@ -31,7 +31,7 @@ class _Message(NamedTuple):
     data: bytes
 
 
-def forked_lines(transcript: Transcript, leaf: int, header: Header) -> Iterator[bytes]:
+def forked_lines(transcript: EntryLog, leaf: int, header: Header) -> Iterator[bytes]:
     """A fork: two meta rows, then the conversation up to an entry as plain messages.
 
     Under the id of its source it is a part of that session, which has no parent in itself.
@@ -39,7 +39,7 @@ def forked_lines(transcript: Transcript, leaf: int, header: Header) -> Iterator[
     reading = _reading(transcript)
     messages = _conversation(transcript, leaf)
     fields = meta_fields(header)
-    written = time_of(header.timestamp)
+    written = go_timestamp(header.timestamp)
     yield meta_row(fields, written)
     fields |= {"model": reading.model}
     parent_id = header.parent_session if reading.header is None else reading.header.id
@@ -52,11 +52,11 @@ def forked_lines(transcript: Transcript, leaf: int, header: Header) -> Iterator[
         parent = message.id
 
 
-def copied_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
+def copied_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
     """Every entry of the tree under new meta rows; lines without an id get the one that they have here."""
     reading, tree = _reading(transcript), transcript.tree
     fields = meta_fields(header)
-    written = time_of(header.timestamp)
+    written = go_timestamp(header.timestamp)
     yield meta_row(fields, written)
     fields |= {"model": reading.model, "title": reading.title}
     if header.parent_session is not None and reading.header is not None:
@@ -64,7 +64,7 @@ def copied_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
     yield meta_row(fields, written)
     for position, key in enumerate(tree.keys):
         line = transcript.raw(position).strip()
-        said = json_codec.object_in(line)
+        said = json_codec.loads_object(line)
         if position in tree.placeholders:
             if said is not None:
                 continue  # a part of a damaged line that would pass for a line if it stood alone
@@ -74,7 +74,7 @@ def copied_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
         yield line + b"\n"
 
 
-def _conversation(transcript: Transcript, leaf: int) -> list[_Message]:
+def _conversation(transcript: EntryLog, leaf: int) -> list[_Message]:
     """What the model would see at an entry, message by message: a compaction stands for all before it."""
     messages: list[_Message] = []
     tree = transcript.tree
@@ -91,11 +91,11 @@ def _conversation(transcript: Transcript, leaf: int) -> list[_Message]:
                 _Message(one["type"], f"{key}.{number}", written, dumps(one["data"]))
                 for number, one in enumerate(held, 1)
             ]
-        elif kind == "custom_message" and (words := custom_words(data)) is not None:
+        elif kind == "custom_message" and (words := custom_message_text(data)) is not None:
             made, payload = plain(*words, milliseconds(tree.times[position]))
             messages.append(_Message(made, key, dumps(fields.get("ts") or ""), dumps(payload)))
         elif kind in MESSAGES and decode_message(kind, data) is not None:
-            spots = splice.field_spots(line)
+            spots = splice.field_ranges(line)
             written = line[slice(*spots["ts"])] if "ts" in spots else b'""'
             messages.append(_Message(kind, key, written, line[slice(*spots["data"])]))
     return messages
@@ -115,6 +115,6 @@ def _with_links(line: bytes, key: str, parent: str | None) -> bytes:
     return splice.set_fields(line, fields)
 
 
-def _reading(transcript: Transcript) -> PigletReading:
+def _reading(transcript: EntryLog) -> PigletReading:
     assert isinstance(transcript.reading, PigletReading)
     return transcript.reading

@@ -11,16 +11,16 @@ import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import CustomContent, Entry, Header, UserMessage, json_codec
-from branchline.formats.derived_ids import random_uuid
-from branchline.formats.entry_log import Transcript
-from branchline.formats.go_json import time_of
+from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.go_json import go_timestamp
 from branchline.formats.lines import head_lines
 from branchline.formats.piglet.copies import copied_lines, forked_lines
 from branchline.formats.piglet.log_index import PigletReading
 from branchline.formats.piglet.reader import PigletReader
 from branchline.formats.piglet.records import record_of
-from branchline.formats.piglet.writer import CANNOT, Scribe, meta_fields, meta_row
-from branchline.formats.protocol import Format, LinkNames, Reading
+from branchline.formats.piglet.writer import CANNOT, PigletWriter, meta_fields, meta_row
+from branchline.formats.protocol import Format, LinkFields, LogIndex
 
 __all__ = ["PIGLET", "PigletFormat"]
 
@@ -56,7 +56,7 @@ class PigletFormat(Format):
     writable = True
     layout = ("*.jsonl",)
     header_lines = 2  # a fork says in the second what it was forked from
-    links = LinkNames("parentId", "", "")
+    links = LinkFields("parentId", "", "")
     cannot = CANNOT
     waypoints = frozenset({"leaf"})  # what follows a move hangs from it
     compactions_hold_messages = True
@@ -68,7 +68,7 @@ class PigletFormat(Format):
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
-            if line.strip() and (fields := json_codec.object_in(line)) is not None:
+            if line.strip() and (fields := json_codec.loads_object(line)) is not None:
                 return {"type", "ts", "data"} <= fields.keys()
         return b'{"type":"' not in head and _NAME.search(path) is not None
 
@@ -78,10 +78,10 @@ class PigletFormat(Format):
     def listing_reader(self, path: str = "") -> PigletReader:
         return PigletReader(path, shape_only=True)
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         return record_of(line, reading.tree, position)
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """Without what the answer says."""
         try:
             answer = _answer_in(transcript.raw(position)).data
@@ -97,30 +97,30 @@ class PigletFormat(Format):
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, PigletReading)
-        return Scribe(reading, self.refuse).write(entries)
+        return PigletWriter(reading, self.refuse).write(entries)
 
     def encode_header(self, header: Header) -> bytes:
         """The meta row of a new session, and the one that names its model if it has one."""
-        written = time_of(header.timestamp)
+        written = go_timestamp(header.timestamp)
         fields = meta_fields(header)
         rows = meta_row(fields, written)
         if model := (header.metadata or {}).get("model"):
             rows += meta_row(fields | {"model": model}, written)
         return rows
 
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         return b"".join(forked_lines(transcript, leaf, header))
 
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
         return b"".join(copied_lines(transcript, header))
 
     # -- places ---------------------------------------------------------------------------------------
 
     def session_id(self, fresh: str, timestamp: str) -> str:
         del timestamp
-        return random_uuid(fresh)
+        return uuid4_from(fresh)
 
     def lock_file(self, path: str) -> str | None:
         """Around every append piglet takes an exclusive ``flock`` on this file."""

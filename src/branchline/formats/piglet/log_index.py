@@ -6,12 +6,12 @@ from typing import Any
 
 from branchline.entries import Header
 from branchline.formats.go_json import utc_time
-from branchline.formats.protocol import Reading
+from branchline.formats.protocol import LogIndex
 
 __all__ = ["PigletReading"]
 
 
-class PigletReading(Reading):
+class PigletReading(LogIndex):
     """The reading of a session of piglet."""
 
     def __init__(self) -> None:

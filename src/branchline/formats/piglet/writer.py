@@ -1,8 +1,8 @@
 """Our entries as lines of piglet, behind the lines that are there.
 
 For piglet the last line is the leaf, labels and moves included, and the next entry hangs from it. So rows are
-written by somebody who remembers where the file stands (:class:`Scribe`): an entry that goes on from the end
-of the conversation hangs from the last line; any other names its parent and begins a branch.
+written by :class:`PigletWriter`, which tracks where the file ends: an entry that continues the conversation
+hangs from the last line; any other names its parent and begins a branch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from branchline.context import milliseconds, model_messages
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     BranchSummary,
     Compaction,
     Custom,
@@ -34,15 +34,15 @@ from branchline.entries import (
     entry_fields,
 )
 from branchline.errors import NotSupported
-from branchline.formats.entry_refs import written_id
+from branchline.formats.entry_refs import reference_id
 from branchline.formats.extra_fields import FIELD
-from branchline.formats.go_json import NO_TIME, dumps, time_of
+from branchline.formats.go_json import NO_TIME, dumps, go_timestamp
 from branchline.formats.piglet.log_index import PigletReading
 from branchline.formats.piglet.messages import envelope, plain, sorted_keys
 from branchline.formats.piglet.rows import KINDS, OURS
 from branchline.tree import ROOT, Tree
 
-__all__ = ["CANNOT", "Scribe", "line", "meta_fields", "meta_row"]
+__all__ = ["CANNOT", "PigletWriter", "line", "meta_fields", "meta_row"]
 
 CANNOT = {
     "context_edit": "piglet keeps every message as it is",
@@ -83,7 +83,7 @@ def meta_row(fields: Fields, written: str) -> bytes:
 
 def meta_fields(header: Header) -> Fields:
     """What the first meta row of a new session says."""
-    fields: Fields = {"id": header.id, "cwd": header.cwd, "createdAt": time_of(header.timestamp)}
+    fields: Fields = {"id": header.id, "cwd": header.cwd, "createdAt": go_timestamp(header.timestamp)}
     if header.parent_session is not None:
         fields |= {
             "parentId": header.parent_session,
@@ -92,7 +92,7 @@ def meta_fields(header: Header) -> Fields:
     return fields
 
 
-class Scribe:
+class PigletWriter:
     """Writes lines behind a reading. ``refuse`` gives the exception for what piglet cannot hold."""
 
     def __init__(self, reading: PigletReading, refuse: Callable[[str], NotSupported]) -> None:
@@ -139,22 +139,22 @@ class Scribe:
                 self._add(entry, OURS + entry.type, own)
             case SessionInfo():
                 self._meta["title"] = entry.name
-                self._lines.append(meta_row(self._meta, time_of(entry.timestamp)))
+                self._lines.append(meta_row(self._meta, go_timestamp(entry.timestamp)))
             case ModelChange():
                 self._meta["model"] = entry.model_id
-                self._lines.append(meta_row(self._meta, time_of(entry.timestamp)))
+                self._lines.append(meta_row(self._meta, go_timestamp(entry.timestamp)))
             case _:
                 raise self._refuse(entry.type)
 
     def _add(self, entry: Entry, kind: str, data: Any, **more: Any) -> None:
         """Write an entry where it hangs, and stand there."""
-        side = entry.type in SIDE
+        side = entry.type in SIDE_TYPES
         parent = entry.parent
         if side or parent in self._standing:
             parent = self._tip
         elif parent is not None:
             parent = self._named(parent)
-        self._lines.append(line(kind, entry.id, parent, time_of(entry.timestamp), data, **more))
+        self._lines.append(line(kind, entry.id, parent, go_timestamp(entry.timestamp), data, **more))
         self._tip = entry.id
         self._written.add(entry.id)
         if not side:
@@ -164,7 +164,7 @@ class Scribe:
     def _write_move(self, entry: Leaf) -> None:
         data = {"summary": "", "fromId": self._tip or ""}
         parent = None if entry.target is None else self._named(entry.target)
-        self._lines.append(line("branch_summary", entry.id, parent, time_of(entry.timestamp), data))
+        self._lines.append(line("branch_summary", entry.id, parent, go_timestamp(entry.timestamp), data))
         self._tip = entry.id
         self._written.add(entry.id)
         self._standing = {entry.target, entry.id}
@@ -205,7 +205,7 @@ class Scribe:
 
     def _named(self, key: str) -> str:
         """The id by which piglet knows an entry."""
-        name = key if key in self._written else written_id(self._reading, key)
+        name = key if key in self._written else reference_id(self._reading, key)
         if name is None:
             raise self._refuse("duplicate")
         return name

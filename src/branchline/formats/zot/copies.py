@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from branchline.entries import CompactionSummaryMessage, Header, json_codec, splice
 from branchline.errors import NotASession, NotSupported
-from branchline.formats.entry_log import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.zot.log_index import ZotReading, is_meta
-from branchline.formats.zot.records import SUMMARY_HEADING, Speaker, message_row
+from branchline.formats.zot.records import SUMMARY_HEADING, CurrentModel, message_row
 from branchline.formats.zot.writer import header_fields, meta_row
 from branchline.tree import ROOT
 
@@ -30,7 +30,7 @@ class _Row(NamedTuple):
     line: bytes
 
 
-def forked_lines(transcript: Transcript, leaf: int, header: Header) -> Iterator[bytes]:
+def forked_lines(transcript: EntryLog, leaf: int, header: Header) -> Iterator[bytes]:
     """A fork: its meta row names the parent and how many messages it took; then their rows and the usage.
 
     Under the id of its source it is a part of that session, which has no parent in itself.
@@ -42,7 +42,7 @@ def forked_lines(transcript: Transcript, leaf: int, header: Header) -> Iterator[
 
 
 def compacted_lines(
-    transcript: Transcript, leaf: int, first_kept: int, summary: CompactionSummaryMessage, header: Header
+    transcript: EntryLog, leaf: int, first_kept: int, summary: CompactionSummaryMessage, header: Header
 ) -> Iterator[bytes]:
     """A fork that begins with a summary, followed by the rows from an entry on (-1: none)."""
     rows = list(_conversation(transcript, leaf))
@@ -54,7 +54,7 @@ def compacted_lines(
             tokens_before=summary.tokens_before,
             timestamp=summary.timestamp,
         ),
-        Speaker({}),
+        CurrentModel({}),
     )
     assert row is not None
     yield row
@@ -71,7 +71,7 @@ def compacted_lines(
         yield spent + b"\n"
 
 
-def copied_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
+def copied_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
     """Every row under a new meta row; where the model changes, the meta rows change with it."""
     reading = _reading(transcript)
     rows = list(_rows(transcript))
@@ -96,13 +96,13 @@ def copied_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
         yield row.line + b"\n"
 
 
-def portable_lines(transcript: Transcript) -> Iterator[bytes]:
+def portable_lines(transcript: EntryLog) -> Iterator[bytes]:
     """The first meta row without its working directory, then every other row as it is."""
     reading = _reading(transcript)
     if not reading.metas:
         raise NotSupported(f"{transcript.name} cannot be exported: no row in it tells which session it is")
     line = reading.header_line.strip()
-    spot = splice.field_spots(line)["meta"]
+    spot = splice.field_ranges(line)["meta"]
     yield (
         line[: spot.start]
         + splice.set_fields(line[spot.start : spot.end], {"cwd": ""})
@@ -114,7 +114,7 @@ def portable_lines(transcript: Transcript) -> Iterator[bytes]:
             yield row.line + b"\n"
 
 
-def imported_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
+def imported_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
     """A portable file as a session of its own: a new meta row, then every other row as it is."""
     reading = _reading(transcript)
     if not reading.metas or reading.header_end - len(reading.header_line) > len(_BOM):
@@ -125,7 +125,7 @@ def imported_lines(transcript: Transcript, header: Header) -> Iterator[bytes]:
             yield row.line + b"\n"
 
 
-def _fork_row(transcript: Transcript, leaf: int, header: Header, messages: int) -> bytes:
+def _fork_row(transcript: EntryLog, leaf: int, header: Header, messages: int) -> bytes:
     reading = _reading(transcript)
     parent = header.parent_session if reading.header is None else reading.header.id
     meta = reading.meta_at(len(reading.tree) if leaf == ROOT else leaf)
@@ -134,7 +134,7 @@ def _fork_row(transcript: Transcript, leaf: int, header: Header, messages: int) 
     return meta_row(fields | {"title": reading.title} | fork)
 
 
-def _conversation(transcript: Transcript, leaf: int) -> Iterator[_Row]:
+def _conversation(transcript: EntryLog, leaf: int) -> Iterator[_Row]:
     """The rows of messages and usage up to the one that holds this entry."""
     end = ROOT if leaf == ROOT else _reading(transcript).span(leaf).offset
     for row in _rows(transcript, end):
@@ -142,7 +142,7 @@ def _conversation(transcript: Transcript, leaf: int) -> Iterator[_Row]:
             yield row
 
 
-def _rows(transcript: Transcript, last: int | None = None) -> Iterator[_Row]:
+def _rows(transcript: EntryLog, last: int | None = None) -> Iterator[_Row]:
     """The readable rows, one each, up to the one at this offset."""
     reading = _reading(transcript)
     size = len(reading.tree)
@@ -160,6 +160,6 @@ def _model(meta: dict[str, Any]) -> dict[str, Any]:
     return {"model": meta.get("model"), "provider": meta.get("provider")}
 
 
-def _reading(transcript: Transcript) -> ZotReading:
+def _reading(transcript: EntryLog) -> ZotReading:
     assert isinstance(transcript.reading, ZotReading)
     return transcript.reading

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from branchline.entries import Header
 from branchline.formats.go_json import utc_time
-from branchline.formats.protocol import Reading
-from branchline.formats.zot.running_totals import Totals
-from branchline.formats.zot.tool_names import Calls
+from branchline.formats.protocol import LogIndex
+from branchline.formats.zot.running_totals import RunningTotals
+from branchline.formats.zot.tool_names import ToolNames
 
 __all__ = ["Meta", "ZotReading", "is_meta"]
 
@@ -21,17 +21,17 @@ class Meta(NamedTuple):
     fields: dict[str, Any]
 
 
-class ZotReading(Reading):
+class ZotReading(LogIndex):
     """The reading of a session of zot."""
 
     def __init__(self) -> None:
         super().__init__("zot")
         self.version = self.current_version = 1
         self.metas: list[Meta] = []
-        self.totals = Totals()
+        self.totals = RunningTotals()
         self.numbers: dict[int, int] = {}
         """For each tool result that is not the first of its row: which one it is."""
-        self.calls = Calls()
+        self.calls = ToolNames()
         self.calls_open = False
         """Whether that answer is the last message of the file."""
         self.message_rows = 0

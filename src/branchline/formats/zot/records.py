@@ -28,10 +28,10 @@ from branchline.entries import (
     json_codec,
     message_from_fields,
 )
-from branchline.formats.extra_fields import FIELD, completed, leftovers
+from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields
 from branchline.formats.go_json import dumps, time_text, utc_time
 
-__all__ = ["SUMMARY_HEADING", "Speaker", "decode_message", "known", "message_row", "results_row"]
+__all__ = ["SUMMARY_HEADING", "CurrentModel", "decode_message", "known", "message_row", "results_row"]
 
 SUMMARY_HEADING = "## Context Summary (compacted)\n\n"
 """How a summary begins that stands for what was said before."""
@@ -41,7 +41,7 @@ _ELSEWHERE = frozenset({"usage", "provider", "model"})  # have rows of their own
 Fields = dict[str, Any]
 
 
-class Speaker:
+class CurrentModel:
     """Who answers: a row does not say it, the last meta row before it does."""
 
     def __init__(self, meta: Fields) -> None:
@@ -52,7 +52,7 @@ class Speaker:
 # -- reading ----------------------------------------------------------------------------------------------
 
 
-def decode_message(message: Fields, speaker: Speaker, number: int = 0, tool_name: str = "") -> Message:
+def decode_message(message: Fields, speaker: CurrentModel, number: int = 0, tool_name: str = "") -> Message:
     """The message in a row; of a row of tool results the one with this number."""
     time = milliseconds(utc_time(_text(message.get("time"))))
     rest = _rest(message.get("meta"))
@@ -60,7 +60,7 @@ def decode_message(message: Fields, speaker: Speaker, number: int = 0, tool_name
     content = message.get("content")
     if role == "tool":
         result = _result(content, number, tool_name, time)
-        return completed(result, rest.get(str(number)))
+        return restore_extra_fields(result, rest.get(str(number)))
     blocks = _blocks(content)
     meta = message.get("meta")
     if role == "user" and isinstance(meta, dict) and meta.get("compaction") == "true":
@@ -71,7 +71,7 @@ def decode_message(message: Fields, speaker: Speaker, number: int = 0, tool_name
             timestamp=time,
         )
     if role == "user":
-        return completed(UserMessage(content=blocks, timestamp=time), rest)
+        return restore_extra_fields(UserMessage(content=blocks, timestamp=time), rest)
     if role == "assistant":
         calls = any(isinstance(block, ToolCall) for block in blocks)
         answer = AssistantMessage(
@@ -81,7 +81,7 @@ def decode_message(message: Fields, speaker: Speaker, number: int = 0, tool_name
             stop_reason="toolUse" if calls else "stop",
             timestamp=time,
         )
-        return completed(answer, rest)
+        return restore_extra_fields(answer, rest)
     return UnknownMessage(role=_text(role), fields=message)
 
 
@@ -168,7 +168,7 @@ def known(message: Message) -> Message:
     return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
 
 
-def message_row(message: Message, speaker: Speaker) -> bytes | None:
+def message_row(message: Message, speaker: CurrentModel) -> bytes | None:
     """The row of a message of the person or the model; None when zot has no such message."""
     typed = known(message)
     meta: Fields = {}
@@ -188,7 +188,7 @@ def message_row(message: Message, speaker: Speaker) -> bytes | None:
         return None
     fields: Fields = {"role": role, "content": blocks or None, "time": time_text(typed.timestamp)}
     if not meta:
-        rest = leftovers(message, decode_message(fields, speaker), _ELSEWHERE)
+        rest = extra_fields(message, decode_message(fields, speaker), _ELSEWHERE)
         meta = _kept(rest)
     return _row(fields, meta)
 
@@ -209,8 +209,8 @@ def results_row(results: Sequence[tuple[Message, str]]) -> bytes | None:
     fields: Fields = {"role": "tool", "content": blocks, "time": time_text(times[-1])}
     rest: Fields = {}
     for number, (message, name) in enumerate(results):
-        found = decode_message(fields, Speaker({}), number, name)
-        if missing := leftovers(message, found):
+        found = decode_message(fields, CurrentModel({}), number, name)
+        if missing := extra_fields(message, found):
             rest[str(number)] = missing
     return _row(fields, _kept(rest))
 

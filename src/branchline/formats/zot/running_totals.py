@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.formats.protocol import Reading
+from branchline.formats.protocol import LogIndex
 from branchline.formats.zot.occurrences import Occurrences
 from branchline.tree import ROOT
 
-__all__ = ["Sums", "Totals", "sums_of"]
+__all__ = ["CumulativeUsage", "RunningTotals", "sums_of"]
 
 
-class Sums(msgspec.Struct, frozen=True, gc=False):
+class CumulativeUsage(msgspec.Struct, frozen=True, gc=False):
     """The running totals of a usage row."""
 
     input_tokens: int | float = 0
@@ -30,48 +30,48 @@ class Sums(msgspec.Struct, frozen=True, gc=False):
 
 class _Known(NamedTuple):
     position: int
-    sums: Sums
+    sums: CumulativeUsage
 
 
-_NONE = _Known(ROOT, Sums())
+_NONE = _Known(ROOT, CumulativeUsage())
 
 
-class Totals:
+class RunningTotals:
     """What the usage entries of a reading tell; the reading is given with each question."""
 
     def __init__(self) -> None:
-        self.last = Sums()
+        self.last = CumulativeUsage()
         """The totals at the end of the file, which whoever appends goes on from."""
         self._rows = Occurrences("usage")
         self._read = _NONE  # what was read last: entries are mostly asked for one after the other
 
-    def before(self, position: int, reading: Reading) -> Sums:
+    def before(self, position: int, reading: LogIndex) -> CumulativeUsage:
         """The totals before an entry: those of the last usage entry above it."""
         positions = self._rows.among(reading.tree.types)
         number = bisect_left(positions, position)
         if number == 0:
-            return Sums()
+            return CumulativeUsage()
         if number == len(positions):
             return self.last
         above = positions[number - 1]
         if above != self._read.position:
             line = reading.read(*reading.span(above))
-            self.remember(above, sums_of(json_codec.loads(line)) or Sums())
+            self.remember(above, sums_of(json_codec.loads(line)) or CumulativeUsage())
         return self._read.sums
 
-    def remember(self, position: int, sums: Sums) -> None:
+    def remember(self, position: int, sums: CumulativeUsage) -> None:
         """Keep what a usage entry tells, for who asks for the next one."""
         self._read = _Known(position, sums)
 
 
-def sums_of(fields: dict[str, Any]) -> Sums | None:
+def sums_of(fields: dict[str, Any]) -> CumulativeUsage | None:
     """The running totals in a usage row."""
     found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
     if found is None:
         return None
     numbers = {
         name: value
-        for name in Sums.__struct_fields__
+        for name in CumulativeUsage.__struct_fields__
         if isinstance(value := found.get(name), int | float) and not isinstance(value, bool)
     }
-    return Sums(**numbers)
+    return CumulativeUsage(**numbers)

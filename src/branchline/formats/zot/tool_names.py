@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from branchline.entries import json_codec
-from branchline.formats.protocol import Reading
+from branchline.formats.protocol import LogIndex
 from branchline.formats.zot.occurrences import Occurrences
-from branchline.formats.zot.rows import Words
+from branchline.formats.zot.rows import AnswerBlock
 from branchline.tree import ROOT
 
-__all__ = ["Calls", "call_of", "calls_in", "words_of"]
+__all__ = ["ToolNames", "call_of", "calls_in", "words_of"]
 
 
-class Calls:
+class ToolNames:
     """What answers ask for: names of tools by call; the reading is given with each question."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Calls:
         self._read = ROOT
         self._names: dict[str, str] = {}
 
-    def tool_of(self, position: int, call: str, reading: Reading) -> str:
+    def tool_of(self, position: int, call: str, reading: LogIndex) -> str:
         """The tool of the result at this position: as the last answer before it says; "" where none does."""
         answers = self._answers.among(reading.tree.roles)
         number = bisect_left(answers, position)
@@ -39,7 +39,7 @@ class Calls:
         return self._names.get(call, "")
 
 
-def calls_in(blocks: Iterable[Words]) -> dict[str, str]:
+def calls_in(blocks: Iterable[AnswerBlock]) -> dict[str, str]:
     return {block.id: block.name for block in blocks if block.name is not None and block.id is not None}
 
 
@@ -50,16 +50,16 @@ def call_of(content: Any, number: int) -> str:
     return call if isinstance(call, str) else ""
 
 
-def words_of(content: Any) -> list[Words]:
+def words_of(content: Any) -> list[AnswerBlock]:
     """The blocks of an answer."""
     if isinstance(content, str):
-        return [Words(text=content)]
+        return [AnswerBlock(text=content)]
     found = []
     for block in content if isinstance(content, list) else ():
         if isinstance(block, dict):
             text, call, name = block.get("text"), block.get("id"), block.get("name")
             found.append(
-                Words(
+                AnswerBlock(
                     text=text if isinstance(text, str) else "",
                     id=call if isinstance(call, str) else None,
                     name=name if isinstance(name, str) else None,

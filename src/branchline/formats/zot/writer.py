@@ -1,7 +1,7 @@
 """Our entries as rows of zot, behind the rows that are there.
 
 A row depends on those before it: usage is a running total, a meta row repeats everything, the results of one
-answer stand in one row right behind it. So rows are written by somebody who remembers (:class:`Scribe`).
+answer stand in one row right behind it. So rows are written by somebody who remembers (:class:`ZotWriter`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     AssistantMessage,
     CompactionSummaryMessage,
     Entry,
@@ -27,13 +27,13 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.errors import NotSupported
-from branchline.formats.go_json import dumps, time_of
+from branchline.formats.go_json import dumps, go_timestamp
 from branchline.formats.zot.log_index import ZotReading
-from branchline.formats.zot.records import Speaker, known, message_row, results_row
-from branchline.formats.zot.running_totals import Sums
+from branchline.formats.zot.records import CurrentModel, known, message_row, results_row
+from branchline.formats.zot.running_totals import CumulativeUsage
 from branchline.tree import ROOT
 
-__all__ = ["CANNOT", "VERSION", "Scribe", "header_fields", "meta_row"]
+__all__ = ["CANNOT", "VERSION", "ZotWriter", "header_fields", "meta_row"]
 
 VERSION = "0.1.62"
 """The version of zot whose rows we write."""
@@ -75,14 +75,14 @@ def header_fields(header: Header) -> dict[str, Any]:
         "cwd": header.cwd,
         "model": metadata.get("model"),
         "provider": metadata.get("provider"),
-        "started": time_of(header.timestamp),
+        "started": go_timestamp(header.timestamp),
         "version": VERSION,
         "parent": header.parent_session,
         "fork_point": metadata.get("fork_point"),
     }
 
 
-class Scribe:
+class ZotWriter:
     """Writes rows behind a reading. ``refuse`` gives the exception for what zot cannot hold."""
 
     def __init__(self, reading: ZotReading, refuse: Callable[[str], NotSupported]) -> None:
@@ -108,7 +108,7 @@ class Scribe:
                 self._write_results(results)
             else:
                 self._write_one(entries[number])
-            if written[0].type not in SIDE:
+            if written[0].type not in SIDE_TYPES:
                 self._tip.clear()
             self._tip.update(entry.id for entry in written)
             number += len(written)
@@ -143,7 +143,7 @@ class Scribe:
         typed = known(message)
         if isinstance(typed, AssistantMessage):
             self._write_what_belongs_to(typed)
-        row = message_row(message, Speaker(self._meta))
+        row = message_row(message, CurrentModel(self._meta))
         if row is None:
             speaks = isinstance(typed, UserMessage | AssistantMessage | CompactionSummaryMessage)
             raise self._refuse("block" if speaks else "message")
@@ -159,7 +159,7 @@ class Scribe:
             self._meta.get("model") or "",
         ):
             self._write_model(answer.provider or "", answer.model)
-        if answer.usage is not None and _added(Sums(), answer.usage) != Sums():
+        if answer.usage is not None and _added(CumulativeUsage(), answer.usage) != CumulativeUsage():
             self._write_usage(answer.usage)
 
     def _write_results(self, results: Sequence[Message]) -> None:
@@ -180,7 +180,7 @@ class Scribe:
 
     def _write_usage(self, usage: Usage) -> None:
         self._sums = _added(self._sums, usage)
-        numbers = {name: getattr(self._sums, name) for name in Sums.__struct_fields__}
+        numbers = {name: getattr(self._sums, name) for name in CumulativeUsage.__struct_fields__}
         self._rows.append(dumps({"type": "usage", "usage": numbers, "cumulative": numbers}) + b"\n")
 
 
@@ -194,10 +194,10 @@ def _results_from(entries: Sequence[Entry]) -> list[Message]:
     return results
 
 
-def _added(sums: Sums, usage: Usage) -> Sums:
+def _added(sums: CumulativeUsage, usage: Usage) -> CumulativeUsage:
     tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
     numbers = {name: getattr(sums, name) + more for name, more in zip(_PLACES, tokens, strict=True)}
-    return Sums(**numbers, cost_usd=_sum(sums.cost_usd, usage.cost.total))
+    return CumulativeUsage(**numbers, cost_usd=_sum(sums.cost_usd, usage.cost.total))
 
 
 def _sum(one: float, other: float) -> float:

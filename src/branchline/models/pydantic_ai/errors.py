@@ -18,7 +18,7 @@ from branchline.errors import (
     UnknownModel,
 )
 
-__all__ = ["COMPATIBLE", "building_failure", "request_failure"]
+__all__ = ["COMPATIBLE", "construction_error", "request_error"]
 
 COMPATIBLE = "openai-compatible"
 """The provider of a model that was named by its address only."""
@@ -30,7 +30,7 @@ _OVERFLOW = re.compile(
 _LONGEST = 500
 
 
-def building_failure(name: str, problem: Exception) -> ModelError:
+def construction_error(name: str, problem: Exception) -> ModelError:
     """Why a model could not be made from its name."""
     provider = name.partition(":")[0]
     text = str(problem)
@@ -47,7 +47,7 @@ def building_failure(name: str, problem: Exception) -> ModelError:
     )
 
 
-def request_failure(name: str, problem: Exception) -> ModelError:
+def request_error(name: str, problem: Exception) -> ModelError:
     """Why a request failed."""
     said = _said(problem)
     match problem:

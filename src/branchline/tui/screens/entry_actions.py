@@ -6,30 +6,30 @@ import os
 from collections.abc import Awaitable, Callable
 
 from branchline.errors import BranchlineError
-from branchline.flows import Navigation, arun, fork, navigate
+from branchline.flows import NavigateResult, arun, fork, navigate
 from branchline.session import Session
 from branchline.tui.entry_options import entry_options
 from branchline.tui.exporting import export_path
-from branchline.tui.navigating import Navigating
+from branchline.tui.navigating import TreeCursor
 from branchline.tui.screens.base import ListScreen
-from branchline.tui.screens.dialogs import AskScreen, PickScreen
-from branchline.tui.screens.full_entry import WholeEntry
-from branchline.tui.screens.streaming_dialog import WritingScreen
-from branchline.tui.session_watcher import Living
-from branchline.tui.summarizing import NO_MODEL, SummaryModel, leave_summed_up
+from branchline.tui.screens.dialogs import InputDialog, SelectDialog
+from branchline.tui.screens.full_entry import FullEntryScreen
+from branchline.tui.screens.streaming_dialog import StreamingDialog
+from branchline.tui.session_watcher import SessionWatcher
+from branchline.tui.summarizing import NO_MODEL, SummaryModel, navigate_with_summary
 from branchline.views.entry_rows import copy_text
 
-__all__ = ["EntryActing"]
+__all__ = ["EntryActionsScreen"]
 
 
-class EntryActing(ListScreen):
+class EntryActionsScreen(ListScreen):
     """A list of entries that acts on the one under the cursor; the screen shows them."""
 
     def __init__(self, session: Session, *, at: str | None = None) -> None:
         super().__init__()
         self.home = os.path.expanduser("~")
-        self.living = Living(session)
-        self.tree_state = Navigating(session, at=at, home=self.home)
+        self.living = SessionWatcher(session)
+        self.tree_state = TreeCursor(session, at=at, home=self.home)
         self.acting = False
         """A flow works on the session in another thread; two at once would lose where it stands."""
 
@@ -77,7 +77,7 @@ class EntryActing(ListScreen):
             if name is not None:
                 actions[name](key)
 
-        self.ask(PickScreen("This entry", options), picked)
+        self.ask(SelectDialog("This entry", options), picked)
 
     def _attempt(self, work: Callable[[], Awaitable[str | None]]) -> None:
         """Do something that may fail, and say what came of it."""
@@ -106,7 +106,7 @@ class EntryActing(ListScreen):
 
         self._attempt(go)
 
-    def _moved(self, done: Navigation) -> str:
+    def _moved(self, done: NavigateResult) -> str:
         """Stand where navigating has led, and say what came of it."""
         if done.status != "done":
             return "you are there already" if done.status == "unchanged" else f"not moved: {done.reason}"
@@ -123,7 +123,7 @@ class EntryActing(ListScreen):
             if summary is not None and summary.strip():
                 self._navigate(key, summary)
 
-        self.ask(AskScreen("What happened on the branch that you leave?"), said)
+        self.ask(InputDialog("What happened on the branch that you leave?"), said)
 
     def _navigate_summed_up(self, key: str) -> None:
         model = self.branchline.summary_model
@@ -135,14 +135,14 @@ class EntryActing(ListScreen):
             if focus is not None:
                 self._attempt(lambda: self._summed_up(key, model, focus))
 
-        question = AskScreen("What should the summary look at?", hint="empty: the whole branch")
+        question = InputDialog("What should the summary look at?", hint="empty: the whole branch")
         self.ask(question, focused)
 
     async def _summed_up(self, key: str, model: SummaryModel, focus: str) -> str:
-        writing = WritingScreen(f"{model.name} sums up the branch that you leave")
+        writing = StreamingDialog(f"{model.name} sums up the branch that you leave")
         await self.app.push_screen(writing)
         try:
-            done = await leave_summed_up(
+            done = await navigate_with_summary(
                 self.session,
                 key,
                 model,
@@ -185,7 +185,8 @@ class EntryActing(ListScreen):
             self._attempt(write)
 
         self.ask(
-            AskScreen("Label of this entry", self.session.label(key) or "", hint="empty takes it away"), named
+            InputDialog("Label of this entry", self.session.label(key) or "", hint="empty takes it away"),
+            named,
         )
 
     def action_copy(self) -> None:
@@ -206,10 +207,10 @@ class EntryActing(ListScreen):
 
             self._attempt(write)
 
-        self.ask(AskScreen("Export to which file?", f"{self.session.id[:8]}-{key[:8]}.md"), named)
+        self.ask(InputDialog("Export to which file?", f"{self.session.id[:8]}-{key[:8]}.md"), named)
 
     def _read_whole(self, key: str) -> None:
-        self.app.push_screen(WholeEntry(self.session, self.session.index.position(key), self.home))
+        self.app.push_screen(FullEntryScreen(self.session, self.session.index.position(key), self.home))
 
     def action_transcript(self) -> None:
         if self.key is not None and self.session.file is not None:
@@ -219,7 +220,7 @@ class EntryActing(ListScreen):
             )
 
     def action_turns(self) -> None:
-        from branchline.tui.screens.turns import TurnPicker  # noqa: PLC0415
+        from branchline.tui.screens.turns import TurnPickerScreen  # noqa: PLC0415
 
         def picked(choice: tuple[str, str] | None) -> None:
             if choice is None:
@@ -232,7 +233,7 @@ class EntryActing(ListScreen):
                 self.tree_state.take(self.session)
                 self.show_rows()
 
-        self.ask(TurnPicker(self.session), picked)
+        self.ask(TurnPickerScreen(self.session), picked)
 
     def _compare(self, key: str) -> None:
         if self.session.leaf is None:

@@ -7,16 +7,16 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from branchline.session import Session
-from branchline.tui.detailing import Passage, detail_passages, pages_of
+from branchline.tui.detailing import DetailSection, detail_passages, pages_of
 from branchline.tui.screens.help import TextScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.spans import Line, Span, make_line
 
-__all__ = ["WholeEntry"]
+__all__ = ["FullEntryScreen"]
 
 
-class WholeEntry(TextScreen):
+class FullEntryScreen(TextScreen):
     """All of one entry, however long: only the page that is read is laid out."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -26,7 +26,7 @@ class WholeEntry(TextScreen):
 
     def __init__(self, session: Session, position: int, home: str) -> None:
         super().__init__("The whole entry")
-        self._pages: list[list[Passage]] = pages_of(detail_passages(session, position, home=home))
+        self._pages: list[list[DetailSection]] = pages_of(detail_passages(session, position, home=home))
         self._page = 0
 
     def lines(self, columns: int) -> list[Line]:
@@ -45,7 +45,7 @@ class WholeEntry(TextScreen):
     def _say_page(self) -> None:
         many = f"   page {self._page + 1:,} of {len(self._pages):,}" if len(self._pages) > 1 else ""
         self.query(LineBar).first(LineBar).say_lines(
-            [line_of(Span(self.title_words, "heading"), Span(many, "dim"))]
+            [make_line(Span(self.title_words, "heading"), Span(many, "dim"))]
         )
 
     def action_page_to(self, page: int) -> None:

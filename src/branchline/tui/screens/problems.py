@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from branchline.tui.screens.help import TextScreen
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.spans import Line, Span, make_line
 from branchline.views.wrap import wrap_line
 
-__all__ = ["Reason", "ReasonsScreen"]
+__all__ = ["ProblemsScreen", "Reason"]
 
 Reason = tuple[str, str, str]
 """What kind of thing, its name, and the reason."""
 
 
-class ReasonsScreen(TextScreen):
+class ProblemsScreen(TextScreen):
     """A list of reasons."""
 
     def __init__(self, title: str, reasons: Sequence[Reason]) -> None:
@@ -25,8 +25,8 @@ class ReasonsScreen(TextScreen):
         lines: list[Line] = []
         for kind, name, reason in self._reasons:
             lines += wrap_line(
-                line_of(Span(f"{kind}  ", "warning"), Span(name, "path"), "  ", Span(reason)),
+                make_line(Span(f"{kind}  ", "warning"), Span(name, "path"), "  ", Span(reason)),
                 columns,
                 indent=4,
             )
-        return lines or [line_of(Span("Nothing is hidden and everything could be read.", "good"))]
+        return lines or [make_line(Span("Nothing is hidden and everything could be read.", "good"))]

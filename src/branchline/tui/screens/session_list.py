@@ -9,22 +9,22 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from branchline.library import SessionRow
-from branchline.library.regex_worker import Matcher, TooSlow
-from branchline.tui.browser_state import BrowserState, Loaded, Pill
-from branchline.tui.contents_cache import ContentsCache
+from branchline.library.regex_worker import RegexTimeout, RegexWorker
+from branchline.tui.browser_state import BrowserState, Pill, ScopeRows
+from branchline.tui.contents_cache import SearchTextCache
 from branchline.tui.previewing import last_cards, preview_lines
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.session_lines import facts_lines
-from branchline.tui.source import Batch, name_of
-from branchline.tui.widgets.line_bar import LineBar, Part
+from branchline.tui.source import Batch, row_name
+from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.layout import layout_for
 from branchline.views.cards import Card
-from branchline.views.query import Query, Search, Verdict
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.query import Match, Query, Search
+from branchline.views.spans import Line, Span, make_line
 from branchline.views.wrap import wrap_line
 
-__all__ = ["SessionReading"]
+__all__ = ["SessionListScreen"]
 
 _REST = 0.06
 """Seconds that the cursor rests before the session under it is read for the preview."""
@@ -33,14 +33,14 @@ _PAUSE = 0.1
 """Seconds between two looks at what a search has found inside sessions."""
 
 
-class SessionReading(ListScreen):
+class SessionListScreen(ListScreen):
     """A list of sessions that fills itself. What a person does with them is the screen's business."""
 
     def __init__(self, state: BrowserState) -> None:
         super().__init__()
         self.source = state.source
         self.state = state
-        self._contents = ContentsCache(state.source)
+        self._contents = SearchTextCache(state.source)
         self._resting: Timer | None = None
         self._previewed: tuple[str, int, int] | None = None
         self._uncounted: list[SessionRow] = []
@@ -59,7 +59,7 @@ class SessionReading(ListScreen):
         before, cursor = self.row, max(0, self.list.cursor)
         self.state.arrange()
         if before is not None and cursor > 0:  # the first row stays first while others come in above it
-            place = self.state.place_of(name_of(before))
+            place = self.state.place_of(row_name(before))
             cursor = cursor if place is None else place
         self.list.empty = self.state.empty_words()
         self.list.show(self.state, cursor)
@@ -83,9 +83,9 @@ class SessionReading(ListScreen):
         self.query_one("#top", LineBar).say_parts(self._parts(bars.top))
         self.query_one("#programs", LineBar).say_parts(self._parts(bars.programs))
 
-    def _parts(self, pills: list[Pill]) -> list[Part]:
+    def _parts(self, pills: list[Pill]) -> list[BarItem]:
         return [
-            Part(line_of(pill.span), None if pill.choice is None else partial(self.choose_pill, pill))
+            BarItem(make_line(pill.span), None if pill.choice is None else partial(self.choose_pill, pill))
             for pill in pills
         ]
 
@@ -104,7 +104,7 @@ class SessionReading(ListScreen):
             loaded.is_being_read = True
             self.in_thread(partial(self._read, loaded), f"list-{self.state.scope}")
 
-    def _read(self, loaded: Loaded) -> None:
+    def _read(self, loaded: ScopeRows) -> None:
         worker = get_current_worker()
         try:
             for batch in loaded.batches:
@@ -115,14 +115,14 @@ class SessionReading(ListScreen):
         except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
             self.app.call_from_thread(self._failed, loaded, str(problem))
 
-    def _take(self, loaded: Loaded, batch: Batch) -> None:
+    def _take(self, loaded: ScopeRows, batch: Batch) -> None:
         loaded.take(batch)
         if loaded is self.state.loaded:
             self.show_everything()
             if loaded.done:
                 self._look_inside()
 
-    def _failed(self, loaded: Loaded, problem: str) -> None:
+    def _failed(self, loaded: ScopeRows, problem: str) -> None:
         loaded.total = loaded.loaded
         self.tell(f"the sessions cannot be listed: {problem}", wrong=True)
         self.show_everything()
@@ -133,7 +133,7 @@ class SessionReading(ListScreen):
         self._uncounted = [
             item.row
             for item in self.state.items[top : top + max(1, self.list.size.height)]
-            if item.row.problem is None and name_of(item.row) not in self.state.costs
+            if item.row.problem is None and row_name(item.row) not in self.state.costs
         ]
         if self._uncounted and not self._counting:
             self._counting = True
@@ -149,7 +149,7 @@ class SessionReading(ListScreen):
                     cost: float | None = self.source.describe(row).own_cost
                 except Exception:  # noqa: BLE001  as above
                     cost = None
-                self.state.costs[name_of(row)] = cost
+                self.state.costs[row_name(row)] = cost
         finally:
             self._counting = False
         if not worker.is_cancelled:
@@ -177,24 +177,22 @@ class SessionReading(ListScreen):
             )
             self.in_thread(work, "inside")
 
-    def _judge(
-        self, rows: list[SessionRow], query: Query, decided: dict[str, Verdict], *, fuzzy: bool
-    ) -> None:
+    def _judge(self, rows: list[SessionRow], query: Query, decided: dict[str, Match], *, fuzzy: bool) -> None:
         pattern = query.pattern
         if pattern is None:
             self._judge_all(rows, query, decided, fuzzy=fuzzy)
             return
         try:
-            with Matcher(pattern) as search:
+            with RegexWorker(pattern) as search:
                 self._judge_all(rows, query, decided, fuzzy=fuzzy, search=search)
-        except TooSlow:
+        except RegexTimeout:
             self.app.call_from_thread(
                 self._give_up, decided, "this pattern takes too long; nothing more was looked for"
             )
         except OSError as problem:
             self.app.call_from_thread(self._give_up, decided, f"patterns cannot be looked for: {problem}")
 
-    def _give_up(self, decided: dict[str, Verdict], why: str) -> None:
+    def _give_up(self, decided: dict[str, Match], why: str) -> None:
         if decided is self.state.decided:
             self.state.give_up(why)
             self.show_everything()
@@ -203,7 +201,7 @@ class SessionReading(ListScreen):
         self,
         rows: list[SessionRow],
         query: Query,
-        decided: dict[str, Verdict],
+        decided: dict[str, Match],
         *,
         fuzzy: bool,
         search: Search | None = None,
@@ -213,7 +211,7 @@ class SessionReading(ListScreen):
         for row in rows:
             if worker.is_cancelled:
                 return
-            decided[name_of(row)] = self._contents.judge(
+            decided[row_name(row)] = self._contents.judge(
                 row, self.state.face(row), query, fuzzy=fuzzy, search=search
             )
             if time.monotonic() > due:
@@ -222,7 +220,7 @@ class SessionReading(ListScreen):
         if not worker.is_cancelled:
             self.app.call_from_thread(self._found_inside, decided)
 
-    def _found_inside(self, decided: dict[str, Verdict]) -> None:
+    def _found_inside(self, decided: dict[str, Match]) -> None:
         if decided is self.state.decided:
             self.show_everything()
 
@@ -240,7 +238,7 @@ class SessionReading(ListScreen):
             self._previewed = None
             self.query_one("#preview", TextPanel).show(lambda _columns: [])
         elif self.has_class("previewing"):
-            now = (name_of(row), row.size, row.modified_ms)
+            now = (row_name(row), row.size, row.modified_ms)
             if now != self._previewed:  # rows that come in above must not have it read again and again
                 self._previewed = now
                 work = partial(self._read_preview, row)
@@ -265,7 +263,7 @@ class SessionReading(ListScreen):
         def lines(columns: int) -> list[Line]:
             rows = panel.size.height
             if problem is not None:
-                return wrap_line(line_of(Span(problem, "error")), columns)
+                return wrap_line(make_line(Span(problem, "error")), columns)
             return preview_lines(
                 facts_lines(row, home=state.home, now=state.now(), rows=rows), deck, columns, rows
             )

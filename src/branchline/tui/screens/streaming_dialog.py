@@ -9,29 +9,29 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from branchline.flows import Abort
+from branchline.flows import AbortSignal
 from branchline.tui.screens.dialogs import BOX
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.spans import Line, Span
 from branchline.views.wrap import text_lines
 
-__all__ = ["WritingScreen"]
+__all__ = ["StreamingDialog"]
 
 _ROWS = 8
 _SHOWN = 4000
 """Characters of the end that are looked at each time some more has come."""
 
 
-class WritingScreen(ModalScreen[None]):
+class StreamingDialog(ModalScreen[None]):
     """Shows the end of a text that grows. Escape sets ``abort``; the work ends the screen by :meth:`end`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "stop", "stop")]
-    DEFAULT_CSS = BOX.format(name="WritingScreen") + f"WritingScreen TextPanel {{ height: {_ROWS}; }}"
+    DEFAULT_CSS = BOX.format(name="StreamingDialog") + f"WritingScreen TextPanel {{ height: {_ROWS}; }}"
 
     def __init__(self, heading: str) -> None:
         super().__init__()
-        self.abort = Abort()
+        self.abort = AbortSignal()
         self._heading = heading
         self._text = ""
         self._ended = False

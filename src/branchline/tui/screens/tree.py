@@ -13,16 +13,16 @@ from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.detailing import detail_lines
 from branchline.tui.screens.base import bindings
-from branchline.tui.screens.entry_actions import EntryActing
-from branchline.tui.screens.problems import Reason, ReasonsScreen
+from branchline.tui.screens.entry_actions import EntryActionsScreen
+from branchline.tui.screens.problems import ProblemsScreen, Reason
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.humanize import count
 from branchline.views.outline import counter
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.spans import Line, Span, make_line
 
-__all__ = ["TreeNavigator"]
+__all__ = ["TreeScreen"]
 
 _LOOK = 1.0
 """Seconds between looks at a file that others may write to."""
@@ -32,7 +32,7 @@ _WIDE = 110
 _TALL = 20
 
 
-class TreeNavigator(EntryActing):
+class TreeScreen(EntryActionsScreen):
     """The branches of one session. Nothing is written before something is chosen."""
 
     table = "tree"
@@ -193,10 +193,10 @@ class TreeNavigator(EntryActing):
             (finding.kind, f"line {finding.line}" if finding.line else "the file", finding.message)
             for finding in self.session.findings
         ]
-        self.app.push_screen(ReasonsScreen("What is strange about this file", reasons))
+        self.app.push_screen(ProblemsScreen("What is strange about this file", reasons))
 
     def search_line(self) -> Line:
-        return line_of(
+        return make_line(
             *super().search_line(),
             Span(f"   filter: {self.tree_state.filter}", "label")
             if self.tree_state.filter != "default"

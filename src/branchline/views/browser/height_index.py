@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["Heights"]
+__all__ = ["HeightIndex"]
 
 
-class Heights:
+class HeightIndex:
     """Heights of parts, in lines."""
 
     __slots__ = ("_heights", "_sums", "_top")

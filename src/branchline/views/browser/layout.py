@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SMALLEST", "Layout", "is_previewing", "is_wide", "layout_for"]
+__all__ = ["SMALLEST", "PaneLayout", "is_previewing", "is_wide", "layout_for"]
 
 SMALLEST = (40, 10)
 """Columns and rows below which nothing can be read."""
@@ -20,7 +20,7 @@ _PREVIEW_ROWS = 8
 _PREVIEW_PERCENT = 42
 
 
-class Layout(NamedTuple):
+class PaneLayout(NamedTuple):
     """Where the preview stands, and what is left for the list."""
 
     beside: int
@@ -45,8 +45,8 @@ def is_previewing(width: int, height: int, *, wanted: bool | None = None) -> boo
     return (is_wide(width) or height > _TALL) if wanted is None else wanted
 
 
-def layout_for(width: int, height: int, *, crowded: bool, previewing: bool) -> Layout:
+def layout_for(width: int, height: int, *, crowded: bool, previewing: bool) -> PaneLayout:
     """The layout for a screen; where it is crowded, the programs have a line of their own."""
     beside = width * _PREVIEW_PERCENT // 100 if previewing and is_wide(width) else 0
     below = _PREVIEW_ROWS if previewing and not is_wide(width) else 0
-    return Layout(beside, below, width - beside, height - _BARS - crowded - below)
+    return PaneLayout(beside, below, width - beside, height - _BARS - crowded - below)
