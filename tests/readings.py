@@ -25,7 +25,7 @@ def facts(found: EntryLog) -> dict[str, Any]:
         "types": list(tree.types),
         "roles": list(tree.roles),
         "times": list(tree.times),
-        "quiet": set(tree.quiet),
+        "quiet": set(tree.textless),
         "placeholders": set(tree.placeholders),
         "roots": tree.roots(),
         "children": {key: tree.children(key) for key in tree.keys[:200]},

@@ -34,7 +34,7 @@ class Script:
         self.written = ""
         self.asked: list[str] = []
         self.events: list[Event] = []
-        self.on_event: Callable[[Event], None] | None = None
+        self.when_heard: Callable[[Event], None] | None = None
         self.on_progress: Callable[[str], None] | None = None
         self.to_read: deque[str] = deque()
 
@@ -44,21 +44,21 @@ class Script:
     def text(self, text: str, *, role: str = "plain") -> None:
         self.lines += text.split("\n")
 
-    def remark(self, text: str) -> None:
+    def notice(self, text: str) -> None:
         self.remarks.append(text)
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         self.events.append(event)
         if isinstance(event, TextDelta):
             self.written += event.text
-        if self.on_event is not None:
-            self.on_event(event)
+        if self.when_heard is not None:
+            self.when_heard(event)
 
     def progress(self, words: str) -> None:
         if self.on_progress is not None:
             self.on_progress(words)
 
-    def give_back(self, text: str) -> None:
+    def prefill(self, text: str) -> None:
         self.given.append(text)
 
     async def read(self) -> str | None:
@@ -82,7 +82,7 @@ class Script:
         return found.key
 
     @contextmanager
-    def working(self, stop: Callable[[], object]) -> Iterator[None]:
+    def interruptible(self, stop: Callable[[], object]) -> Iterator[None]:
         yield
 
 

@@ -78,7 +78,7 @@ async def life(project: Path, lines: list[tuple[str, bool]], numbers: list[int])
                 if interrupted and seen == 3:
                     talk.chat.interrupt()
 
-            talk.front.on_event = stop
+            talk.front.when_heard = stop
             talk.front.on_progress = stop
             await talk.say(line)
             if talk.session._pen.log is not None:

@@ -216,7 +216,7 @@ def test_an_interrupt_keeps_what_came_marks_it_and_the_next_prompt_works(project
                 if isinstance(event, TextDelta) and event.text == "two ":
                     assert talk.chat.interrupt()
 
-            talk.front.on_event = stop
+            talk.front.when_heard = stop
             front = await talk.say("offline: say one two three four")
 
             partial = talk.session.entry(talk.session.leaf).message
@@ -226,7 +226,7 @@ def test_an_interrupt_keeps_what_came_marks_it_and_the_next_prompt_works(project
             assert front.remarks[-1] == "aborted; what came until then is kept"
             assert not talk.chat.interrupt()
 
-            talk.front.on_event = None
+            talk.front.when_heard = None
             await talk.say("offline: say again")
             assert talk.words()[-1] == "again"
 
@@ -297,7 +297,7 @@ def test_what_is_shown_is_on_disk(project):
                 with Session.open(talk.session.file) as read:
                     assert event.entry in read
 
-        talk.front.on_event = look
+        talk.front.when_heard = look
         async with talk.conductor:
             await talk.say("hello", 'offline: call count_words {"text": "a b"}', "bye")
             assert not talk.session.is_draft
@@ -372,7 +372,7 @@ def test_what_is_said_while_the_model_works_is_heard_after_its_answer(project):
             if isinstance(event, TextDelta) and event.text == "one ":
                 assert talk.chat.steer("offline: say steered")
 
-        talk.front.on_event = steer
+        talk.front.when_heard = steer
         async with talk.conductor:
             assert not talk.chat.steer("too early")
             await talk.say("offline: say one two")

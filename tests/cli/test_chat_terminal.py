@@ -285,7 +285,7 @@ text = f"# Title\\n\\nSome *words*.\\n\\n```\\n{code}\\n```\\n\\n1. one\\n\\n2. 
 for start in range(0, len(text), 9):
     view.write(text[start : start + 9])
     time.sleep(0.005)
-view.settle()
+view.flush()
 print("afterwards")
 """
 

@@ -130,7 +130,7 @@ def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkey
     from branchline.formats.installed import InstalledFormats
 
     broken = InstalledFormats((), (BrokenFormat("odd of oddities", "ImportError: no"),))
-    monkeypatch.setattr("branchline.places.installed", lambda: broken)
+    monkeypatch.setattr("branchline.places.installed_formats", lambda: broken)
 
     assert "the format odd of oddities cannot be used: ImportError: no" in run("ls", "-v").stderr
     assert "oddities" not in run("ls").stderr
@@ -294,7 +294,7 @@ def test_reading_commands_leave_every_folder_as_it_was(home, run) -> None:
 def test_no_file_is_read_whole_to_find_an_id_in_another_directory(few, run, tmp_path, monkeypatch) -> None:
     """Titles cost the reading of every file here; an id elsewhere must not."""
     monkeypatch.setattr(
-        "branchline.library.scanner.look_whole", lambda *_arguments, **_options: pytest.fail("read whole")
+        "branchline.library.scanner.read_row", lambda *_arguments, **_options: pytest.fail("read whole")
     )
 
     elsewhere = few.elsewhere["zot"][0]

@@ -75,7 +75,7 @@ def test_what_is_left_behind_is_collected_as_in_pi(path):
 
         ancestor = expected["commonAncestorId"]
         if ancestor is not None:
-            position = tree.conversation(tree.positions[ancestor])
+            position = tree.nearest_conversation_entry(tree.positions[ancestor])
             ancestor = None if position < 0 else tree.keys[position]
         assert found.common_ancestor == ancestor
         assert list(found.entries) == [

@@ -168,7 +168,7 @@ def test_a_plugin_that_fails_everywhere_changes_nothing_and_is_named(place):
         "entry_appended",
     }
     assert heard == plugins.problems
-    assert plugins.problems[0].message == "RuntimeError: boom in TreePreparation"
+    assert plugins.problems[0].message == "RuntimeError: boom in SessionBeforeTreeEvent"
 
 
 class Leaving:

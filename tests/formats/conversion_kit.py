@@ -82,7 +82,7 @@ def said(session: EntryLog, leaf: int | None = None) -> list[tuple[str, list[Any
 
     Messages of one role that follow each other are one; who is told nothing hears nothing.
     """
-    here = session.tree.conversation(session.reading.leaf) if leaf is None else leaf
+    here = session.tree.nearest_conversation_entry(session.reading.leaf) if leaf is None else leaf
     found: list[tuple[str, list[Any]]] = []
     for message in model_messages(item.message for item in build_context(session, here).messages):
         if isinstance(message, SystemMessage):

@@ -83,4 +83,4 @@ def alike_in_lists(format_: Format, data: bytes, name: str) -> None:
     assert listed.findings == opened.findings
     for position, role in enumerate(opened.tree.roles):
         if role == "assistant" and opened.tree.types[position] == "message":
-            assert listed.answered_by(position) == model_of_answer(opened, position)
+            assert listed.answer_model(position) == model_of_answer(opened, position)

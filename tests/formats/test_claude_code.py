@@ -59,9 +59,9 @@ def found_in(found):
     abandoned = [
         place
         for start in links.starts
-        if line and tree.chain(line[-1])[0] == tree.chain(start)[0]
+        if line and tree.path_positions(line[-1])[0] == tree.path_positions(start)[0]
         for place in records
-        if place not in set(line) and tree.chain(place)[0] == start
+        if place not in set(line) and tree.path_positions(place)[0] == start
     ]
     since = next(
         (number for number, place in enumerate(line[::-1]) if tree.types[place] == "compaction"), None
@@ -232,8 +232,8 @@ def test_a_branch_knows_which_of_its_entries_are_copies():
     child = lineage_files()[1]
 
     assert child.reading.header.parent_session == "aaaaaaaa-0000-4000-8000-000000000001"
-    assert child.reading.inherited == 4
-    assert totals(child, inherited_entries=child.reading.inherited).own.total.output == 5
+    assert child.reading.inherited_entries == 4
+    assert totals(child, inherited_entries=child.reading.inherited_entries).own.total.output == 5
 
 
 # -- what the model sees ----------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_a_boundary_without_a_summary_still_ends_what_the_model_sees():
     found = read(data)
 
     assert said(found) == [("UserMessage", "after")]
-    assert keys(found, found.tree.chain(found.reading.leaf)) == ["u1", "a1", "cb", "u2"]
+    assert keys(found, found.tree.path_positions(found.reading.leaf)) == ["u1", "a1", "cb", "u2"]
 
 
 def test_results_that_a_microcompaction_cleared_are_replaced_in_the_context_only():
@@ -472,7 +472,7 @@ def test_records_without_a_uuid_hang_behind_the_one_before_them():
     del bare["uuid"], bare["parentUuid"]
     found = read(record("u", None) + json.dumps(bare).encode() + b"\n" + record("u2", "u"))
 
-    assert keys(found, found.tree.chain(2)) == ["u", "line-2", "u2"]
+    assert keys(found, found.tree.path_positions(2)) == ["u", "line-2", "u2"]
     assert not found.findings
 
 

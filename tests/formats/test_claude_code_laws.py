@@ -35,7 +35,7 @@ SMALL = (
 def look_at(data, name=NAME):
     found = open_all(CLAUDE_CODE, data, name)
     reading = found.reading
-    assert reading.active_line == [] or reading.leaf in found.tree.chain(reading.active_line[-1])
+    assert reading.active_line == [] or reading.leaf in found.tree.path_positions(reading.active_line[-1])
     inline_subagents(found)
     lineage([reading, reading])
     return found
@@ -138,7 +138,11 @@ def test_a_block_of_nul_bytes_and_two_records_in_one_line_cost_nothing_else():
 
     found = look_at(data)
 
-    assert [found.tree.keys[place] for place in found.tree.chain(found.reading.leaf)] == ["u1", "a1", "u2"]
+    assert [found.tree.keys[place] for place in found.tree.path_positions(found.reading.leaf)] == [
+        "u1",
+        "a1",
+        "u2",
+    ]
     assert "glued" in [finding.kind for finding in found.findings]
 
 

@@ -414,7 +414,7 @@ def test_what_came_from_the_parent_is_not_counted_as_spent_again(session):
         made = convert(session.transcript, target, HEADER)
         with Session.in_memory(data=made.data) as found:
             assert found.usage().all.total.cost == pytest.approx(0.3), target.name
-            assert written(made.data, target).reading.inherited == len(found.index), target.name
+            assert written(made.data, target).reading.inherited_entries == len(found.index), target.name
 
 
 @pytest.mark.parametrize("target", TARGETS)

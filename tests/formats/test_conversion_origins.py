@@ -101,7 +101,7 @@ def test_entries_come_back_as_their_own_lines_under_a_new_header_too(program):
 @pytest.mark.parametrize("program", FOREIGN)
 def test_the_lines_of_a_path_come_back_as_they_were(program):
     _, source = healthy(program)
-    leaf = source.tree.conversation(source.reading.leaf)
+    leaf = source.tree.nearest_conversation_entry(source.reading.leaf)
     native = convert(source, PI, HEADER, leaf=leaf).data
 
     made = convert(read(native, PI), TARGETS[program], OTHER)
@@ -109,7 +109,7 @@ def test_the_lines_of_a_path_come_back_as_they_were(program):
     found = written(made.data, TARGETS[program])
     old = [
         source.raw(position)
-        for position in source.tree.chain(leaf)
+        for position in source.tree.path_positions(leaf)
         if source.tree.types[position] == "message"
     ]
     new = [

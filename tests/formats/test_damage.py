@@ -486,7 +486,7 @@ def test_everything_hangs_together_under_random_damage_of_many_kinds():
         tree = found.tree
         for position, parent in enumerate(tree.parents):
             assert parent == ROOT or 0 <= parent < len(tree)
-            assert tree.chain(position)[-1] == position
+            assert tree.path_positions(position)[-1] == position
             found.entry(position)
         whole = {line for line in lines if line in LINE_OF.values()}
         raw = {found.raw(position) for position in range(len(tree))}

@@ -391,7 +391,7 @@ def test_a_hostile_line_costs_time_in_proportion_to_its_length(name):
 CHILD = """
     import json, os, resource, sys
 
-    from branchline.formats import PI, Transcript
+    from branchline.formats import PI, EntryLog
     from branchline.formats.integrity import deep_findings
 
     path, limit = sys.argv[1], int(sys.argv[2])
@@ -400,7 +400,7 @@ CHILD = """
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + limit, used + limit))
     descriptor = os.open(path, os.O_RDONLY)
-    found = Transcript(PI, lambda offset, size: os.pread(descriptor, size, offset))
+    found = EntryLog(PI, lambda offset, size: os.pread(descriptor, size, offset))
     kinds = [finding.kind for finding in found.findings]
     if "decode" in sys.argv:
         for position in range(len(found.tree)):

@@ -94,7 +94,7 @@ def test_a_sample_has_the_shape_that_its_manifest_says(record):
 def test_a_sample_has_the_context_model_and_cost_that_its_manifest_says(record):
     found = read(SAMPLES / record["file"])
     context = build_context(found, found.reading.leaf)
-    on_path = sum(row.usage.cost for row in usage_rows(found, found.tree.chain(found.reading.leaf)))
+    on_path = sum(row.usage.cost for row in usage_rows(found, found.tree.path_positions(found.reading.leaf)))
 
     assert context_letters(found) == record["context"]
     assert (f"{context.model.provider}/{context.model.id}" if context.model else "") == record["model"]

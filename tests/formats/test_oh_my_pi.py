@@ -544,4 +544,4 @@ def test_quiet_answers_are_those_without_words_whatever_else_they_hold():
         answer({"type": "something new"}),
     )
 
-    assert read(data).tree.quiet == {0, 2}
+    assert read(data).tree.textless == {0, 2}

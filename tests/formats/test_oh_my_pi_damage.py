@@ -213,7 +213,7 @@ def test_deep_nesting_and_long_chains_need_no_recursion():
 
     found = read(story(*[user(str(number)) for number in range(3000)]) + deep + blob)
 
-    assert len(found.tree.chain(2999)) == 3000
+    assert len(found.tree.path_positions(2999)) == 3000
     everything_of(found)
 
 

@@ -75,7 +75,7 @@ def test_a_sample_has_the_entries_leaf_and_path_that_its_manifest_says(record):
     assert len(counted) == record["entries"]
     assert Counter(tree.types[tree.positions[key]] for key in counted) == record["types"]
     assert (None if reading.leaf < 0 else tree.keys[reading.leaf]) == record["leaf"]
-    assert line_ids(found, tree.chain(reading.leaf)) == record["active_path"]
+    assert line_ids(found, tree.path_positions(reading.leaf)) == record["active_path"]
     assert [tree.keys[position] for position in tree.placeholders] == record["placeholders"]
 
 
@@ -282,7 +282,7 @@ def test_explicit_nulls_mean_the_same_as_missing_keys():
     assert b'"parent_id":null' in forked.raw(0)
     assert forked.tree.keys == plain.tree.keys
     assert forked.entries(range(13)) == plain.entries(range(13))
-    assert forked.reading.inherited == 13
+    assert forked.reading.inherited_entries == 13
 
 
 # -- where it stands --------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def test_a_sample_holds_the_blocks_that_its_rows_hold(expected):
 def test_a_sample_counts_its_cost_once_and_tells_what_it_inherited(expected):
     found = read(SAMPLES / expected["file"])
 
-    spent = totals(found, inherited_entries=found.reading.inherited)
+    spent = totals(found, inherited_entries=found.reading.inherited_entries)
 
     assert spent.all.total.cost == pytest.approx(expected["cost_total"])
     assert spent.inherited.total.cost == pytest.approx(expected["cost_inherited"])
@@ -291,7 +291,7 @@ def test_answers_without_words_are_quiet():
         + message("assistant", {"text": " "})
     )
 
-    assert read(data).tree.quiet == {1, 3}
+    assert read(data).tree.textless == {1, 3}
 
 
 # -- ids --------------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def test_a_total_that_is_repeated_adds_nothing():
 def test_the_cost_of_a_fork_is_inherited_up_to_its_first_message_of_its_own():
     found = read(sample("8812b373"))
 
-    spent = totals(found, inherited_entries=found.reading.inherited)
+    spent = totals(found, inherited_entries=found.reading.inherited_entries)
 
     assert spent.inherited.total.cost == pytest.approx(0.01)
     assert spent.own.total.cost == pytest.approx(0.009)
@@ -360,7 +360,7 @@ def test_a_fork_that_asked_for_more_than_there_was_owns_what_is_younger_than_its
     new = message("user", {"text": "new"}, time="2026-11-15T08:00:00.000000001+01:00")
     found = read(fork + old + usage(tokens=10, cost=0.1) + new + usage(tokens=20, cost=0.3))
 
-    spent = totals(found, inherited_entries=found.reading.inherited)
+    spent = totals(found, inherited_entries=found.reading.inherited_entries)
 
     assert spent.inherited.total.cost == pytest.approx(0.1)
     assert spent.own.total.cost == pytest.approx(0.2)
@@ -371,7 +371,8 @@ def test_over_all_sessions_of_a_directory_everything_counts_once():
     paths = [sample(name) for name in ("43d9df14", "7d292eb4", "8812b373", "412e9ea9")]
 
     own = [
-        totals(found, inherited_entries=found.reading.inherited).own.total.cost for found in map(read, paths)
+        totals(found, inherited_entries=found.reading.inherited_entries).own.total.cost
+        for found in map(read, paths)
     ]
 
     assert sum(own) == pytest.approx(0.03 + 0.009)

@@ -133,7 +133,7 @@ def test_it_fails_as_it_is_told_to(kind, error, passing):
 
     assert events == []
     assert type(problem) is error
-    assert problem.passing is passing
+    assert problem.retryable is passing
 
 
 def test_it_can_fail_in_the_middle_of_an_answer():

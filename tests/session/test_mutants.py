@@ -115,7 +115,7 @@ def close_without_looking(monkeypatch):
 
 
 def trust_the_lines_that_were_read(monkeypatch):
-    monkeypatch.setattr(EntryLog, "still_there", lambda transcript: True)
+    monkeypatch.setattr(EntryLog, "is_unchanged", lambda transcript: True)
 
 
 def take_every_key_that_follows(monkeypatch):

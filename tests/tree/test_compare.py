@@ -81,8 +81,8 @@ def test_shared_and_own_parts_make_up_both_paths(steps, data):
 
     found = compare_paths(tree, one, other)
 
-    assert found.shared + found.left == [tree.keys[place] for place in tree.chain(one)]
-    assert found.shared + found.right == [tree.keys[place] for place in tree.chain(other)]
+    assert found.shared + found.left == [tree.keys[place] for place in tree.path_positions(one)]
+    assert found.shared + found.right == [tree.keys[place] for place in tree.path_positions(other)]
     assert not set(found.left) & set(found.right)
 
 

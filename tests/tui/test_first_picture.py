@@ -144,14 +144,14 @@ def test_the_first_picture_needs_neither_textual_nor_an_event_loop(sessions: Pat
     code = (
         "import sys\n"
         "from branchline.tui.browser_state import BrowserState\n"
-        "from branchline.tui.first_frame import first_picture, painted\n"
+        "from branchline.tui.first_frame import first_frame, to_ansi\n"
         "from branchline.tui.styles import DARK\n"
         "from branchline.library.pins import Pins\n"
         "from branchline.tui.source import FileSource\n"
         "import branchline.cli.commands.browse, branchline.tui.launch, branchline.tui.terminal_handover\n"
         f"state = BrowserState(FileSource.of_directory({str(sessions)!r}), 'here', Pins())\n"
         "state.begin()\n"
-        "assert 'Refunds' in painted(first_picture(state, 80, 24), DARK, None)\n"
+        "assert 'Refunds' in to_ansi(first_frame(state, 80, 24), DARK, None)\n"
         "print(*sorted({'textual', 'asyncio', 'pluggy', 'importlib.metadata', 'rich.console', 'rich.markdown'}"
         " & set(sys.modules)))\n"
     )

@@ -46,9 +46,9 @@ def test_a_session_goes_on_in_the_program_that_owns_it_in_its_directory(agent: s
 
     going = decided(agent, program)
 
-    assert going.line == f"cd '/home/u/my shop' && {line}"
-    assert going.missing is None
-    assert not going.moved
+    assert going.shell_command == f"cd '/home/u/my shop' && {line}"
+    assert going.not_installed is None
+    assert not going.cwd_missing
 
 
 def test_our_own_session_goes_on_in_chat() -> None:
@@ -60,7 +60,7 @@ def test_where_the_program_is_missing_a_fork_goes_on_in_chat_and_that_is_said() 
 
     assert going.command == ("branchline", "chat", "--fork", PATH)
     assert "codex is not installed" in (going.note or "")
-    assert going.moved
+    assert going.cwd_missing
 
 
 def test_here_means_a_fork_in_chat_whatever_is_installed() -> None:

@@ -27,7 +27,7 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
     """A way to go on: ``text`` takes the place of the last ``over`` characters."""
 
     text: str
-    over: int
+    replaces: int
     about: str = ""
 
 
@@ -39,13 +39,13 @@ def suggestions(chat: Chat, written: str) -> Iterator[Suggestion]:
     if not blank:
         for one in COMMANDS:
             if one.name.startswith(name):
-                yield Suggestion(text=f"/{one.name}", over=len(written), about=one.help)
+                yield Suggestion(text=f"/{one.name}", replaces=len(written), about=one.help)
         return
     command = command_named(name)
     if command is None or command.completes is None:
         return
     for text, about in itertools.islice(_offers(chat, command.completes, words), _OFFERED):
-        yield Suggestion(text=text, over=len(words), about=cut(one_line(about), _WORDS))
+        yield Suggestion(text=text, replaces=len(words), about=cut(one_line(about), _WORDS))
 
 
 def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:

@@ -30,7 +30,7 @@ class Picker(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     options: Sequence[PickerOption]
     find: Callable[[str], Sequence[PickerOption]]
-    at: int = 0
+    selected: int = 0
 
 
 def options_with(options: Sequence[PickerOption], words: str) -> list[PickerOption]:
@@ -50,11 +50,11 @@ class Frontend(Protocol):
         """Show some text with all its lines."""
         ...
 
-    def remark(self, text: str) -> None:
+    def notice(self, text: str) -> None:
         """Say something beside the results: what happened, what went wrong."""
         ...
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Show what the conversation says."""
         ...
 
@@ -62,7 +62,7 @@ class Frontend(Protocol):
         """Show that something is being written that will be seen later."""
         ...
 
-    def give_back(self, text: str) -> None:
+    def prefill(self, text: str) -> None:
         """Put words where the person writes the next ones."""
         ...
 
@@ -78,6 +78,6 @@ class Frontend(Protocol):
         """The key of the option that the person picks; None when they pick nothing."""
         ...
 
-    def working(self, stop: Callable[[], object]) -> AbstractContextManager[None]:
+    def interruptible(self, stop: Callable[[], object]) -> AbstractContextManager[None]:
         """While something goes on: the person can stop it."""
         ...

@@ -37,7 +37,7 @@ async def thinking(chat: Chat, words: str) -> None:
                 question="How hard shall the model think?",
                 options=options,
                 find=lambda typed: options_with(options, typed),
-                at=at,
+                selected=at,
             )
         )
     if level is not None:
@@ -47,4 +47,4 @@ async def thinking(chat: Chat, words: str) -> None:
 
 async def export(chat: Chat, words: str) -> None:
     """Write the conversation to a file."""
-    chat.front.remark(chat.services.export(chat.conductor.session, words))
+    chat.front.notice(chat.services.export(chat.conductor.session, words))

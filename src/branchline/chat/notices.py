@@ -45,7 +45,7 @@ def event_notice(event: Event) -> str | None:
         case TurnEnded() if event.error is not None:
             return f"{event.error}; /retry asks again"
         case TurnEnded():
-            return _ENDINGS.get(event.ending)
+            return _ENDINGS.get(event.reason)
         case _:
             return None
 

@@ -70,7 +70,7 @@ def tree_picker(session: Session, question: str, filter: Filter = "default") -> 
 
     here = -1 if session.leaf is None else session.index.position(session.leaf)
     at = max(0, whole.nearest(here))
-    return Picker(question=question, options=_Rows(session, whole), find=find, at=at)
+    return Picker(question=question, options=_Rows(session, whole), find=find, selected=at)
 
 
 def turn_picker(session: Session, question: str) -> Picker | None:
@@ -119,4 +119,4 @@ def choice_picker(step: Choose) -> Picker:
 
 def _picker(question: str, options: Sequence[PickerOption], at: int = 0) -> Picker:
     find: Callable[[str], Sequence[PickerOption]] = lambda words: options_with(options, words)  # noqa: E731
-    return Picker(question=question, options=options, find=find, at=at)
+    return Picker(question=question, options=options, find=find, selected=at)

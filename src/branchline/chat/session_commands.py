@@ -22,7 +22,7 @@ __all__ = ["facts", "list_all", "name", "new", "resume", "say_where"]
 async def name(chat: Chat, words: str) -> None:
     """Give the session a title, or show it."""
     if words:
-        chat.conductor.set_name(words)
+        chat.conductor.set_title(words)
     chat.front.line(chat.conductor.session.title or "(no title)")
 
 
@@ -69,7 +69,7 @@ async def list_all(chat: Chat, words: str) -> None:
         here = row.path is not None and row.path == chat.conductor.session.file
         chat.front.line(Span("› " if here else "  ", "cursor"), *session_line(row, now).line)
     if not rows:
-        chat.front.remark("there are no sessions of this directory yet")
+        chat.front.notice("there are no sessions of this directory yet")
 
 
 async def resume(chat: Chat, words: str) -> None:
@@ -78,22 +78,22 @@ async def resume(chat: Chat, words: str) -> None:
     if not words:
         wanted = await chat.front.pick(session_picker(chat.services.sessions(), "Go on in which session?"))
     if wanted is None:
-        chat.front.remark("nothing was picked; you stay in this session")
+        chat.front.notice("nothing was picked; you stay in this session")
         return
     found = chat.services.open(wanted)
     if found.file is not None and found.file == chat.conductor.session.file:
         found.close()
-        chat.front.remark("you are in this session already")
+        chat.front.notice("you are in this session already")
         return
     ready = await ensure_writable(found, chat.front, chat.services)
     if ready is None:
-        chat.front.remark("you stay in this session")
+        chat.front.notice("you stay in this session")
         return
     with chat.working():
         done = await chat.conductor.resume(lambda: ready)
     if done.status != "done":
         ready.close()
-        chat.front.remark(f"{done.status}, you stay in this session: {done.reason}")
+        chat.front.notice(f"{done.status}, you stay in this session: {done.reason}")
         return
     say_where(chat)
 
@@ -104,9 +104,9 @@ async def new(chat: Chat, words: str) -> None:
     with chat.working():
         done = await chat.conductor.new_session()
     if done.status != "done":
-        chat.front.remark(f"{done.status}, you stay in this session: {done.reason}")
+        chat.front.notice(f"{done.status}, you stay in this session: {done.reason}")
         return
-    chat.front.remark("a fresh session; the last one is kept")
+    chat.front.notice("a fresh session; the last one is kept")
 
 
 def say_where(chat: Chat) -> None:
@@ -115,4 +115,4 @@ def say_where(chat: Chat) -> None:
     turns = list(prior_turns(session))
     title = f" ({session.title})" if session.title else ""
     last = f"; the last thing you said: {turns[-1].preview}" if turns else ""
-    chat.front.remark(f"session {session.id}{title}, {count(len(turns), 'turn')}{last}")
+    chat.front.notice(f"session {session.id}{title}, {count(len(turns), 'turn')}{last}")

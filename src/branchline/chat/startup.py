@@ -22,7 +22,7 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     newest: bool = False
     resume: str | None = None
     fork: str | None = None
-    kept: bool = True
+    save: bool = True
 
 
 async def start_session(beginning: StartOptions, front: Frontend, services: Services) -> Session:
@@ -34,10 +34,10 @@ async def start_session(beginning: StartOptions, front: Frontend, services: Serv
         session = await _resumed(beginning.resume, front, services)
     elif beginning.newest:
         session = await ensure_writable(Session.continue_recent(services.cwd), front, services)
-    if session is not None and beginning.kept:
+    if session is not None and beginning.save:
         return session
     if session is None:
-        return Session.create(services.cwd) if beginning.kept else Session.in_memory(services.cwd)
+        return Session.create(services.cwd) if beginning.save else Session.in_memory(services.cwd)
     with session:  # what is said in a chat that is not kept changes no file
         return Session.in_memory(data=session.transcript.bytes_between(0, None))
 
@@ -46,11 +46,11 @@ async def _resumed(name: str, front: Frontend, services: Services) -> Session | 
     if not name:
         rows = services.sessions()
         if not rows:
-            front.remark("there are no sessions of this directory yet; a fresh one begins")
+            front.notice("there are no sessions of this directory yet; a fresh one begins")
             return None
         picked = await front.pick(session_picker(rows, "Go on in which session?"))
         if picked is None:
-            front.remark("nothing was picked; a fresh session begins")
+            front.notice("nothing was picked; a fresh session begins")
             return None
         name = picked
     return await ensure_writable(services.open(name), front, services)
@@ -85,7 +85,7 @@ async def ensure_writable(session: Session, front: Frontend, services: Services)
         if session.read_only is not None:
             with session:
                 made = session.fork(cwd=session.cwd if _is_there(session.cwd) else services.cwd)
-            front.remark(
+            front.notice(
                 f"{session.id} can only be read ({session.read_only}); you go on in {made.id}, a fork of it"
             )
             return made
@@ -95,7 +95,7 @@ async def ensure_writable(session: Session, front: Frontend, services: Services)
         session.close()
         raise
     if session.cwd and not _same(session.cwd, services.cwd):
-        front.remark(f"this session belongs to {session.cwd}; shell commands run there")
+        front.notice(f"this session belongs to {session.cwd}; shell commands run there")
     return session
 
 

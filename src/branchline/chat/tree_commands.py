@@ -45,9 +45,9 @@ async def branch(chat: Chat, words: str) -> None:
     with chat.working():
         done = await chat.conductor.branch_to_new_session(entry)
     if done.status != "done":
-        chat.front.remark(f"{done.status}: {done.reason}")
+        chat.front.notice(f"{done.status}: {done.reason}")
         return
-    chat.front.remark(f"you are in the new session {chat.conductor.session.id}, before that prompt")
+    chat.front.notice(f"you are in the new session {chat.conductor.session.id}, before that prompt")
     chat.give_back(done.text)
 
 
@@ -62,10 +62,10 @@ async def fork(chat: Chat, words: str) -> None:
     with chat.working():
         done = await chat.conductor.fork(entry)
     if done.status != "done":
-        chat.front.remark(f"{done.status}: {done.reason}")
+        chat.front.notice(f"{done.status}: {done.reason}")
         return
     made = chat.conductor.session
-    chat.front.remark(f"forked {session.id}; you are in the new session {made.id}")
+    chat.front.notice(f"forked {session.id}; you are in the new session {made.id}")
 
 
 async def undo(chat: Chat, words: str) -> None:
@@ -73,7 +73,7 @@ async def undo(chat: Chat, words: str) -> None:
     del words
     turns = list(prior_turns(chat.conductor.session))
     if not turns:
-        chat.front.remark(_NOTHING_SAID)
+        chat.front.notice(_NOTHING_SAID)
         return
     await _navigate(chat, turns[-1].id, summarize=False)
 
@@ -93,14 +93,14 @@ async def label(chat: Chat, words: str) -> None:
             words_of = texts(session.index.position(entry))
             chat.front.line(Span(f"{entry[:8]}  ", "id"), Span(f"[{name}] ", "label"), words_of)
         if not session.labels:
-            chat.front.remark("there are no labels; /label TEXT names the entry that you stand on")
+            chat.front.notice("there are no labels; /label TEXT names the entry that you stand on")
         return
     if session.leaf is None:
-        chat.front.remark(f"there is nothing to name: {_NOTHING_SAID}")
+        chat.front.notice(f"there is nothing to name: {_NOTHING_SAID}")
         return
     clear = words == "--clear"
     chat.conductor.label(session.leaf, None if clear else words)
-    chat.front.remark(
+    chat.front.notice(
         f"{session.leaf} has no label any more" if clear else f"labelled {session.leaf}: {words}"
     )
 
@@ -110,11 +110,11 @@ async def compact(chat: Chat, words: str) -> None:
     with chat.working():
         done = await chat.conductor.compact(words or None, on_progress=chat.front.progress)
     if done.status != "done":
-        chat.front.remark(f"nothing was compacted: {done.reason or done.status}")
+        chat.front.notice(f"nothing was compacted: {done.reason or done.status}")
         return
     chat.front.text(done.summary or "", role="summary")
     before = "" if done.tokens_before is None else f" instead of {tokens(done.tokens_before)}"
-    chat.front.remark(f"the model sees about {tokens(chat.conductor.context_tokens)} tokens{before} now")
+    chat.front.notice(f"the model sees about {tokens(chat.conductor.context_tokens)} tokens{before} now")
 
 
 async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
@@ -122,11 +122,11 @@ async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
     if words:
         return chat.services.entry(chat.conductor.session, words)
     if picker is None:
-        chat.front.remark(_NOTHING_SAID)
+        chat.front.notice(_NOTHING_SAID)
         return None
     entry = await chat.front.pick(picker)
     if entry is None:
-        chat.front.remark(_STAYED)
+        chat.front.notice(_STAYED)
     return entry
 
 
@@ -138,13 +138,13 @@ async def _navigate(chat: Chat, entry: str, *, summarize: bool | None = None) ->
     session = chat.conductor.session
     match done.status:
         case "unchanged":
-            chat.front.remark("you are there already")
+            chat.front.notice("you are there already")
         case "done":
             summed_up = "; what you left was summed up" if done.summary_entry else ""
-            chat.front.remark(f"you stand at {_described(session)}{summed_up}")
+            chat.front.notice(f"you stand at {_described(session)}{summed_up}")
             chat.give_back(done.text)
         case _:
-            chat.front.remark(f"{done.status}, you are where you were: {done.reason}")
+            chat.front.notice(f"{done.status}, you are where you were: {done.reason}")
 
 
 def _end_of_turn(session: Session, prompt: str) -> str:

@@ -110,7 +110,7 @@ class _Running:
         conductor = self._conductor(session, tools)
         async with conductor:
             if wishes.title is not None:
-                conductor.set_name(wishes.title)
+                conductor.set_title(wishes.title)
             self._chat = Chat(conductor, self._front, self._world)
             self._front.bind(self._chat)
             if wishes.prompt is not None:
@@ -181,13 +181,13 @@ class _Running:
             entry = None if ended.entry is None else session.entry(ended.entry)
             fields = {
                 "answer": message_text(entry.message) if isinstance(entry, MessageEntry) else None,
-                "ending": ended.ending,
+                "ending": ended.reason,
                 "error": None if ended.error is None else str(ended.error),
                 "model": model_name(conductor.required_model()),
                 "usage": msgspec.to_builtins(ended.usage),
             }
             self._out.result("chat", {**position_fields(session), **fields})
-        if ended.ending == "aborted":
+        if ended.reason == "aborted":
             return _INTERRUPTED
         return _FAILED if ended.error is not None else 0
 

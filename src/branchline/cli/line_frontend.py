@@ -52,34 +52,34 @@ class LineFrontend:
         self._out.text(text, role=role)
         sys.stdout.flush()
 
-    def remark(self, text: str) -> None:
+    def notice(self, text: str) -> None:
         remark(text)
 
     def progress(self, words: str) -> None:
         """Nobody watches."""
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event:
             case TextDelta() if self._answers:
                 *lines, self._begun = (self._begun + event.text).split("\n")
                 for line in lines:
                     self.text(line)
             case ToolStarted(call=call):
-                self.remark(one_line(call_text(Call(call.id, call.name, call.arguments))))
+                self.notice(one_line(call_text(Call(call.id, call.name, call.arguments))))
             case MessageAppended(message=AssistantMessage()) if self._begun:
                 self.text(self._begun)
                 self._begun = ""
             case MessageAppended(message=ToolResult() as result) if result.is_error is True:
-                self.remark(f"{result.tool_name} failed: {one_line(message_text(result))}")
+                self.notice(f"{result.tool_name} failed: {one_line(message_text(result))}")
             case _:
                 pass
 
-    def give_back(self, text: str) -> None:
-        self.remark("this is given back to you; say it again, or something else:")
+    def prefill(self, text: str) -> None:
+        self.notice("this is given back to you; say it again, or something else:")
         self.text(text)
 
     @contextmanager
-    def working(self, stop: Callable[[], object]) -> Iterator[None]:
+    def interruptible(self, stop: Callable[[], object]) -> Iterator[None]:
         del stop  # only an interrupt can come, and the chat has it
         yield
 
@@ -94,17 +94,17 @@ class LineFrontend:
             self.interrupted = True
             return None
         self._warned = True
-        self.remark("interrupted; once more leaves")
+        self.notice("interrupted; once more leaves")
         return ""
 
     async def ask(self, question: str) -> str | None:
-        self.remark(question)
+        self.notice(question)
         line = await self._next("? ")
         return None if isinstance(line, Interrupted) else line or None
 
     async def pick(self, picker: Picker) -> str | None:
-        options, at = picker.options, picker.at
-        self.remark(f"{picker.question} A number, words to look for, or nothing:")
+        options, at = picker.options, picker.selected
+        self.notice(f"{picker.question} A number, words to look for, or nothing:")
         while True:
             self._list(options, at)
             line = await self._next("? ")
@@ -123,7 +123,7 @@ class LineFrontend:
             if found:
                 options, at = found, 0
             else:
-                self.remark(f"nothing here has {answer!r}")
+                self.notice(f"nothing here has {answer!r}")
 
     def _list(self, options: Sequence[PickerOption], at: int) -> None:
         """Some of the options, with their numbers; those around the one that is likely to be wanted."""
@@ -133,7 +133,7 @@ class LineFrontend:
             self._out.row(paint("number", f"{number + 1:>{room}}  "), *options[number].line)
         sys.stdout.flush()
         if len(shown) < len(options):
-            self.remark(f"{len(shown)} of {len(options)} are shown; words find the others")
+            self.notice(f"{len(shown)} of {len(options)} are shown; words find the others")
 
     async def _next(self, mark: str) -> str | Interrupted | None:
         if self._kept is not None:

@@ -74,14 +74,14 @@ class RepairResult(NamedTuple):
     header_made: bool
     upgraded: bool
     """Entries that had no ids have them now."""
-    parted: bool
+    lines_split: bool
     """Entries that stood in one line have a line each."""
 
     @property
     def needed(self) -> bool:
         """Whether there was anything to mend."""
         guessed = bool(self.changes) and not self.upgraded
-        return self.header_made or self.parted or bool(self.asides) or guessed
+        return self.header_made or self.lines_split or bool(self.asides) or guessed
 
 
 def repair_native(transcript: EntryLog, *, key: str, spare_id: str) -> RepairResult:
@@ -113,7 +113,7 @@ def repair_native(transcript: EntryLog, *, key: str, spare_id: str) -> RepairRes
         entries=len(lines) - 1,
         header_made=reading.header is None,
         upgraded=reading.version == 1,
-        parted=any(finding.kind == "glued" for finding in transcript.findings),
+        lines_split=any(finding.kind == "glued" for finding in transcript.findings),
     )
 
 
@@ -201,7 +201,7 @@ def _pointer(transcript: EntryLog, position: int) -> dict[str, Any]:
     tree = transcript.tree
     match transcript.entry(position):
         case Leaf(target=str() as target):
-            found = transcript.reading.linker.holder(target)
+            found = transcript.reading.linker.latest_with_id(target)
             if found is None:
                 found = tree.parents[position]
                 if found == ROOT:
@@ -209,7 +209,7 @@ def _pointer(transcript: EntryLog, position: int) -> dict[str, Any]:
             key = key_at(transcript, readable_above(transcript, found))
             return {} if key == target else {"targetId": key}
         case Compaction(first_kept=str() as target):
-            chain = tree.chain(position)
+            chain = tree.path_positions(position)
             start = ancestor_with_id(tree, target, chain, len(chain) - 1)
             if start < 0:
                 return {}
@@ -218,7 +218,7 @@ def _pointer(transcript: EntryLog, position: int) -> dict[str, Any]:
             said = key == target and transcript.reading.version > 1
             return {} if said else {"firstKeptEntryId": key}
         case ContextEdit(target=target) if f"{target}#2" in tree.positions:
-            chain = tree.chain(position)
+            chain = tree.path_positions(position)
             holder = ancestor_with_id(tree, target, chain, len(chain) - 1)
             key = target if holder < 0 else tree.keys[chain[holder]]
             return {} if key == target else {"targetId": key}

@@ -68,7 +68,7 @@ def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -
         entries=len(tree) - len(tree.placeholders),
         header_made=bool(made),
         upgraded=numbered,
-        parted=any(finding.kind == "glued" for finding in transcript.findings),
+        lines_split=any(finding.kind == "glued" for finding in transcript.findings),
     )
 
 
@@ -165,7 +165,7 @@ def _meant(transcript: EntryLog, name: str, position: int) -> str | None:
 def _first_kept(transcript: EntryLog, name: str, position: int) -> str | None:
     """The first readable entry of what a compaction keeps."""
     tree = transcript.tree
-    chain = tree.chain(position)
+    chain = tree.path_positions(position)
     start = ancestor_with_id(tree, name, chain, len(chain) - 1)
     kept = (place for place in chain[start:] if place not in tree.placeholders)
     return None if start < 0 else tree.keys[next(kept)]
@@ -176,7 +176,7 @@ def _move(transcript: EntryLog, data: bytes, now: str) -> bytes:
     name = transcript.name
     new = EntryLog(transcript.format, lambda offset, size: data[offset : offset + size], name)
     leaf = transcript.leaf
-    if transcript.format.links is None or (new.leaf == leaf and not new.reading.leaf_in_doubt):
+    if transcript.format.links is None or (new.leaf == leaf and not new.reading.leaf_ambiguous):
         return b""
     move = Leaf(id="0" * 15 + "1", parent=leaf, timestamp=now, target=leaf)
     try:

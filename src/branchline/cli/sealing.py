@@ -68,7 +68,7 @@ def update_seal(
             log,
             session=header.id,
             version=_version(reading),
-            start=reading.overwritten,
+            start=reading.mutable_prefix,
             sealed_at=iso(clock.now()),
             matching=found.seal if found.state == "intact" else None,
         )

@@ -49,11 +49,11 @@ class AnswerView:
             self._print(self._markdown(block))
         self._look(self._rest)
 
-    def whisper(self, words: str) -> None:
+    def show_transient(self, words: str) -> None:
         """Something that is only worth a line while it lasts: a thought, a summary in the making."""
         self._look(lambda: Text(cut(one_line(words), self._console.width - 1), style="dim italic"))
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Finish what was begun; afterwards others may print."""
         rest = self._blocks.finish()
         if self._live is not None:

@@ -91,19 +91,19 @@ class TerminalFrontend:
     # -- showing --------------------------------------------------------------------------------------
 
     def line(self, *pieces: Piece) -> None:
-        self._answer.settle()
+        self._answer.flush()
         self._out.line(*pieces)
         sys.stdout.flush()
 
     def text(self, text: str, *, role: StyleRole = "plain") -> None:
-        self._answer.settle()
+        self._answer.flush()
         self._out.text(text, role=role)
         sys.stdout.flush()
 
-    def remark(self, text: str) -> None:
+    def notice(self, text: str) -> None:
         self.text(f"· {text}", role="dim")
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         if self._thought and not isinstance(event, ThinkingDelta):
             self._fold_thought()
         match event:
@@ -111,7 +111,7 @@ class TerminalFrontend:
                 self._answer.write(event.text)
             case ThinkingDelta():
                 self._thought += event.text
-                self._answer.whisper(f"thinking: {self._thought[-200:]}")
+                self._answer.show_transient(f"thinking: {self._thought[-200:]}")
             case ToolStarted(call=call):
                 self.line(paint("tool", f"→ {call_text(Call(call.id, call.name, call.arguments))}"))
             case MessageAppended(message=ToolResult() as result):
@@ -120,20 +120,20 @@ class TerminalFrontend:
                 self.line(paint("user", f"❯ {message_text(said)}"))
             case MessageAppended(message=AssistantMessage()) | TurnEnded():
                 self._answered = isinstance(event, MessageAppended)
-                self._answer.settle()
+                self._answer.flush()
             case _:
                 pass
 
     def _fold_thought(self) -> None:
         words, self._thought = self._thought, ""
         facts = count(len(words.split()), "word")
-        self._answer.settle()
+        self._answer.flush()
         self._out.row(paint("thinking", f"▸ thought: {words}"[:400]), paint("dim", f"  {facts}"))
         sys.stdout.flush()
 
     def _show_result(self, result: ToolResult) -> None:
         """The first lines of what a tool gave, each cut to the terminal."""
-        self._answer.settle()
+        self._answer.flush()
         lines = message_text(result, "\n").strip("\n").split("\n")
         for line in lines[:_RESULT_LINES]:
             self._out.row("  ", paint("error" if result.is_error is True else "dim", line))
@@ -143,19 +143,19 @@ class TerminalFrontend:
 
     def progress(self, words: str) -> None:
         self._summary = (self._summary + words)[-200:]
-        self._answer.whisper(f"summing up (Escape stops it): {self._summary}")
+        self._answer.show_transient(f"summing up (Escape stops it): {self._summary}")
 
-    def give_back(self, text: str) -> None:
+    def prefill(self, text: str) -> None:
         self._given = text
 
     @contextmanager
-    def working(self, stop: Callable[[], object]) -> Iterator[None]:
+    def interruptible(self, stop: Callable[[], object]) -> Iterator[None]:
         self._summary = ""
         with self._keys.listening(stop):
             try:
                 yield
             finally:
-                self._answer.settle()
+                self._answer.flush()
 
     def _steer(self, text: str) -> bool:
         """Let the model hear a line that was entered while it works."""
@@ -179,7 +179,7 @@ class TerminalFrontend:
     async def ask(self, question: str) -> str | None:
         asking: PromptSession[str] = PromptSession(input=self._input)
         with self._keys.paused():
-            self._answer.settle()
+            self._answer.flush()
             try:
                 return await asking.prompt_async(f"{question} ", handle_sigint=False) or None
             except (EOFError, KeyboardInterrupt):
@@ -187,7 +187,7 @@ class TerminalFrontend:
 
     async def pick(self, picker: Picker) -> str | None:
         with self._keys.paused():
-            self._answer.settle()
+            self._answer.flush()
             return await pick(picker, self._out, self._input)
 
     def interrupt(self) -> None:
@@ -250,4 +250,4 @@ class _Suggesting(Completer):
         del complete_event
         if self._front.chat is not None:
             for one in suggestions(self._front.chat, document.text_before_cursor):
-                yield Completion(one.text, start_position=-one.over, display_meta=one.about)
+                yield Completion(one.text, start_position=-one.replaces, display_meta=one.about)

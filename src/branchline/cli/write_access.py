@@ -28,7 +28,7 @@ def open_for_writing(name: str, directory: str | None) -> Iterator[Session]:
     with resolve_session(name, directory) as session:
         version = session.transcript.reading.version
         yield session
-        for torn in session.torn:
+        for torn in session.torn_tails:
             remark(
                 f"the last line of {session.file} was unfinished ({torn.size} bytes): it is closed now"
                 + (f", a copy is in {torn.kept_at}" if torn.kept_at else "")
@@ -67,7 +67,7 @@ def damage_on_path(session: Session) -> list[Finding]:
     ]
     if not damage:
         return []
-    chain = index.chain(index.position(session.leaf))
+    chain = index.path_positions(index.position(session.leaf))
     lines = {reading.line_of(position) for position in chain if position != ROOT}
     return [finding for finding in damage if finding.line in lines]
 

@@ -72,14 +72,14 @@ class BranchPreparation(msgspec.Struct, frozen=True, kw_only=True):
 def collect_branch(source: EntrySource, old_leaf: int, target: int) -> BranchCollection:
     """What lies between the old leaf and the deepest entry that it shares with the target."""
     tree = source.tree
-    shared = set(tree.chain(target))
+    shared = set(tree.path_positions(target))
     left: list[int] = []
     position = old_leaf
     while position != ROOT and position not in shared:
         if tree.types[position] not in SIDE_TYPES:
             left.append(position)
         position = tree.parents[position]
-    ancestor = tree.conversation(position) if old_leaf != ROOT else ROOT
+    ancestor = tree.nearest_conversation_entry(position) if old_leaf != ROOT else ROOT
     left.reverse()
     return BranchCollection(
         common_ancestor=None if ancestor == ROOT else tree.keys[ancestor],

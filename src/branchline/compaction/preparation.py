@@ -47,8 +47,8 @@ def prepare_compaction(
     entries, last = projection.entries, projection.compaction
     cut = find_cut(entries, keep_recent_tokens)
     split = cut.turn_start >= 0
-    history = _to_sum_up(entries[: cut.turn_start if split else cut.kept])
-    prefix = _to_sum_up(entries[cut.turn_start : cut.kept]) if split else ()
+    history = _to_sum_up(entries[: cut.turn_start if split else cut.first_kept])
+    prefix = _to_sum_up(entries[cut.turn_start : cut.first_kept]) if split else ()
     if last is not None and last.retained_tail:
         # These messages live in the compaction itself; the next one would lose them.
         history = (*last.retained_tail, *history)
@@ -60,7 +60,7 @@ def prepare_compaction(
     files.add_messages(history)
     files.add_messages(prefix)
     return CompactionPreparation(
-        first_kept=_first_kept(entries, cut.kept),
+        first_kept=_first_kept(entries, cut.first_kept),
         history=history,
         prefix=prefix,
         split_turn=split,

@@ -105,7 +105,7 @@ class Conductor(ConversationState):
         async def work(run: Run) -> None:
             turn = TurnRunner(self, run)
             self._session.refresh_log()
-            await turn.tell_of_others()
+            await turn.report_foreign_appends()
             self._record_choices()
             await turn.say(message)
             await turn.answer()
@@ -127,7 +127,7 @@ class Conductor(ConversationState):
             if session.index.roles[session.index.position(session.leaf)] == "assistant":
                 await self._arun(rewind_failed(session))
             turn = TurnRunner(self, run)
-            await turn.tell_of_others()
+            await turn.report_foreign_appends()
             self._record_choices()
             await turn.answer()
 
@@ -162,7 +162,7 @@ class Conductor(ConversationState):
         run.abort.set(reason)
         return True
 
-    def record(self, message: Message | dict[str, Any]) -> str:
+    def append_message(self, message: Message | dict[str, Any]) -> str:
         """Append a message without asking the model, for example a command that the person ran."""
         self._require_idle("append")
         return self._session.append_message(message)
@@ -183,7 +183,7 @@ class Conductor(ConversationState):
         self._thinking = level
         self._record_choices()
 
-    def set_name(self, name: str) -> None:
+    def set_title(self, name: str) -> None:
         """Give the session a title of its own; empty takes it away."""
         self._session.set_title(name)
 
@@ -319,12 +319,12 @@ class Conductor(ConversationState):
             self._go_on_in(done.session)
         return done
 
-    def look(self) -> int:
+    def poll(self) -> int:
         """Take in what others have appended to this session since; how many entries that are."""
         self._require_idle("look")
-        before = self._session.taken_in
+        before = self._session.foreign_appends
         self._session.refresh_log()
-        self._told = self._session.taken_in
+        self._told = self._session.foreign_appends
         return self._told - before
 
     # -- beginning and ending -------------------------------------------------------------------------

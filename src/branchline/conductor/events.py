@@ -99,7 +99,7 @@ class ForeignAppend(_Event, frozen=True, kw_only=True):
 class TurnEnded(_Event, frozen=True, kw_only=True):
     """The last event: why it ended, what it spent, and what was steered too late to be said."""
 
-    ending: TurnEndReason
+    reason: TurnEndReason
     entry: str | None = None
     error: ModelError | None = None
     usage: UsageSum = UsageSum()

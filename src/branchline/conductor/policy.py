@@ -36,7 +36,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     keep_recent_tokens: int | None = None
     retries: int = 3
     retry_delay: float = 2.0
-    longest_delay: float = 60.0
+    max_delay: float = 60.0
     max_rounds: int = 50
     max_tokens: int | None = None
 
@@ -55,10 +55,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     def delay(self, error: ModelError, attempt: int) -> float | None:
         """How long to wait after the attempt with this number failed; None when waiting is of no use."""
-        if not error.passing or attempt > self.retries:
+        if not error.retryable or attempt > self.retries:
             return None
         wanted = self.retry_delay * 2 ** (attempt - 1) if error.retry_after is None else error.retry_after
-        return wanted if wanted <= self.longest_delay else None
+        return wanted if wanted <= self.max_delay else None
 
     def _keep(self, available: int) -> int:
         if self.keep_recent_tokens is not None:

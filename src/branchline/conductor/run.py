@@ -88,7 +88,7 @@ async def interruptible(abort: AbortSignal, work: Coroutine[Any, Any, T]) -> T:
     """What some work gives; Aborted when it is aborted before, in which case the work is cancelled."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
-    undo = abort.call_back(lambda: loop.call_soon_threadsafe(task.cancel))
+    undo = abort.on_abort(lambda: loop.call_soon_threadsafe(task.cancel))
     try:
         return await task
     except asyncio.CancelledError:

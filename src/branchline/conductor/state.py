@@ -90,7 +90,7 @@ class ConversationState:
         """What the model sees; the same as ``session.context()``, without building it anew every time."""
         session = self._session
         position = ROOT if session.leaf is None else session.index.position(session.leaf)
-        settled = session.transcript.reading.linker.is_plain
+        settled = session.transcript.reading.linker.is_regular
         return self._growing.at(session.transcript, position, settled=settled)
 
     def required_model(self) -> Model:
@@ -112,7 +112,7 @@ class ConversationState:
         self._session = session
         self._growing = IncrementalContext()
         self._meter = UsageMeter(session)
-        self._told = session.taken_in
+        self._told = session.foreign_appends
         self._thinking = "off"
         if isinstance(self._hooks, Plugins):
             self._detach = self._hooks.attach(session)

@@ -110,14 +110,14 @@ class TurnRunner:
     async def _show(self, entry: str, message: Message) -> None:
         """Say that a message is there, as it can be read from the session now."""
         record = self._stage.session.entry(entry)
-        await self.tell_of_others()
+        await self.report_foreign_appends()
         stored = record.message if isinstance(record, MessageEntry) else message
         await self._run.emit(MessageAppended(entry=entry, message=stored))
 
-    async def tell_of_others(self) -> None:
+    async def report_foreign_appends(self) -> None:
         """Say it when somebody else has appended to the session."""
         session, run = self._stage.session, self._run
-        if (count := session.taken_in - run.others_told) > 0:
+        if (count := session.foreign_appends - run.others_told) > 0:
             run.others_told += count
             await run.emit(ForeignAppend(entries=count))
 
@@ -210,7 +210,7 @@ class TurnRunner:
         reason, words = "", ""
         try:
             await interruptible(self._run.abort, self._listen(model, request, answer))
-            if answer.whole is None:
+            if answer.message is None:
                 raise MalformedStream(f"{model_name(model)} ended its answer without saying so")  # noqa: TRY301
         except Aborted:
             reason, words = "aborted", ABORTED
@@ -222,11 +222,11 @@ class TurnRunner:
             reason = "error" if isinstance(problem, Exception) else "aborted"
             words = str(problem) or type(problem).__name__
             stage.session.append_message(
-                answer.whole or answer.broken_off(model, stop_reason=reason, error_message=words)
+                answer.message or answer.interrupted(model, stop_reason=reason, error_message=words)
             )
             raise
-        message = answer.whole or answer.broken_off(model, stop_reason=reason, error_message=words)
-        error = None if answer.whole is not None else error
+        message = answer.message or answer.interrupted(model, stop_reason=reason, error_message=words)
+        error = None if answer.message is not None else error
         if message.usage is not None:
             self._run.spent += usage_sum(message.usage)
         if request.thinking_level != "off":
@@ -328,13 +328,13 @@ class TurnRunner:
         return await write_summary(self._stage.required_model(), request, self._stage.policy, told)
 
     async def _end(self, ending: TurnEndReason, outcome: _Outcome | None) -> None:
-        await self.tell_of_others()
+        await self.report_foreign_appends()
         unsent = tuple(self._run.steering)
         self._run.steering.clear()
         self._run.over = True
         await self._run.emit(
             TurnEnded(
-                ending=ending,
+                reason=ending,
                 entry=None if outcome is None else outcome.entry,
                 error=None if outcome is None else outcome.error,
                 usage=self._run.spent,
@@ -368,9 +368,9 @@ async def write_summary(
             await asyncio.sleep(delay)
             number += 1
             continue
-        if answer.whole is None:
+        if answer.message is None:
             raise MalformedStream(f"{model_name(model)} ended its summary without saying so")
-        return summary_of(answer.whole)
+        return summary_of(answer.message)
 
 
 def _aborted_result(call: ToolCall) -> ToolResult:

@@ -57,7 +57,7 @@ def build_context(source: EntrySource, leaf: int) -> Context:
     rules = rules_of(source)
     selection = select(source, leaf)
     types = tree.types
-    spoken = SPEAKING - rules.silent if rules.silent else SPEAKING
+    spoken = SPEAKING - rules.excluded_types if rules.excluded_types else SPEAKING
     speaking = selection.positions
     if not selection.types <= spoken:
         kinds = map(types.__getitem__, speaking)

@@ -25,7 +25,7 @@ class ProjectedEntry(NamedTuple):
     id: str
     type: str
     record: Entry | None
-    said: tuple[Message, ...]
+    original_messages: tuple[Message, ...]
     messages: tuple[Message, ...]
 
 

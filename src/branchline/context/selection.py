@@ -57,7 +57,7 @@ class Selection(NamedTuple):
 def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE_TYPES) -> Selection:
     """The entries that shape the context at this leaf, without those of the hidden types."""
     tree = source.tree
-    path = tree.chain(leaf)
+    path = tree.path_positions(leaf)
     kinds = list(map(tree.types.__getitem__, path))
     types = set(kinds)
     rules = rules_of(source)
@@ -94,7 +94,7 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
     """The model in force: the last one chosen or the last one that answered, whichever is later.
 
     A file that names one for the whole session is believed; its answers tell the provider. A source may know
-    who answered without decoding the answer, and says so as ``answered_by(position)``.
+    who answered without decoding the answer, and says so as ``answer_model(position)``.
     """
     tree, rules = source.tree, rules_of(source)
     named: str | None = getattr(source, "session_model", None)
@@ -102,7 +102,7 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
         return None
     types, roles = tree.types, tree.roles
     asked_an_answer = False
-    if rules.chosen_model_stays:
+    if rules.explicit_model_wins:
         changes = [position for position in path if types[position] == "model_change"]
         path = path if not changes else [*path, *changes]
     for position in reversed(path):
@@ -115,7 +115,7 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
         # decode the whole path.
         elif kind == "message" and roles[position] == "assistant" and not asked_an_answer:
             asked_an_answer = True
-            model = getattr(source, "answered_by", partial(model_of_answer, source))(position)
+            model = getattr(source, "answer_model", partial(model_of_answer, source))(position)
             if model is not None and named in (None, model.id):
                 return model
     return None if named is None else ModelRef(provider="", id=named)

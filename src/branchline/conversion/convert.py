@@ -70,21 +70,21 @@ def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
 def branch_tips(source: EntryLog) -> list[int]:
     """The last entry of the conversation on each branch, in the order of the file; for each a path."""
     tree = source.tree
-    ends = {tree.conversation(tip): None for tip in tree.tip_positions()}
+    ends = {tree.nearest_conversation_entry(tip): None for tip in tree.tip_positions()}
     ends.pop(ROOT, None)
     above: set[int] = set()
     for end in ends:
-        here = tree.conversation(tree.parents[end])
+        here = tree.nearest_conversation_entry(tree.parents[end])
         while here != ROOT and here not in above:
             above.add(here)
-            here = tree.conversation(tree.parents[here])
+            here = tree.nearest_conversation_entry(tree.parents[here])
     return [end for end in ends if end not in above]
 
 
 def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, *, exact: bool) -> Converted:
     """A file of the same format: its own way to fork and to copy."""
     ledger, tree = FidelityRecorder(source.tree), source.tree
-    for position in range(len(tree)) if leaf is None else tree.chain(leaf):
+    for position in range(len(tree)) if leaf is None else tree.path_positions(leaf):
         if position in tree.placeholders:
             ledger.lost(position, UNREADABLE)
         else:

@@ -93,7 +93,7 @@ def _stands_elsewhere(conversion: ConversionState) -> bool:
     """Whether somebody who opens the new file would not land where the source stands."""
     out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
     while wanted != ROOT and wanted not in conversion.written:
-        wanted = tree.conversation(tree.parents[wanted])
+        wanted = tree.nearest_conversation_entry(tree.parents[wanted])
     here = ROOT if out.leaf is None else out.tree.position(out.leaf)
     if conversion.image_of(here) != wanted:
         return True

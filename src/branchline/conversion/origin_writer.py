@@ -103,5 +103,7 @@ class OriginWriter:
 
     def _as_read_again(self, position: int) -> Entry:
         source = self._source
-        entry = to_native(source.entry(position), source.format.name, silent=source.context_rules.silent)
+        entry = to_native(
+            source.entry(position), source.format.name, silent=source.context_rules.excluded_types
+        )
         return decode_entry(encode_entry(entry))

@@ -59,29 +59,29 @@ def make_plan(
     ``as_in_file`` keeps the order of the file also where an entry stands before its parent.
     """
     tree = source.tree
-    standing = tree.conversation(source.reading.leaf) if leaf is None else leaf
+    standing = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
     whole = leaf is None
-    if whole and "branch" in target.cannot:
+    if whole and "branch" in target.unsupported:
         whole = False
         on_path = set(_with_side_records(tree, standing))
         for position in range(len(tree)):
             if position not in on_path:
-                why = f"not on the active path, and {target.cannot['branch']}"
+                why = f"not on the active path, and {target.unsupported['branch']}"
                 ledger.lost(position, why if position not in tree.placeholders else _UNREADABLE)
     order: Sequence[int] = _with_side_records(tree, standing)
     if whole:
         order = range(len(tree)) if as_in_file else _parents_first(tree)
     fresh = _fresh_starts(source, order)
-    if not whole and "branch" in target.cannot and (starts := [p for p in order if p in fresh]):
+    if not whole and "branch" in target.unsupported and (starts := [p for p in order if p in fresh]):
         for position in order[: order.index(starts[-1])]:
             ledger.lost(position, "the conversation began anew after it, which the program cannot say")
         order = order[order.index(starts[-1]) :]
-    if not whole and "compaction" in target.cannot:
+    if not whole and "compaction" in target.unsupported:
         order = _from_the_summary(source, list(order), ledger)
-    edits = _edits(source, order, standing) if "context_edit" in target.cannot else {}
+    edits = _edits(source, order, standing) if "context_edit" in target.unsupported else {}
     spent: dict[int, Usage] = {}
     folded: set[int] = set()
-    if "usage" in target.cannot:
+    if "usage" in target.unsupported:
         _fold_usage(source, order, spent, folded)
     return ConversionPlan(
         order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
@@ -94,7 +94,7 @@ _BEHIND = SIDE_TYPES - {"leaf"}
 
 def _with_side_records(tree: Tree, leaf: int) -> list[int]:
     """A path, with the side records directly behind its end: a title or what an answer cost."""
-    chain = tree.chain(leaf)
+    chain = tree.path_positions(leaf)
     below = tree.root_positions() if leaf == ROOT else tree.child_positions(leaf)
     while len(below) == 1 and tree.types[below[0]] in _BEHIND:
         chain += below
@@ -130,7 +130,7 @@ def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
     marks = {position for position in order if tree.types[position] in boundaries}
     for position in order:
         if tree.types[position] == "compaction":
-            marks.discard(tree.conversation(tree.parents[position]))
+            marks.discard(tree.nearest_conversation_entry(tree.parents[position]))
     return frozenset(marks)
 
 
@@ -160,7 +160,7 @@ def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, Conte
     places = [position for position in order if tree.types[position] == "context_edit"]
     if not places:
         return {}
-    active = set(tree.chain(leaf))
+    active = set(tree.path_positions(leaf))
     places.sort(key=lambda position: (position in active, position))
     found: dict[int, ContextEdit] = {}
     for edit in map(source.entry, places):
@@ -179,13 +179,13 @@ def _fold_usage(source: EntryLog, order: Sequence[int], spent: dict[int, Usage],
     waiting: dict[int, list[int]] = {}  # by the entry of the conversation that they follow
     for position in order:
         if tree.types[position] == "usage":
-            above = tree.conversation(tree.parents[position])
+            above = tree.nearest_conversation_entry(tree.parents[position])
             if above != ROOT and tree.roles[above] == "assistant":
                 _spend(source, position, above, spent, folded)
             else:
                 waiting.setdefault(above, []).append(position)
         elif waiting and tree.roles[position] == "assistant":
-            for usage in waiting.pop(tree.conversation(tree.parents[position]), ()):
+            for usage in waiting.pop(tree.nearest_conversation_entry(tree.parents[position]), ()):
                 _spend(source, usage, position, spent, folded)
 
 
@@ -199,13 +199,13 @@ def _spend(source: EntryLog, position: int, answer: int, spent: dict[int, Usage]
 
 def _pieces(source: EntryLog, order: Sequence[int]) -> dict[int, int]:
     """Which answers go on from which, in a format that writes one answer as several entries."""
-    if type(source.format).joined is Format.joined:
+    if type(source.format).merge_answers is Format.merge_answers:
         return {}
     tree = source.tree
     children: dict[int, list[int]] = {}
     for position in order:
         if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
-            children.setdefault(tree.conversation(tree.parents[position]), []).append(position)
+            children.setdefault(tree.nearest_conversation_entry(tree.parents[position]), []).append(position)
     found: dict[int, int] = {}
     for above, below in children.items():
         if above == ROOT or tree.roles[above] != "assistant" or len(below) > 1:
@@ -222,7 +222,7 @@ def _belong_together(source: EntryLog, one: int, other: int) -> bool:
     before, after = first.message, second.message
     if not isinstance(before, AssistantMessage) or not isinstance(after, AssistantMessage):
         return False
-    return source.format.joined(before, after) is not None
+    return source.format.merge_answers(before, after) is not None
 
 
 def added(one: Usage, other: Usage) -> Usage:

@@ -89,9 +89,9 @@ class ConversionState:
         for place, position in self._images().items():
             if position in self.bound:
                 continue
-            above = tree.conversation(tree.parents[position])
+            above = tree.nearest_conversation_entry(tree.parents[position])
             while above != ROOT and above not in self.written:
-                above = tree.conversation(tree.parents[above])
+                above = tree.nearest_conversation_entry(tree.parents[above])
             if self.image_of(made.parents[place]) != above:
                 return False
         return True
@@ -177,4 +177,4 @@ class ConversionState:
         if tree.types[place] not in SIDE_TYPES:
             return True
         above = ROOT if entry.parent is None else tree.positions.get(entry.parent, place)
-        return tree.conversation(place) == tree.conversation(above)
+        return tree.nearest_conversation_entry(place) == tree.nearest_conversation_entry(above)

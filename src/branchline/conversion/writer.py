@@ -117,7 +117,7 @@ class EntryWriter(ConversionState):
     def _asked_before(self, position: int) -> Message | None:
         """The message that stands before these results."""
         tree = self.source.tree
-        above = tree.conversation(tree.parents[position])
+        above = tree.nearest_conversation_entry(tree.parents[position])
         return None if above == ROOT else message_of(self.source.entry(above))
 
     def _write_alone(self, position: int, entry: Entry, how: str) -> None:
@@ -143,7 +143,7 @@ class EntryWriter(ConversionState):
         if not isinstance(entry, BranchSummary) or not entry.summary or self.target is PI or not made:
             return made, ""
         found = self.out.transcript.entry(made[0])
-        heard = found.type not in self.out.transcript.context_rules.silent
+        heard = found.type not in self.out.transcript.context_rules.excluded_types
         if (isinstance(found, BranchSummary) and found.summary and heard) or isinstance(found, MessageEntry):
             return made, ""
         below = msgspec.structs.replace(

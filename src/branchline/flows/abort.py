@@ -54,7 +54,7 @@ class AbortSignal:
         """Block until it is set, or for so many seconds; whether it is set."""
         return self._event.wait(seconds)
 
-    def call_back(self, callback: Callable[[], object]) -> Callable[[], None]:
+    def on_abort(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call this once when it is set (now, if it is), in the thread that sets it; gives back the undo."""
         token = object()
         with self._lock:

@@ -283,7 +283,7 @@ async def _awaited(call: _Call) -> Any:
         with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile, and the work with it
             loop.call_soon_threadsafe(work.cancel)
 
-    undo = call.abort.call_back(cancel)
+    undo = call.abort.on_abort(cancel)
     try:
         return await work
     except asyncio.CancelledError:

@@ -89,7 +89,7 @@ def navigate(
     tree, old_leaf = session.index, session.leaf
     position = tree.position(target)
     given = editable_prompt(session.entry(target))
-    here = tree.conversation(position if given is None else tree.parents[position])
+    here = tree.nearest_conversation_entry(position if given is None else tree.parents[position])
     new_leaf = None if here == ROOT else tree.keys[here]
     if target == old_leaf or (given is None and new_leaf == old_leaf):
         return NavigateResult(status="unchanged", old_leaf=old_leaf, new_leaf=old_leaf)

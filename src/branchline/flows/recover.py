@@ -42,7 +42,7 @@ def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str |
         raise ValueError(
             f"cannot rewind {failed}: it is a {tree.roles[position] or tree.types[position]}, no answer"
         )
-    here = tree.conversation(tree.parents[position])
+    here = tree.nearest_conversation_entry(tree.parents[position])
     require_writable(session, "reset" if here == ROOT else "branch")
 
     def move() -> None:
@@ -92,7 +92,7 @@ def turn(
 
 def _taken_out(session: LiveSession, failed: str) -> Flow[None]:
     """The model sees a failed answer no more."""
-    if "context_edit" in session.transcript.format.cannot:
+    if "context_edit" in session.transcript.format.unsupported:
         yield from rewind_failed(session, failed)
     else:
         yield from act("omit", lambda: session.append_context_edit(failed, None))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, detect, format_named, formats
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.feed import feed
+from branchline.formats.feed import feed_log
 from branchline.formats.installed import BrokenFormat, installed_formats
 from branchline.formats.peek import Peek, decompressed, peek, peek_header
 from branchline.formats.pi import PI
@@ -41,7 +41,7 @@ __all__ = [
     "Survey",
     "decompressed",
     "detect",
-    "feed",
+    "feed_log",
     "format_named",
     "formats",
     "installed_formats",

@@ -25,7 +25,7 @@ def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     Usage and custom data that hang from an entry of the path without continuing it come along.
     """
     tree = transcript.tree
-    chain = tree.chain(leaf)
+    chain = tree.path_positions(leaf)
     kept = [
         position
         for position in chain

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import Entry
 from branchline.errors import LogShrank
-from branchline.formats.feed import feed
+from branchline.formats.feed import feed_log
 from branchline.formats.protocol import Format, LineChunk, LogIndex, Reader
 from branchline.tree import ROOT, Finding, Tree
 
@@ -38,7 +38,7 @@ class EntryLog:
     ) -> None:
         self.format = format
         self.name = name
-        self.given_title: str | None = None  # by a file beside the log, where the program keeps them there
+        self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
         self._read = read
         self._adopt(format.reader(name) if reader is None else reader)
         self._feed()
@@ -62,7 +62,7 @@ class EntryLog:
     @property
     def title(self) -> str | None:
         """What the session is called, where anything names it."""
-        return self.given_title or self.reading.title
+        return self.external_title or self.reading.title
 
     @property
     def findings(self) -> list[Finding]:
@@ -71,7 +71,7 @@ class EntryLog:
     @property
     def leaf(self) -> str | None:
         """The id of the conversation entry where the file stands."""
-        position = self.tree.conversation(self.reading.leaf)
+        position = self.tree.nearest_conversation_entry(self.reading.leaf)
         return None if position == ROOT else self.tree.keys[position]
 
     def catch_up(self) -> int:
@@ -79,7 +79,7 @@ class EntryLog:
         before = len(self.tree)
         if self.reading.unterminated:
             # The unfinished last line may have grown or been closed: only a fresh look tells.
-            self.read_again()
+            self.reload()
         else:
             self._feed()
         return len(self.tree) - before
@@ -95,25 +95,25 @@ class EntryLog:
             reader.finish(b"")
         self._mark = (self.reading.consumed, data[-_MARK:])
 
-    def still_there(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
         end, mark = self._mark
         return self._read(end - len(mark), len(mark)) == mark
 
-    def continue_from(self, read: Callable[[int, int], bytes], name: str) -> None:
+    def rebind(self, read: Callable[[int, int], bytes], name: str) -> None:
         """Go on reading the same lines from another place, after a draft was published or a file replaced."""
         self._read = self.reading.read = read
         self.name = name
 
-    def take_over(self, other: EntryLog) -> None:
+    def adopt(self, other: EntryLog) -> None:
         """Know what another transcript of the same session has read from where both read now."""
         self._adopt(other._reader)
         self._mark = other._mark
 
-    def read_again(self) -> None:
+    def reload(self) -> None:
         """Forget everything and read from the start; if that fails, nothing is forgotten."""
         reader = self.format.reader(self.name)
-        feed(reader, self._read)
+        feed_log(reader, self._read)
         self._adopt(reader)
         self._set_mark()
 
@@ -141,9 +141,9 @@ class EntryLog:
     def entry(self, position: int) -> Entry:
         return self.format.decode(self.raw(position), self.reading, position)
 
-    def answered_by(self, position: int) -> ModelRef | None:
+    def answer_model(self, position: int) -> ModelRef | None:
         """The model that an answer names, or that the file names for it."""
-        return self.format.answered_by(self, position)
+        return self.format.answer_model(self, position)
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
         """Decode many entries, one read for each stretch of lines that was read together."""
@@ -177,7 +177,7 @@ class EntryLog:
         """What these entries say, if each of them holds a message that was decoded while reading."""
         reading = self.reading
         kept = reading.messages
-        if not kept or not reading.linker.is_plain or any(map(gt, positions, positions[1:])):
+        if not kept or not reading.linker.is_regular or any(map(gt, positions, positions[1:])):
             return None
         found: list[ContextMessage | None] = []
         number = 0
@@ -213,7 +213,7 @@ class EntryLog:
         self.reading.unasked.clear()
 
     def _feed(self) -> None:
-        feed(self._reader, self._read)
+        feed_log(self._reader, self._read)
         if self.reading.unasked:
             self.tree.ask = self._ask
         self._set_mark()

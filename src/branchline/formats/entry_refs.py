@@ -13,7 +13,7 @@ __all__ = ["reference_id"]
 
 def reference_id(reading: LogIndex, key: str) -> str | None:
     """The id by which a new line names this entry; None when a later entry hides it behind the same id."""
-    tree, holder = reading.tree, reading.linker.holder
+    tree, holder = reading.tree, reading.linker.latest_with_id
     base = key.rpartition("#")[0]
     name = base if base in tree.positions else key
     return name if holder(name) == tree.position(key) else None

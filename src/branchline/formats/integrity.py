@@ -162,5 +162,5 @@ def _target(transcript: EntryLog, position: int, standing: list[int], above: int
     entry = transcript.entry(position)
     if not isinstance(entry, Leaf) or entry.target is None:
         return ROOT
-    found = transcript.reading.linker.holder(entry.target)
+    found = transcript.reading.linker.latest_with_id(entry.target)
     return above if found is None or found >= position else standing[found]

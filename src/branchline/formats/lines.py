@@ -105,7 +105,7 @@ class LineReader:
         del data, start, end
         return False
 
-    def fragment(self, data: bytes) -> SalvagedIds | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         """Id and parent that a damaged piece still tells."""
         del data
         return None
@@ -115,7 +115,7 @@ class LineReader:
         del data
         return True
 
-    def lost(self, data: bytes, offset: int) -> None:
+    def on_lost_line(self, data: bytes, offset: int) -> None:
         """A damaged piece told nothing; its line is ``reading.lines``."""
 
     def find_leaf(self) -> int:
@@ -126,7 +126,7 @@ class LineReader:
             position -= 1
         return position
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         """Everything was read: fill in what could not be known before."""
 
     # -- what is the same for all ---------------------------------------------------------------------
@@ -163,7 +163,7 @@ class LineReader:
         if tail:
             reading.unterminated = True
             self._feed_line(tail, reading.consumed)
-            reading.note(
+            reading.add_finding(
                 "no-final-newline",
                 "the last line has no newline",
                 line=reading.lines,
@@ -172,9 +172,9 @@ class LineReader:
             )
         if not reading.consumed and not tail:
             reading.read_only = _EMPTY
-            reading.note_end("empty", "the file is empty")
-        reading.linker.settle()
-        self.settled()
+            reading.add_tail_finding("empty", "the file is empty")
+        reading.linker.resolve()
+        self.on_finish()
         reading.leaf = self.find_leaf()
 
     def add(
@@ -195,7 +195,7 @@ class LineReader:
             entry_id, parent_id, type=type, time=time, role=role, quiet=quiet, after_gap=self.gap
         )
         self.gap = False
-        reading.place(position, offset, len(line), reading.lines)
+        reading.add_range(position, offset, len(line), reading.lines)
         return position
 
     def add_block(self, first: int, offset: int, ends: list[int]) -> None:
@@ -231,7 +231,7 @@ class LineReader:
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         self.gap = False
         reading = self.reading
-        reading.note(
+        reading.add_finding(
             "not-an-entry", f"not an entry: {what}", line=reading.lines, offset=offset, size=len(line)
         )
 
@@ -239,7 +239,7 @@ class LineReader:
         reading = self.reading
         reading.lines += 1
         if reading.lines == 1 and line.startswith(_BOM):
-            reading.note("bom", "the file begins with a byte order mark", line=1)
+            reading.add_finding("bom", "the file begins with a byte order mark", line=1)
             offset += len(_BOM)
             line = line[len(_BOM) :]
         if not line.strip():
@@ -267,24 +267,24 @@ class LineReader:
                 self._take_value(json_codec.loads(piece.data), piece.data, offset + piece.start)
                 continue
             place = offset + piece.start
-            rest = self.fragment(piece.data)
+            rest = self.salvage(piece.data)
             message = f"unreadable ({reason}), {len(piece.data)} bytes"
             if glued:
                 message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
             if rest is None:
                 self.gap = True
-                self.lost(piece.data, place)
+                self.on_lost_line(piece.data, place)
             else:
                 message += f"; entry {rest.id} keeps its place in the tree"
                 position = reading.linker.add(
                     rest.id, rest.parent, type="damaged", placeholder=True, after_gap=self.gap
                 )
                 self.gap = False
-                reading.place(position, place, len(piece.data), reading.lines)
-            reading.note(kind, message, line=reading.lines, offset=place, size=len(piece.data))
+                reading.add_range(position, place, len(piece.data), reading.lines)
+            reading.add_finding(kind, message, line=reading.lines, offset=place, size=len(piece.data))
         if glued and all(piece.whole for piece in found):
             message = f"{len(found)} entries stand in one line"
-            reading.note("glued", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
 
 
 # -- lines that hold something else than one record -------------------------------------------------------

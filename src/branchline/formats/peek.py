@@ -39,7 +39,7 @@ def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format 
             if last:
                 raise
             continue
-        if found.is_packed(data):
+        if found.is_compressed(data):
             return Peek(found, _packed_header(found, read, path))
         header = found.peek(data, path, whole=whole)
         if header is None and last and not whole:
@@ -62,14 +62,14 @@ def decompressed(
     read: Callable[[int, int], bytes],
 ) -> Callable[[int, int], bytes]:
     """``read`` itself; for a log that is compressed, the same over its content, which is then in memory."""
-    if not format.is_packed(head):
+    if not format.is_compressed(head):
         return read
-    data = format.unpack(_everything(read))
+    data = format.decompress(_everything(read))
     return lambda offset, size: data[offset : offset + size]
 
 
 def _packed_header(format_: Format, read: Callable[[int, int], bytes], path: str) -> Header | None:
-    data = format_.unpack(_everything(read), _LIMIT)
+    data = format_.decompress(_everything(read), _LIMIT)
     return format_.peek(data, path, whole=True)
 
 

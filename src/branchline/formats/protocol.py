@@ -130,9 +130,9 @@ class LogIndex:
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
-        self.leaf_in_doubt = False  # the program itself would land elsewhere unless it is told where
+        self.leaf_ambiguous = False  # the program itself would land elsewhere unless it is told where
         self.consumed = 0
-        self.overwritten = 0  # bytes at the start that the program itself changes in place
+        self.mutable_prefix = 0  # bytes at the start that the program itself changes in place
         self.lines = 0
         self.unterminated = False
         self.read_only: str | None = None
@@ -158,7 +158,7 @@ class LogIndex:
         block = self.block_of(position)
         return block.line + position - block.first
 
-    def place(self, position: int, offset: int, size: int, line: int) -> None:
+    def add_range(self, position: int, offset: int, size: int, line: int) -> None:
         """Say where the entry that was just added lies."""
         if self.blocks:
             first, start, first_line, ends = self.blocks[-1]
@@ -175,22 +175,24 @@ class LogIndex:
         return None
 
     @property
-    def helpers(self) -> AbstractSet[int]:
+    def subagent_entries(self) -> AbstractSet[int]:
         """The entries in this file that belong to helpers which the session started, not to itself."""
         return frozenset()
 
     @property
-    def inherited(self) -> int:
+    def inherited_entries(self) -> int:
         """How many entries came with the fork: those that are older than the session itself."""
         header = self.header
         if header is None or header.parent_session is None or not header.timestamp:
             return 0
         return first_after_fork(header.timestamp, self.tree.times)
 
-    def note(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
+    def add_finding(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
         self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
 
-    def note_end(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
+    def add_tail_finding(
+        self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0
+    ) -> None:
         """Note what is true only until more is appended."""
         self.end_notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
 
@@ -198,7 +200,7 @@ class LogIndex:
     def findings(self) -> list[Finding]:
         """Everything strange that reading showed, in file order."""
         found = self.notes + self.end_notes
-        for oddity in self.linker.oddities():
+        for oddity in self.linker.findings():
             span = self.span(oddity.position)
             found.append(
                 Finding(
@@ -249,26 +251,26 @@ class Format:
     name: str
     suffix: str = JSONL
     writable: bool = False
-    cannot: Mapping[str, str] = {}
-    layout: Sequence[str] = ("*.jsonl", "*/*.jsonl")
+    unsupported: Mapping[str, str] = {}
+    file_patterns: Sequence[str] = ("*.jsonl", "*/*.jsonl")
     """Where sessions lie below a root: names with ``*`` for any text, ``**`` for any number of folders."""
-    subagent_layout: Sequence[str] = ()
+    subagent_patterns: Sequence[str] = ()
     """The same for sessions of helpers, where these lie apart from the sessions that people hold."""
     header_lines: int = 1
     """How many lines at the beginning of a file tell its header, where nothing is damaged."""
-    names_cwd: bool = True
+    records_cwd: bool = True
     """Whether files say which working directory they belong to; else only their folder tells."""
     links: LinkFields | None = LinkFields()
     """How lines name other lines; None where they follow each other and name none."""
-    asides: frozenset[str] = frozenset()
+    metadata_types: frozenset[str] = frozenset()
     """Types of entries that in this program are rows about the session and no part of the conversation."""
-    waypoints: frozenset[str] = frozenset()
+    path_types: frozenset[str] = frozenset()
     """Types of side records that in this program are steps on the way of a conversation, like its entries."""
-    compactions_hold_messages: bool = False
+    compaction_embeds_tail: bool = False
     """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
-    copies_folder: bool = False
+    copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
 
     # -- reading --------------------------------------------------------------------------------------
@@ -316,16 +318,16 @@ class Format:
                 reader.feed(head, end)
             reader.finish(head[last:] if whole and end == last else b"")
             header = reader.reading.header
-            if header is not None and (header.cwd or not self.names_cwd):
+            if header is not None and (header.cwd or not self.records_cwd):
                 return header
         return header if whole else None
 
-    def is_packed(self, head: bytes) -> bool:
+    def is_compressed(self, head: bytes) -> bool:
         """Whether a file that begins like this is compressed, so that :meth:`unpack` gives its lines."""
         del head
         return False
 
-    def unpack(self, data: bytes, size: int | None = None) -> bytes:
+    def decompress(self, data: bytes, size: int | None = None) -> bytes:
         """The content of a compressed file, or the first ``size`` bytes of it.
 
         NotSupported when what is needed for it is not installed, or when it cannot be unpacked.
@@ -333,12 +335,12 @@ class Format:
         del data, size
         raise NotSupported(f"sessions of {self.name} are not compressed")
 
-    def begins_elsewhere(self, head: bytes) -> bool:
+    def has_external_prefix(self, head: bytes) -> bool:
         """Whether a file that begins like this may need others, which hold how the conversation begins."""
         del head
         return False
 
-    def gather(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
+    def assemble(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
         """The content of a file together with what it begins with in others.
 
         ``find`` gives the content of the file near this one whose name ends with an id, None when none does.
@@ -363,11 +365,11 @@ class Format:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""
         raise NotImplementedError
 
-    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """The model of an answer; formats that know it without decoding the answer say so here."""
         return model_of_answer(transcript, position)
 
-    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
         """One answer of two entries that follow each other, where the program writes answers in pieces."""
         del before, after
         return None
@@ -411,7 +413,7 @@ class Format:
         Asked for only of formats that have no other compaction.
         """
         del transcript, leaf, header, summary, first_kept
-        raise self.refuse("compaction")
+        raise self.unsupported_error("compaction")
 
     def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
         """The file as its current version would hold it; asked for only if the reading says it is older."""
@@ -484,9 +486,9 @@ class Format:
         """What the header of a new session says about the one that it came from; None where it cannot."""
         return file or session_id
 
-    def refuse(self, what: str) -> NotSupported:
+    def unsupported_error(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
-        reason = self.cannot.get(what, f"the format has no place for it ({what})")
+        reason = self.unsupported.get(what, f"the format has no place for it ({what})")
         return NotSupported(
             f"{self.name} sessions cannot hold this: {reason}. Fork it into a native session."
         )

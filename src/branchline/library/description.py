@@ -16,7 +16,7 @@ __all__ = ["count_branches", "describe"]
 def describe(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> Description:
     """The description of a session that was read; everything that was spent is added up."""
     row = deep_row(stored, transcript, draft=draft)
-    spent = totals(transcript, inherited_entries=transcript.reading.inherited)
+    spent = totals(transcript, inherited_entries=transcript.reading.inherited_entries)
     return Description(
         row=row,
         started=row.created,

@@ -85,8 +85,8 @@ def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = 
     linker = Linker(tree)
     for number, parent in enumerate(parents):
         linker.add(str(number), None if parent == ROOT else str(parent), type="session")
-    linker.settle()
-    for oddity in linker.oddities():
+    linker.resolve()
+    for oddity in linker.findings():
         notes[oddity.position] = _SELF if oddity.kind == "self-parent" else _RING
     return Forest(_rows(ordered, tree, notes))
 

@@ -30,7 +30,7 @@ class ParentInference:
     def __init__(self) -> None:
         self._marks: dict[str, array[int]] = {}
 
-    def see(self, transcript: EntryLog) -> None:
+    def add(self, transcript: EntryLog) -> None:
         """Remember the records of a file that was read."""
         if transcript.format.name == _FORMAT:
             keys = (key for key in transcript.tree.keys if not key.startswith(_MADE_UP))

@@ -61,7 +61,7 @@ class RegexWorker:
         self._child.wait()
 
     def __call__(self, texts: Sequence[str]) -> bool:
-        """Whether the pattern is in any of these. TooSlow when that takes too long."""
+        """Whether the pattern is in any of these. RegexTimeout when that takes too long."""
         timer = threading.Timer(self._seconds, self._child.kill)
         timer.start()
         try:

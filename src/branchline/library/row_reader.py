@@ -166,7 +166,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
     """What the whole file tells."""
     reading, tree = transcript.reading, transcript.tree
     header = reading.header
-    path = tree.chain(reading.leaf)
+    path = tree.path_positions(reading.leaf)
     return _row(
         stored,
         header,
@@ -202,7 +202,7 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
 
 def first_prompt_line(transcript: EntryLog) -> str | None:
     """The first prompt with words on one line; in a fork, the first of its own if it has one."""
-    start = transcript.reading.inherited
+    start = transcript.reading.inherited_entries
     return _first_words(transcript, start, len(transcript.tree)) or _first_words(transcript, 0, start)
 
 

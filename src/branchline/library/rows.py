@@ -75,7 +75,7 @@ class Listing(Sequence[SessionRow]):
     ``waiting`` where a listing was ended early; ``len(listing)`` is the first two.
     """
 
-    __slots__ = ("hidden", "rows", "waiting")
+    __slots__ = ("hidden", "rows", "unscanned")
 
     def __init__(
         self, rows: Iterable[SessionRow] = (), hidden: Iterable[SkippedFile] = (), waiting: int = 0
@@ -84,7 +84,7 @@ class Listing(Sequence[SessionRow]):
         """All rows, in order."""
         self.hidden = tuple(hidden)
         """What looked like a session and is not in the list, each with its reason."""
-        self.waiting = waiting
+        self.unscanned = waiting
         """How many files were not looked at, because nobody asked for more rows; 0 in a whole listing."""
 
     @property
@@ -99,7 +99,7 @@ class Listing(Sequence[SessionRow]):
     @property
     def seen(self) -> int:
         """How many names in the store looked like sessions."""
-        return len(self.rows) + len(self.hidden) + self.waiting
+        return len(self.rows) + len(self.hidden) + self.unscanned
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -83,7 +83,7 @@ class Discovery:
         )
         self.places: builtins.list[places.Place] = known.places
         """Where is looked."""
-        self.broken: builtins.list[BrokenFormat] = known.broken
+        self.broken_formats: builtins.list[BrokenFormat] = known.broken
         """Formats of installed packages that cannot be used, and why."""
         self._titles: dict[str, Mapping[str, str]] = {}
 
@@ -112,13 +112,13 @@ class Discovery:
     def _walked(self, place: places.Place) -> builtins.list[WalkResult]:
         format_ = place.format
         try:
-            layout = [*format_.layout, *(format_.subagent_layout if self.subagents else ())]
+            layout = [*format_.file_patterns, *(format_.subagent_patterns if self.subagents else ())]
             return [walk(place.root, layout, folder, format_.key_of) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
 
-    def look(self, deep: bool = True, *, limit: int | None = None) -> LazyListing[FoundFile]:  # noqa: FBT001, FBT002
+    def iter_rows(self, deep: bool = True, *, limit: int | None = None) -> LazyListing[FoundFile]:  # noqa: FBT001, FBT002
         """Rows as they are read, the file that changed last first; without ``deep`` only headers are read.
 
         With a ``limit`` reading ends when there are so many rows.
@@ -138,11 +138,11 @@ class Discovery:
         A file that cannot be read, in a folder that holds the sessions of many projects, may belong to any of
         them: for one working directory it is hidden, with its reason.
         """
-        return self.look(deep, limit=limit).finish(progress)
+        return self.iter_rows(deep, limit=limit).finish(progress)
 
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
-        return next((row for row in self.look(deep=False) if row.version is not None), None)
+        return next((row for row in self.iter_rows(deep=False) if row.version is not None), None)
 
     def find(self, text: str) -> SessionRow:
         """The session that a person means: by key, by id or its unique beginning, or by title.
@@ -236,7 +236,7 @@ class Discovery:
         if not ask_first and (reason := self._reason(file, format_, header)) is not None:
             return SkippedFile(file.path, reason)
         if kinship is not None and transcript is not None:
-            kinship.see(transcript)
+            kinship.add(transcript)
         return self._placed(file, row, format_, header)
 
     def _placed(self, file: FoundFile, row: SessionRow, format_: Format, header: Header | None) -> SessionRow:
@@ -277,7 +277,7 @@ class Discovery:
 
     async def arows(self, deep: bool = True, *, limit: int | None = None) -> AsyncIterator[SessionRow]:  # noqa: FBT001, FBT002
         """The rows of :meth:`look`, read in a worker thread."""
-        look = await in_thread(self.look, deep, limit=limit)
+        look = await in_thread(self.iter_rows, deep, limit=limit)
         while not look.is_done:
             for row in await in_thread(_some, look):
                 yield row

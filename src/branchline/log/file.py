@@ -116,7 +116,7 @@ class FileLog:
     def name(self) -> str:
         return self.path
 
-    def lock_also(self, path: str) -> None:
+    def add_lock(self, path: str) -> None:
         """From now on every writer also holds the lock of another program: an exclusive `flock` on this file.
 
         The file is made (mode 0600) when it is first needed, and never written to or removed.

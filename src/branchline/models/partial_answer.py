@@ -40,7 +40,7 @@ class PartialAnswer:
                 assert_never(event)
 
     @property
-    def whole(self) -> AssistantMessage | None:
+    def message(self) -> AssistantMessage | None:
         """The answer, once it is there."""
         return self._whole
 
@@ -54,7 +54,7 @@ class PartialAnswer:
         found = (piece.block() for _number, piece in sorted(self._blocks.items()))
         return tuple(block for block in found if block is not None)
 
-    def broken_off(self, model: Model, *, stop_reason: str, error_message: str | None) -> AssistantMessage:
+    def interrupted(self, model: Model, *, stop_reason: str, error_message: str | None) -> AssistantMessage:
         """What has come so far as a message that says why there is no more."""
         return AssistantMessage(
             content=self.blocks(),

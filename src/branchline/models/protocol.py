@@ -57,7 +57,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[Tool, ...] = ()
     thinking_level: str = "off"
     max_tokens: int | None = None
-    goes_on: bool = True
+    cacheable: bool = True
 
 
 class TextDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):

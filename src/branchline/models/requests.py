@@ -42,7 +42,7 @@ def summary_model_request(request: SummaryRequest) -> ModelRequest:
         system=request.system,
         messages=(UserMessage(content=(Text(text=request.prompt),)),),
         max_tokens=request.max_tokens,
-        goes_on=False,
+        cacheable=False,
     )
 
 

@@ -104,7 +104,7 @@ def fork_position(source: SessionQueries, entry_id: str | None, position: ForkAt
     here = ROOT if key is None else source.index.position(key)
     if position == "before" and here != ROOT:
         here = source.index.parents[here]
-    return source.index.conversation(here)
+    return source.index.nearest_conversation_entry(here)
 
 
 def plan(
@@ -133,7 +133,7 @@ def plan(
         labels=_labels(source, pen) if scope == "path" else [],
         reset=scope == "tree" and leaf == ROOT,
         title=source.title if format_ is not own and pen.transcript.reading.title is None else None,
-        folder=source.file if format_ is own and own.copies_folder and scope == "tree" else None,
+        folder=source.file if format_ is own and own.copies_companion_folder and scope == "tree" else None,
     )
 
 
@@ -170,14 +170,14 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     if then is not None:
         then()
     if not len(made):
-        plan.pen.held = False  # nobody has said anything: the first entry makes the file
+        plan.pen.buffered = False  # nobody has said anything: the first entry makes the file
         return made
-    plan.pen.begin()
+    plan.pen.create()
     if "assistant" in made.index.roles:
         try:
             plan.pen.publish()
         except BaseException:
-            plan.pen.discard()
+            plan.pen.discard_draft()
             raise
     if plan.folder is not None and made.file is not None:
         copy_folder(plan.folder, made.file)
@@ -230,7 +230,7 @@ def copied_name(own: Format, to: str | None) -> str:
 def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:
     """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it."""
     keys = source.index.keys
-    chain = reversed(source.index.chain(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
+    chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
     return next((keys[position] for position in chain if keys[position] in pen.transcript.tree), None)
 
 

@@ -65,12 +65,12 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
 
 def assembled_content(format_: Format, path: str, head: bytes) -> Callable[[bytes], bytes] | None:
     """What makes a whole session of a file that is compressed or begins in others; None where it is one."""
-    packed = format_.is_packed(head)
-    if not packed and not format_.begins_elsewhere(head):
+    packed = format_.is_compressed(head)
+    if not packed and not format_.has_external_prefix(head):
         return None
 
     def whole(data: bytes) -> bytes:
-        return format_.gather(format_.unpack(data) if packed else data, path, _finder(format_, path))
+        return format_.assemble(format_.decompress(data) if packed else data, path, _finder(format_, path))
 
     return whole
 
@@ -91,7 +91,7 @@ def _finder(format_: Format, path: str) -> Callable[[str], bytes | None]:
                 try:
                     with open(known[key], "rb") as file:
                         data = file.read()
-                    return format_.unpack(data) if format_.is_packed(data) else data
+                    return format_.decompress(data) if format_.is_compressed(data) else data
                 except (OSError, NotSupported):
                     return None
         return None

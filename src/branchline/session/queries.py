@@ -99,12 +99,12 @@ class SessionQueries:
         return self.transcript.findings
 
     @property
-    def taken_in(self) -> int:
+    def foreign_appends(self) -> int:
         """How many entries others have appended, as far as we have noticed, since this was opened."""
         return self._pen.taken_in
 
     @property
-    def torn(self) -> list[TornTail]:
+    def torn_tails(self) -> list[TornTail]:
         """Torn tails that our own appends closed."""
         return self._pen.torn
 
@@ -166,7 +166,7 @@ class SessionQueries:
         newest = ROOT
         while waiting:
             position = waiting.pop()
-            if position > newest and index.conversation(position) == position:
+            if position > newest and index.nearest_conversation_entry(position) == position:
                 newest = position
             waiting += index.child_positions(position)
         return None if newest == ROOT else index.keys[newest]
@@ -218,7 +218,7 @@ class SessionQueries:
     @property
     def inherited_entries(self) -> int:
         """How many entries came with the fork: those that are older than the session itself."""
-        return self.transcript.reading.inherited
+        return self.transcript.reading.inherited_entries
 
     @property
     def fork_point(self) -> str | None:

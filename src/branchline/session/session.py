@@ -104,7 +104,7 @@ class Session(SessionQueries):
         pen = forks.new_writer(format_, header, store, durability=durability)
         if persist == "at_once":
             pen.draft = False
-            pen.begin()
+            pen.create()
         return cls(pen, clock=clock, cwd=cwd)
 
     @classmethod
@@ -140,7 +140,7 @@ class Session(SessionQueries):
         pen.key = format_.key_of(log.path)
         pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.suffix)
         header = pen.transcript.reading.header
-        pen.transcript.given_title = locator.external_title(format_, log.path, header)
+        pen.transcript.external_title = locator.external_title(format_, log.path, header)
         known = locator.known_cwd(format_, header, log.path)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
@@ -274,7 +274,7 @@ class Session(SessionQueries):
         context = self.context()
         system = system_snapshot(context)
         tail = None
-        if first_kept is not None and self._pen.format.compactions_hold_messages:
+        if first_kept is not None and self._pen.format.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
@@ -337,7 +337,9 @@ class Session(SessionQueries):
     def append_context_edit(self, entry_id: str, replacement: Content | list[Any] | None) -> str:
         """Change what the model sees of an entry on the active path: other content, or (None) nothing."""
         position = self.index.position(entry_id)
-        if self._leaf is None or position not in set(self.index.chain(self.index.position(self._leaf))):
+        if self._leaf is None or position not in set(
+            self.index.path_positions(self.index.position(self._leaf))
+        ):
             raise EntryNotFound(f"entry {entry_id} is not on the active path")
         kind, role = self.index.types[position], self.index.roles[position]
         if kind != "custom_message" and role not in ("user", "assistant", "toolResult"):
@@ -528,7 +530,7 @@ class Session(SessionQueries):
         if keys and not side:
             self._leaf = keys[-1]
         if self._observers is not None:
-            self._observers.tell(keys)
+            self._observers.notify(keys)
         return self._keys_of(keys, [entry.id for entry in made])
 
     def _keys_of(self, keys: list[str], named: list[str]) -> list[str]:
@@ -576,7 +578,7 @@ class Session(SessionQueries):
 
     def _conversation_at(self, entry_id: str) -> str | None:
         """The entry itself, or the nearest one above it that is part of the conversation."""
-        position = self.index.conversation(self.index.position(entry_id))
+        position = self.index.nearest_conversation_entry(self.index.position(entry_id))
         return None if position == ROOT else self.index.keys[position]
 
     def _standing(self) -> str | None:
@@ -588,13 +590,13 @@ class Session(SessionQueries):
         position = tree.positions.get(leaf)
         if position is None:
             return self.transcript.leaf
-        found = tree.conversation(position)
+        found = tree.nearest_conversation_entry(position)
         return leaf if found == position else None if found == ROOT else tree.keys[found]
 
     def _move_to(self, target: str | None) -> None:
         """Stand somewhere else, and record it unless a reader would land there anyway."""
         self.refresh_log()
-        if self.transcript.leaf != target or self.transcript.reading.leaf_in_doubt:
+        if self.transcript.leaf != target or self.transcript.reading.leaf_ambiguous:
             before = self._leaf
             self._leaf = target  # the leaf entry hangs from its target, for readers that do not know it
             try:

@@ -51,7 +51,7 @@ class SessionWriter:
         self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
         self._log = log
-        self.held = held
+        self.buffered = held
         if log is None:
             # In memory alone, so that nothing must be cleaned up when nothing follows.
             self._unwritten = start
@@ -92,7 +92,7 @@ class SessionWriter:
             )
         if size == reading.consumed and not reading.unterminated:
             return len(self.transcript.tree) - before
-        if not self.transcript.still_there():
+        if not self.transcript.is_unchanged():
             raise LogReplaced(
                 f"cannot go on reading {self._log.name}: its lines were rewritten while it was open; "
                 "open it again to see what is there now"
@@ -112,10 +112,10 @@ class SessionWriter:
         if self._log is None:
             known = len(self.transcript.tree)
             data = self.format.encode(make(), self.transcript.reading)
-            if self.held:
-                self.hold(data)
+            if self.buffered:
+                self.buffer(data)
             else:
-                self.begin(data)
+                self.create(data)
             return self.transcript.tree.keys[known:]
         if self.draft:
             self._follow()
@@ -148,20 +148,20 @@ class SessionWriter:
                 ) from problem
         return self._keys_between(offset, offset + len(data))
 
-    def hold(self, lines: bytes) -> None:
+    def buffer(self, lines: bytes) -> None:
         """Keep whole lines of a new session back; with whatever follows they are written by :meth:`begin`."""
         self._unwritten += lines
-        self.transcript.continue_from(MemoryLog(self._unwritten).read, self.key)
+        self.transcript.rebind(MemoryLog(self._unwritten).read, self.key)
         self.transcript.take(lines)
 
-    def begin(self, lines: bytes = b"") -> None:
+    def create(self, lines: bytes = b"") -> None:
         """Write the header, what was held back and these lines, in one piece, as a new session."""
         assert self.store is not None
         log = self.store.create(
             self.key, self._unwritten + lines, draft=self.draft, durability=self.durability
         )
         self._use(log)
-        self.held = False
+        self.buffered = False
         if lines:
             self.transcript.take(lines)
 
@@ -198,7 +198,7 @@ class SessionWriter:
         finally:
             self._log.close()
 
-    def discard(self) -> None:
+    def discard_draft(self) -> None:
         """Take a draft back that nobody else has seen."""
         assert self.store is not None
         if self._log is not None:
@@ -210,7 +210,7 @@ class SessionWriter:
     def _lock_as_the_program_does(self, log: Log) -> None:
         """Hold, while we write, the lock that the program of this session takes around its own writes."""
         if isinstance(log, FileLog) and not self.draft and (lock := self.format.lock_file(log.path)):
-            log.lock_also(lock)
+            log.add_lock(lock)
 
     def _keys_between(self, start: int, end: int) -> list[str]:
         """The entries whose lines begin in this part of the log; somebody else's may follow already."""
@@ -249,7 +249,7 @@ class SessionWriter:
     def _use(self, log: Log) -> None:
         old, self._log = self._log, log
         self._lock_as_the_program_does(log)
-        self.transcript.continue_from(log.read, log.name)
+        self.transcript.rebind(log.read, log.name)
         if old is not None:
             old.close()
 
@@ -273,7 +273,7 @@ class SessionWriter:
             self._take_up_upgraded(log.path)
         elif log is not None:
             self._use(MemoryLog(b"".join(self.format.upgrade(self.transcript)), log.name))
-            self.transcript.read_again()
+            self.transcript.reload()
 
     def _take_up_upgraded(self, path: str) -> None:
         """Go on with the newer version of this session that lies in its place, whoever has written it."""
@@ -289,7 +289,7 @@ class SessionWriter:
             opened.close()
             raise _replaced(path)
         self._use(opened)
-        self.transcript.take_over(found)
+        self.transcript.adopt(found)
 
     def _require_same_file(self, log: FileLog) -> None:
         try:

@@ -47,11 +47,11 @@ class BackwardLinker(Linker):
         del found  # wherever it is, it is not above
         return self._missing_parent(position, entry_id, parent_id)
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         """Nothing waits but keys."""
         self._claim()
 
-    def oddities(self) -> list[LinkFinding]:
+    def findings(self) -> list[LinkFinding]:
         return sorted([*self._oddities, *self._lost], key=lambda oddity: oddity.position)
 
     def _missing_parent(self, position: int, entry_id: str, parent_id: str) -> int:

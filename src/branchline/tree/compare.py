@@ -71,7 +71,7 @@ def compare_sessions(one: EntrySource, one_leaf: int, other: EntrySource, other_
 
 def _path(tree: Tree, position: int) -> list[int]:
     types = tree.types
-    return [place for place in tree.chain(position) if types[place] not in SIDE_TYPES]
+    return [place for place in tree.path_positions(position) if types[place] not in SIDE_TYPES]
 
 
 def _marks(tree: Tree, path: list[int]) -> list[tuple[str, ...]]:

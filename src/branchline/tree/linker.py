@@ -62,11 +62,11 @@ class Linker:
         self._rings: list[list[int]] = []
 
     @property
-    def is_plain(self) -> bool:
+    def is_regular(self) -> bool:
         """Whether every entry has the id and the parent that its line says."""
         return not (self._latest or self._waiting or self._oddities or self._cut)
 
-    def holder(self, entry_id: str) -> int | None:
+    def latest_with_id(self, entry_id: str) -> int | None:
         """The latest entry so far that carries this id."""
         self._claim()
         return self._holder(entry_id)
@@ -134,7 +134,7 @@ class Linker:
         # All others hang from the one before them, whoever else may have had that id, so that the keys can
         # wait until somebody asks for them.
         tree.keys += ids
-        tree.fill(None, types, times, roles, quiet)
+        tree.extend_columns(None, types, times, roles, quiet)
         self._last_readable = len(tree) - 1
         return True
 
@@ -144,7 +144,7 @@ class Linker:
         if len(tree.positions) == len(tree.keys):
             return
         odd, self._odd = self._odd, {}
-        if not tree.claim_all():
+        if not tree.register_pending_keys():
             self._claim_each(odd)
         elif odd:
             keys, positions, found = tree.keys, tree.positions, {}
@@ -198,7 +198,7 @@ class Linker:
         self._settled = False
         return ROOT
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         """Link what came in an odd order, guess across gaps, cut rings. Cheap when nothing is odd."""
         if len(self.tree.positions) != len(self.tree.keys):
             self._claim()
@@ -219,7 +219,7 @@ class Linker:
         self._cut_rings()
         self._settled = True
 
-    def oddities(self) -> list[LinkFinding]:
+    def findings(self) -> list[LinkFinding]:
         """What is strange about the links, as things stand now."""
         found = list(self._oddities)
         keys = self.tree.keys

@@ -140,7 +140,7 @@ class Outline(Sequence[OutlineRow]):
 
     def _row(self, index: int) -> OutlineRow:
         layout = self._layout
-        stretch = layout.stretch_at(index)
+        stretch = layout.segment_at(index)
         position = layout.order[index]
         head = index == layout.rows[stretch]
         active = position <= self._runs.active_end(layout.runs[stretch])
@@ -197,7 +197,7 @@ class Outline(Sequence[OutlineRow]):
     def segment_start(self, index: int) -> int:
         """The row where this unbranched stretch began, or the one before where this row began one."""
         layout = self._layout
-        stretch = layout.stretch_at(index)
+        stretch = layout.segment_at(index)
         while layout.above[stretch] != ROOT:
             if layout.siblings(stretch) > 1 and layout.rows[stretch] < index:
                 break
@@ -207,7 +207,7 @@ class Outline(Sequence[OutlineRow]):
     def segment_end(self, index: int) -> int:
         """The first row after the next branch, or the last row of a stretch that does not branch again."""
         layout = self._layout
-        stretch = layout.stretch_at(index)
+        stretch = layout.segment_at(index)
         while layout.counts[stretch] == 1:
             stretch += 1  # the only child comes next
         end = layout.rows[stretch] + layout.size(stretch) - 1
@@ -261,7 +261,7 @@ def _shown(
     size = len(tree)
     hidden = _NEVER if kind in ("all", "labeled-only") else _BACKGROUND
     mask = bytearray(map(_AllBut(hidden).__getitem__, tree.types))
-    for position in tree.quiet:
+    for position in tree.textless:
         if position != leaf:
             mask[position] = 0
     match kind:

@@ -120,7 +120,7 @@ class OutlineLayout:
         parent = self.above[stretch]
         return self.roots if parent == ROOT else self.counts[parent]
 
-    def stretch_at(self, index: int) -> int:
+    def segment_at(self, index: int) -> int:
         return bisect_right(self.rows, index) - 1
 
     def row_at_or_before(self, run: int, position: int) -> int | None:
@@ -134,7 +134,7 @@ class OutlineLayout:
 
     def gutters(self, index: int) -> list[int]:
         """The columns in which an ancestor with a connector has later siblings, from the left."""
-        stretch = self.stretch_at(index)
+        stretch = self.segment_at(index)
         carrier = self._carrier
         if index == self.rows[stretch]:
             stretch = self.above[stretch]

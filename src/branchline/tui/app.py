@@ -216,10 +216,12 @@ class BranchlineApp(App[int]):
                 self._give_back()
                 code = run_command(going, cwd)
         except SuspendNotSupported:
-            self.tell(f"this terminal cannot be lent to another program; the command is: {going.line}")
+            self.tell(
+                f"this terminal cannot be lent to another program; the command is: {going.shell_command}"
+            )
             return
         if code is None:
-            self.tell(f"{going.program} could not be started: {going.line}")
+            self.tell(f"{going.program} could not be started: {going.shell_command}")
         elif code:
             self.tell(f"{going.program} ended with code {code}")
         self.refresh(layout=True)

@@ -136,7 +136,7 @@ class BrowserState:
     def items(self) -> list[ListItem]:
         return self.arranged.items
 
-    def face(self, row: SessionRow) -> SearchFields:
+    def search_fields(self, row: SessionRow) -> SearchFields:
         """What a search knows of a row, made once."""
         name = row_name(row)
         face = self._faces.get(name)
@@ -174,7 +174,7 @@ class BrowserState:
         self.agent, self.named_only = None, False
         return chosen
 
-    def give_up(self, why: str) -> None:
+    def abort_search(self, why: str) -> None:
         """Search no further, and say why; what was found stays."""
         self.given_up = why
         self.decided.update(
@@ -198,7 +198,7 @@ class BrowserState:
                 query=self.query,
             ),
             agent=self.source.agent,
-            faces=self.face,
+            faces=self.search_fields,
             pinned=lambda row: row_name(row) in self.pins or row.id in self.pins.ids,
             decided=self.decided,
             search=defer_patterns,

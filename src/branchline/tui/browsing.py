@@ -102,7 +102,7 @@ def arrange(
         if not query:
             chosen.append((0.0, row, program))
             continue
-        verdict = query.judge(faces(row), fuzzy=fuzzy, search=search)
+        verdict = query.match(faces(row), fuzzy=fuzzy, search=search)
         if verdict.open:
             verdict = known.get(row_name(row), verdict)
         if verdict.found:

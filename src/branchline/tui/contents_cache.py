@@ -26,7 +26,7 @@ class SearchTextCache:
         self, row: SessionRow, face: SearchFields, query: Query, *, fuzzy: bool, search: Search | None = None
     ) -> Match:
         """Whether a session is found. One that cannot be read is not; the list shows it without a query."""
-        known = query.judge(face, fuzzy=fuzzy, search=search)
+        known = query.match(face, fuzzy=fuzzy, search=search)
         if not known.open:
             return known
         key = (row_name(row), row.size, row.modified_ms)
@@ -39,7 +39,7 @@ class SearchTextCache:
             if contents is None:
                 return _NO
             self._keep(key, contents)
-        return query.judge(face, contents, fuzzy=fuzzy, search=search)
+        return query.match(face, contents, fuzzy=fuzzy, search=search)
 
     def _keep(self, key: tuple[str, int, int], contents: SearchText) -> None:
         if contents.size > self._budget // 4:

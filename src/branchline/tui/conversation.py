@@ -39,7 +39,7 @@ class Conversation:
         self.home = home
         tree = session.index
         types, roles = tree.types, tree.roles
-        chain = [] if leaf is None else tree.chain(tree.position(leaf))
+        chain = [] if leaf is None else tree.path_positions(tree.position(leaf))
         self.path = [position for position in chain if types[position] not in SIDE_TYPES]
         self.parts: list[list[int]] = []
         for position in self.path:
@@ -120,7 +120,11 @@ class Conversation:
     def _above(self, position: int) -> int:
         """The conversation entry from which an entry hangs."""
         tree = self.session.index
-        return tree.conversation(tree.parents[position]) if tree.parents[position] != ROOT else ROOT
+        return (
+            tree.nearest_conversation_entry(tree.parents[position])
+            if tree.parents[position] != ROOT
+            else ROOT
+        )
 
     def branches(self, part: int) -> list[Branch]:
         """The ways to go on from the nearest fork point at or above a part; empty when there is none."""
@@ -160,7 +164,7 @@ class Conversation:
         tree = self.session.index
         if tree.types[position] in ("branch_summary", "compaction", "custom_message"):
             return True
-        return tree.roles[position] in ("user", "assistant") and position not in tree.quiet
+        return tree.roles[position] in ("user", "assistant") and position not in tree.textless
 
 
 def images_of(entries: list[Entry]) -> list[tuple[str, bytes]]:

@@ -40,9 +40,9 @@ class TreeCursor:
         self.position = session.index.positions.get(at or session.leaf or "", ROOT)
         self._texts = RowTexts(session.transcript, home=home)
         self._search = Search(session.transcript, session.transcript.reading.labels)
-        self.take(session)
+        self.set_session(session)
 
-    def take(self, session: Session) -> None:
+    def set_session(self, session: Session) -> None:
         """Look at the session anew: it has grown, or is another reading of the same file."""
         transcript = session.transcript
         if session is not self.session:
@@ -129,7 +129,7 @@ class TreeCursor:
 
     # -- moving ---------------------------------------------------------------------------------------
 
-    def stand(self, index: int) -> None:
+    def move_to(self, index: int) -> None:
         """The cursor is on this row now."""
         if 0 <= index < len(self.outline):
             self.cursor = index
@@ -177,6 +177,6 @@ class TreeCursor:
         index = self.cursor + by
         while 0 <= index < len(self.outline):
             if wanted(index):
-                self.stand(index)
+                self.move_to(index)
                 return
             index += by

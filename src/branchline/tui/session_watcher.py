@@ -29,7 +29,7 @@ class SessionWatcher:
         self.session = session
         self._said: str | None = None
 
-    def look(self) -> SessionUpdate:
+    def poll(self) -> SessionUpdate:
         """What happened since the last look. Never fails."""
         path = self.session.file
         if path is not None and not self.session.is_draft and not os.path.exists(path):

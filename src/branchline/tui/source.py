@@ -70,7 +70,7 @@ class Source(Protocol):
         """The session itself. SessionNotFound when it is gone."""
         ...
 
-    def again(self, row: SessionRow) -> SessionRow | None:
+    def reload_row(self, row: SessionRow) -> SessionRow | None:
         """The row as it is now; None when the session is gone."""
         ...
 
@@ -121,7 +121,7 @@ class FileSource:
         def discovery(scope: Scope) -> Discovery:
             return Discovery(all_projects=scope == "all")
 
-        return cls(lambda scope: discovery(scope).look(), lambda scope: discovery(scope).forest())
+        return cls(lambda scope: discovery(scope).iter_rows(), lambda scope: discovery(scope).forest())
 
     @classmethod
     def of_directory(cls, directory: str) -> FileSource:
@@ -167,7 +167,7 @@ class FileSource:
         except FileNotFoundError:
             raise SessionNotFound(f"{row.path} is not there any more") from None
 
-    def again(self, row: SessionRow) -> SessionRow | None:
+    def reload_row(self, row: SessionRow) -> SessionRow | None:
         try:
             with self._read(row) as (stored, transcript):
                 now = deep_row(stored, transcript)

@@ -104,7 +104,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         """The regular expression that is looked for, if it is one."""
         return next((term.text for term in self.terms if term.kind == "pattern"), None)
 
-    def judge(
+    def match(
         self,
         face: SearchFields,
         contents: SearchText | None = None,

@@ -83,7 +83,7 @@ def chat_command(
     from branchline.chat.startup import StartOptions
     from branchline.cli.chat_runner import ChatOptions, run_chat
 
-    beginning = StartOptions(newest=newest, resume=resume, fork=fork, kept=not no_session)
+    beginning = StartOptions(newest=newest, resume=resume, fork=fork, save=not no_session)
     wishes = ChatOptions(
         beginning=beginning,
         model=model,

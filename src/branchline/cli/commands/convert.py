@@ -89,7 +89,9 @@ def convert_command(
     with resolve_session(session, directory) as live:
         leaves: tuple[int | None, ...] = (None,)
         if branch is not None:
-            leaves = (live.index.conversation(live.index.position(resolve_entry(live, branch))),)
+            leaves = (
+                live.index.nearest_conversation_entry(live.index.position(resolve_entry(live, branch))),
+            )
         elif each:
             leaves = tuple(branch_tips(live.transcript)) or (None,)
         run_conversion(out, live, ConvertRequest(target, leaves, cwd, output, install, same_id))

@@ -55,8 +55,8 @@ def _path_in_file(session: Session, leaf: int) -> list[str]:
     from branchline.entries import SIDE_TYPES
 
     index, format_ = session.index, session.transcript.format
-    hidden = (SIDE_TYPES | format_.asides) - format_.waypoints
-    return [index.keys[place] for place in index.chain(leaf) if index.types[place] not in hidden]
+    hidden = (SIDE_TYPES | format_.metadata_types) - format_.path_types
+    return [index.keys[place] for place in index.path_positions(leaf) if index.types[place] not in hidden]
 
 
 def report(session: Session) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _spent_by_helpers(session: Session) -> UsageSum:
     """What the helpers spent whose words stand in the same file."""
     from branchline.context import UsageSum, usage_rows
 
-    helpers = sorted(session.transcript.reading.helpers)
+    helpers = sorted(session.transcript.reading.subagent_entries)
     return sum((row.usage for row in usage_rows(session.transcript, helpers)), UsageSum())
 
 

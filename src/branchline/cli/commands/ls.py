@@ -71,7 +71,7 @@ def ls_command(
         found = discovery(names_of(agents), everywhere=everywhere, subagents=subagents)
         listing = found.list(deep, progress=reading_progress())
         if verbose:
-            for broken in found.broken:
+            for broken in found.broken_formats:
                 remark(f"the format {broken.name} cannot be used: {broken.reason}")
     rows = [row for row in listing if row.title] if named else list(listing)
     shown = rows if limit is None else rows[:limit]

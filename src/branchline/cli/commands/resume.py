@@ -67,19 +67,19 @@ def resume_command(
         )
     if out.json:
         fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
-        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": not going.moved})
+        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": not going.cwd_missing})
         return
     if show:
-        out.line(going.line)
+        out.line(going.shell_command)
         return
-    if going.moved:
+    if going.cwd_missing:
         going = msgspec.structs.replace(going, cwd=_another(going.cwd), moved=False)
     if going.program != "branchline":
         _run_program(out, going)
         return
     if going.note:
         remark(going.note)
-    remark(going.line)
+    remark(going.shell_command)
     from branchline.chat.startup import StartOptions
     from branchline.cli.chat_runner import ChatOptions, run_chat
 
@@ -114,10 +114,10 @@ def _another(directory: str | None) -> str:
 def _run_program(out: Output, going: ResumePlan) -> None:
     """Show the command and run it; where there is no terminal for it, only show it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        out.line(going.line)
+        out.line(going.shell_command)
         remark(f"{going.program} needs a terminal; this is the command that goes on with the session in one")
         return
-    remark(going.line)
+    remark(going.shell_command)
     if going.note:
         remark(going.note)
     done = subprocess.run(going.command, cwd=going.cwd, check=False)  # noqa: S603  it was shown

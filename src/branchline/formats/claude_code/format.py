@@ -64,8 +64,8 @@ class ClaudeCodeFormat(Format):
 
     name = "claude-code"
     writable = False
-    layout = ("*/*.jsonl",)
-    subagent_layout = ("*/*/subagents/**/agent-*.jsonl",)
+    file_patterns = ("*/*.jsonl",)
+    subagent_patterns = ("*/*/subagents/**/agent-*.jsonl",)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A record of the tree, or one of those beside it, before anything else that is an object.
@@ -96,14 +96,14 @@ class ClaudeCodeFormat(Format):
     def listing_reader(self, path: str = "") -> ClaudeCodeListingReader:
         return ClaudeCodeListingReader(path)
 
-    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """Without what the answer says and spent."""
         reading = transcript.reading
         assert isinstance(reading, ClaudeCodeReading)
         try:
             model = _model_in(transcript.raw(position)).message.model
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return super().answered_by(transcript, position)
+            return super().answer_model(transcript, position)
         if not model or (reading.kinds[position] == ERROR and model == "<synthetic>"):
             return None
         return ModelRef(provider="anthropic", id=model)
@@ -123,7 +123,7 @@ class ClaudeCodeFormat(Format):
     def context_rules(self) -> ContextRules:
         return _RULES
 
-    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
         """The records of one response are one answer."""
         if before.response_id is None or before.response_id != after.response_id:
             return None
@@ -182,7 +182,7 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
             continue
         first = merged[place].message
         assert isinstance(first, AssistantMessage)
-        joined = CLAUDE_CODE.joined(first, message)
+        joined = CLAUDE_CODE.merge_answers(first, message)
         assert joined is not None
         merged[place] = ContextMessage(merged[place].entry, joined)
     return merged

@@ -26,7 +26,7 @@ __all__ = [
     "lineage",
 ]
 
-_STARTERS = frozenset({"Task", "Subagent"})
+_STARTERS = frozenset({"Task", "Agent"})
 _NO_TIME = "~"  # after every time
 
 

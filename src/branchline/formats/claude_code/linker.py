@@ -68,7 +68,7 @@ class ClaudeCodeLinker(Linker):
         self._links: list[LinkFinding] = []
 
     @property
-    def is_plain(self) -> bool:
+    def is_regular(self) -> bool:
         return False  # what lines say and what the tree says are two things here
 
     # -- taking records -------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class ClaudeCodeLinker(Linker):
         first, before = len(tree.parents), self._last[False]
         expected: list[str | None] = [None if before == ROOT else self._last_uuid, *uuids[:-1]]
         self._regular = self._regular and named == expected
-        tree.fill([before, *range(first, first + len(uuids) - 1)], types, times, roles, quiet)
+        tree.extend_columns([before, *range(first, first + len(uuids) - 1)], types, times, roles, quiet)
         self.kinds += kinds
         self.marks += marks
         self._named += named
@@ -207,7 +207,7 @@ class ClaudeCodeLinker(Linker):
 
     # -- the whole ------------------------------------------------------------------------------------
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         if not self._changed:
             return
         self._changed = False
@@ -226,7 +226,7 @@ class ClaudeCodeLinker(Linker):
         main = [place for place in records if place not in self.sidechain]
         self._lines = lines = self._sort(main, self._parents(main))
         self.points, self.starts, self.copies = lines.points, lines.starts, dict(lines.copies)
-        for position in lines.puzzles:
+        for position in lines.unresolved:
             message = f"what hangs from {tree.keys[position]} is no rewind that is known; shown as one line"
             self._links.append(LinkFinding(position, "unknown", message))
         if self.sidechain:
@@ -243,7 +243,7 @@ class ClaudeCodeLinker(Linker):
         line = self._lines.line_of.get(position)
         return position if line is None else self._lines.members[line][-1]
 
-    def oddities(self) -> list[LinkFinding]:
+    def findings(self) -> list[LinkFinding]:
         return sorted([*self._repeated, *self._links], key=lambda oddity: oddity.position)
 
     def _sort(self, nodes: list[int], parents: dict[int, int]) -> BranchLines:

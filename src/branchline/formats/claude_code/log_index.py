@@ -62,12 +62,12 @@ class ClaudeCodeReading(LogIndex):
         return self.linker.kinds
 
     @property
-    def helpers(self) -> AbstractSet[int]:
+    def subagent_entries(self) -> AbstractSet[int]:
         """What sub-agents said, in the old files that hold it between the records of the session."""
         return self.linker.sidechain
 
     @property
-    def inherited(self) -> int:
+    def inherited_entries(self) -> int:
         if not self.forked_from:
             return 0
         return len(self.tree) if self.own_from is None else self.own_from
@@ -75,7 +75,7 @@ class ClaudeCodeReading(LogIndex):
     @property
     def active_line(self) -> list[int]:
         """Everything on the line that holds the leaf, from its start to its end."""
-        return [] if self.leaf == ROOT else self.tree.chain(self.linker.line_end(self.leaf))
+        return [] if self.leaf == ROOT else self.tree.path_positions(self.linker.line_end(self.leaf))
 
     @property
     def spending(self) -> dict[str, int]:

@@ -168,7 +168,7 @@ class ClaudeCodeReader(LineReader):
         """Prompts, answers and results that follow each other."""
         reading = self._known
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
-        if not reading.tree.claim(uuids):
+        if not reading.tree.register_keys(uuids):
             return [self._take_row(row, place) for place, row in enumerate(rows, number)]
         reading.session_ids.update({row.sessionId: None for row in rows if row.sessionId})
         first = len(reading.tree.parents)
@@ -222,7 +222,7 @@ class ClaudeCodeReader(LineReader):
         reading = self._known
         position = len(reading.tree)
         for place in range(position, position + self._take_row(row, reading.lines)):
-            reading.place(place, offset, len(line), reading.lines)
+            reading.add_range(place, offset, len(line), reading.lines)
 
     def _take_row(self, row: Row, number: int) -> int:
         """One record; returns how many entries it is."""
@@ -374,7 +374,7 @@ class ClaudeCodeReader(LineReader):
 
     # -- damage, and the end --------------------------------------------------------------------------
 
-    def fragment(self, data: bytes) -> SalvagedIds | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         """Uuid and parent, where each of them is named exactly once."""
         uuids, parents = _UUID.findall(data), _PARENT.findall(data)
         if len(uuids) != 1 or len(parents) != 1:
@@ -392,7 +392,7 @@ class ClaudeCodeReader(LineReader):
             return isinstance(fields.get("message"), dict)
         return isinstance(fields.get("uuid"), str) or kind in _BESIDE
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         reading.title = self._find_title() or None

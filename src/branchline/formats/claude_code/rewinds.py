@@ -65,7 +65,7 @@ class BranchLines(NamedTuple):
     """A record that repeats an earlier one, and that one."""
     starts: list[int]
     """The roots with conversation below them."""
-    puzzles: list[int]
+    unresolved: list[int]
     """Records whose children fit no rule; they were taken as one line."""
 
 
@@ -99,7 +99,7 @@ def sort_into_branches(nodes: Sequence[int], parents: Mapping[int, int], facts: 
         below = children.get(node)
         if not below:
             continue
-        branches = _branches(node, below, facts, sums, lines.puzzles) if len(below) > 1 else []
+        branches = _branches(node, below, facts, sums, lines.unresolved) if len(below) > 1 else []
         for child in below:
             lines.line_of[child] = line
         for group in branches:

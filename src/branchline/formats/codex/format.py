@@ -32,7 +32,7 @@ class CodexFormat(Format):
 
     name = "codex"
     writable = False
-    layout = (
+    file_patterns = (
         "rollout-*.jsonl",
         "rollout-*.jsonl.zst",
         "*/*/*/rollout-*.jsonl",
@@ -65,7 +65,7 @@ class CodexFormat(Format):
     def listing_reader(self, path: str = "") -> CodexReader:
         return CodexReader(path, shape_only=True)
 
-    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """As the settings of its turn say."""
         reading = transcript.reading
         assert isinstance(reading, CodexReading)
@@ -74,18 +74,18 @@ class CodexFormat(Format):
             return None
         return ModelRef(provider=provider if isinstance(provider, str) else "", id=model)
 
-    def is_packed(self, head: bytes) -> bool:
+    def is_compressed(self, head: bytes) -> bool:
         return head.startswith(ZSTD)
 
-    def unpack(self, data: bytes, size: int | None = None) -> bytes:
+    def decompress(self, data: bytes, size: int | None = None) -> bytes:
         return unpack(data, size)
 
-    def begins_elsewhere(self, head: bytes) -> bool:
+    def has_external_prefix(self, head: bytes) -> bool:
         """A paginated fork or revert copies nothing: its first record says where it begins."""
         first, newline, _ = head.partition(b"\n")
         return b'"history_base"' in first or not newline
 
-    def gather(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
+    def assemble(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
         name = rollout_name(path)
         return assemble_rollout(content, "" if name is None else name.rollout, find)
 
@@ -103,7 +103,7 @@ class CodexFormat(Format):
     def context_rules(self) -> ContextRules:
         return _RULES
 
-    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
         """Thoughts, words and calls that follow each other are one answer."""
         return msgspec.structs.replace(
             before,
@@ -171,7 +171,7 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
         if merged and isinstance(message, AssistantMessage):
             before = merged[-1].message
             if isinstance(before, AssistantMessage):
-                joined = CODEX.joined(before, message)
+                joined = CODEX.merge_answers(before, message)
                 assert joined is not None
                 merged[-1] = ContextMessage(merged[-1].entry, joined)
                 continue

@@ -93,7 +93,7 @@ class CodexReading(LogIndex):
         return named if isinstance(named, str) else None
 
     @property
-    def inherited(self) -> int:
+    def inherited_entries(self) -> int:
         return self.copied
 
     @property

@@ -111,7 +111,7 @@ class CodexReader(LineReader):
             self._compressed = True
             self.reading.read_only = COMPRESSED
             self.reading.end_notes.clear()
-            self.reading.note_end("unreadable", COMPRESSED)
+            self.reading.add_tail_finding("unreadable", COMPRESSED)
             return
         super().finish(tail)
 
@@ -198,9 +198,9 @@ class CodexReader(LineReader):
             for position, kind in types.items():
                 kinds[position - first] = kind
             before = self._parent
-            reading.tree.claim([f"line-{line}" for line in range(number, number + count)])
+            reading.tree.register_keys([f"line-{line}" for line in range(number, number + count)])
             parents = None if before == first - 1 else [before, *range(first, first + count - 1)]
-            reading.tree.fill(parents, kinds, times, roles, quiet)
+            reading.tree.extend_columns(parents, kinds, times, roles, quiet)
             self._parent = first + count - 1
             self._spoken = max(self._spoken, *compress(times, map(ACTIVITY_ROLES.__contains__, roles)), "")
         return count
@@ -230,11 +230,11 @@ class CodexReader(LineReader):
             if "record_type" not in fields:
                 reading.foreign += 1
                 message = "a line of a shape that Codex does not write; kept aside"
-                reading.note("unknown", message, line=reading.lines, offset=offset, size=len(line))
+                reading.add_finding("unknown", message, line=reading.lines, offset=offset, size=len(line))
             self._add(f"line-{reading.lines}", "custom", row.timestamp or "")
             size = 1
         for place in range(position, position + size):
-            reading.place(place, offset, len(line), reading.lines)
+            reading.add_range(place, offset, len(line), reading.lines)
 
     def _take_meta(self, meta: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self._known
@@ -249,7 +249,7 @@ class CodexReader(LineReader):
         self._paginated = mode == "paginated"
         if mode is not None and not (isinstance(mode, str) and mode in _MODES):
             message = f"history mode {mode!r} is not known; Codex refuses such a file"
-            reading.note("newer-version", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
 
     def _take_base(self, meta: dict[str, Any]) -> None:
         """The first record of the rollout that this one begins with, where both were put together."""
@@ -411,7 +411,7 @@ class CodexReader(LineReader):
             start = self._turn_places[max(len(self._turn_places) - turns, 0)]
             if tree.types[self._history[start]] == "compaction":
                 message = f"{turns} turns were rolled back over a compaction; Codex does not do this reliably"
-                reading.note("unknown", message, line=int(key.removeprefix("line-")))
+                reading.add_finding("unknown", message, line=int(key.removeprefix("line-")))
                 self._parent = self._history[start]
             else:
                 own = (place for place in self._history[cut:] if tree.types[place] != "compaction")
@@ -466,7 +466,7 @@ class CodexReader(LineReader):
     def find_leaf(self) -> int:
         return self._parent
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         reading = self._known
         if self._copying:
             reading.copied = len(reading.tree)
@@ -475,14 +475,16 @@ class CodexReader(LineReader):
                 reading.spent[position] = TokenTotals()
         if self._missing and reading.base is not None:
             message = f"it begins with a part of the rollout {self._missing}, which is not at hand"
-            reading.note_end("below-head", message, line=1)
+            reading.add_tail_finding("below-head", message, line=1)
         reading.last_message_time = milliseconds(self._spoken)
         words = next((text for _, text in sorted(self._first_words.items())), "").split("\n")
         reading.title = next((line.strip() for line in words if line.strip()), None)
         if reading.lines:
             reading.header = self._header()
             if not reading.meta:
-                reading.note_end("no-header", "no readable session_meta tells which thread this is", line=1)
+                reading.add_tail_finding(
+                    "no-header", "no readable session_meta tells which thread this is", line=1
+                )
         if reading.read_only is None:
             reading.read_only = READ_ONLY
 

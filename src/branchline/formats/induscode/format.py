@@ -32,11 +32,11 @@ class InduscodeFormat(Format):
     name = "induscode"
     suffix = NDJSON
     writable = True
-    layout = ("*/*.ndjson",)
-    names_cwd = False
+    file_patterns = ("*/*.ndjson",)
+    records_cwd = False
     links = LinkFields("prev", "", "")
-    compactions_hold_messages = True
-    cannot = {  # noqa: RUF012
+    compaction_embeds_tail = True
+    unsupported = {  # noqa: RUF012
         "label": "there are no labels",
         "session_info": "there is no title; the first prompt is shown instead",
         "model_change": "the model is named by each answer and nowhere else",
@@ -99,7 +99,7 @@ class InduscodeFormat(Format):
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, InduscodeReading)
-        return InduscodeWriter(reading, self.refuse).encode(entries)
+        return InduscodeWriter(reading, self.unsupported_error).encode(entries)
 
     def encode_header(self, header: Header) -> bytes:
         """Nothing: a session begins with its first entry; or a line of our own that names its parent.
@@ -164,7 +164,7 @@ def _path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     """The lines of a path as they are, re-chained where one could not be read or two share an id."""
     tree = transcript.tree
     previous: str | None = None
-    for position in tree.chain(leaf):
+    for position in tree.path_positions(leaf):
         if position in tree.placeholders:
             continue
         line = transcript.raw(position)

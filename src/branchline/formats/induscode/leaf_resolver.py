@@ -55,7 +55,9 @@ class DeepestEntry:
         """Take in what was added to the tree since; costs as much as that."""
         tree, depths = self._tree, self._depths
         parents, keys, best = tree.parents, tree.keys, self.position
-        if not tree.heads() and not tree.placeholders:  # one line, of which the last entry is the deepest
+        if (
+            not tree.run_starts() and not tree.placeholders
+        ):  # one line, of which the last entry is the deepest
             depths += range(len(depths) + 1, len(parents) + 1)
             self.position = len(parents) - 1
             return self.position

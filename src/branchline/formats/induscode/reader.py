@@ -65,7 +65,7 @@ class InduscodeReading(LogIndex):
         """Whether induscode sees the same entries and links as we do."""
         return not (
             self.tree.placeholders
-            or self.linker.oddities()
+            or self.linker.findings()
             or any(note.kind in _UNSEEN for note in self.notes)
         )
 
@@ -187,7 +187,7 @@ class InduscodeReader(LineReader):
         if isinstance(message, dict) and seen.role in ACTIVITY_ROLES:
             self._note_spoken(message.get("timestamp"))
 
-    def fragment(self, data: bytes) -> SalvagedIds | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         found = _FRAGMENT.match(data)
         if found is None:
             return None
@@ -221,16 +221,16 @@ class InduscodeReader(LineReader):
             self.reading.last_message_time = moment
 
     def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
-        self.reading.note(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+        self.reading.add_finding(kind, message, line=self.reading.lines, offset=offset, size=len(line))
 
     # -- the end --------------------------------------------------------------------------------------
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         reading = self._reading
         reading.read_only = None  # also when it is empty: a session may begin here
         if self._newer is not None:
             reading.read_only = f"it is of {self._newer}, newer than {SCHEMA}"
-            reading.note_end(
+            reading.add_tail_finding(
                 "newer-version", f"{self._newer} is newer than {SCHEMA}; opened read-only", line=1
             )
         elif self._other_schema is not None and not len(reading.tree) and not reading.has_head:
@@ -242,28 +242,28 @@ class InduscodeReader(LineReader):
     def find_leaf(self) -> int:
         """What the head names or was written below it since; without a head the deepest entry."""
         reading, head = self._reading, self._head
-        reading.leaf_in_doubt = False
+        reading.leaf_ambiguous = False
         if head is None:
             return reading.deepest.find()
         place = {"line": head.line, "offset": head.offset, "size": head.size}
-        top = ROOT if head.leaf is None else reading.linker.holder(head.leaf)
+        top = ROOT if head.leaf is None else reading.linker.latest_with_id(head.leaf)
         if top is None:
             message = f"the head names {head.leaf}, which is not in this file; the deepest entry counts"
-            reading.note_end("leaf-target", message, **place)
+            reading.add_tail_finding("leaf-target", message, **place)
             return reading.deepest.find()
         if self._below is None or self._below.top != top:
             self._below = Descendants(reading.tree, top)
         standing = resolve_leaf(reading.tree, head, self._below)
-        reading.leaf_in_doubt = standing.stale
+        reading.leaf_ambiguous = standing.stale
         if standing.below:
             newest = reading.tree.keys[standing.newest]
             named = head.leaf or "the beginning"
             if standing.stale:
                 message = f"the head names {named}, but the session went on below it, to {newest}"
-                reading.note_end("stale-head", message, **place)
+                reading.add_tail_finding("stale-head", message, **place)
             else:
                 message = f"{standing.below} entries lie below the head ({named}); the newest is {newest}"
-                reading.note_end("below-head", message, **place)
+                reading.add_tail_finding("below-head", message, **place)
         return standing.leaf
 
 

@@ -40,7 +40,7 @@ def as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
 
 RULES = ContextRules(
     boundaries=frozenset({"reset_boundary"}),
-    chosen_model_stays=True,
+    explicit_model_wins=True,
     keeps_system_messages=True,
     finish=as_sent,
 )

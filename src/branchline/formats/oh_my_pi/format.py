@@ -75,10 +75,10 @@ class OhMyPiFormat(PiFormat):
 
     name = NAME
     writable = True
-    layout = ("*/*.jsonl",)
-    subagent_layout = ("*/*/**/*.jsonl",)
-    copies_folder = True
-    cannot: Mapping[str, str] = {
+    file_patterns = ("*/*.jsonl",)
+    subagent_patterns = ("*/*/**/*.jsonl",)
+    copies_companion_folder = True
+    unsupported: Mapping[str, str] = {
         "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
         "retained_tail": "a compaction of oh-my-pi names its first kept entry and holds no messages itself",
@@ -195,11 +195,11 @@ class OhMyPiFormat(PiFormat):
     def _require_place(self, entry: Entry) -> None:
         match entry:
             case ContextEdit():
-                raise self.refuse("context_edit")
+                raise self.unsupported_error("context_edit")
             case MessageEntry(message=SystemMessage() | UnknownMessage(role="system")):
-                raise self.refuse("system")
+                raise self.unsupported_error("system")
             case Compaction(retained_tail=tuple()):
-                raise self.refuse("retained_tail")
+                raise self.unsupported_error("retained_tail")
             case Damaged():
                 raise ValueError(f"{entry.id} is damaged; only its bytes can be copied")
             case _:

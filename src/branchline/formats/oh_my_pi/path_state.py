@@ -40,7 +40,7 @@ def path_state(transcript: EntryLog, leaf: int) -> PathState:
     models: dict[str, str] = {}
     rules: dict[str, None] = {}
     last_answer = -1
-    for position in tree.chain(leaf):
+    for position in tree.path_positions(leaf):
         kind = tree.types[position]
         if tree.roles[position] == "assistant":
             last_answer = position

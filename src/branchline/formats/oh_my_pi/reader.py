@@ -75,9 +75,9 @@ class OhMyPiReader(PiReader):
             if offset or len(line) != SLOT_BYTES - 1:
                 message = f"the title slot has {offset + len(line) + 1} bytes instead of {SLOT_BYTES}"
             else:
-                reading.overwritten = SLOT_BYTES
+                reading.mutable_prefix = SLOT_BYTES
         if message:
-            reading.note("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
 
     def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         before = self.reading.header

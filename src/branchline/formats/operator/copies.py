@@ -29,7 +29,9 @@ def fork_lines(transcript: EntryLog, leaf: int, header: Header, refuse: Refuse) 
     if leaf in reading.inner:
         raise refuse("part")
     # A name that was given last hangs below the leaf; whoever forks there means to keep it.
-    chain = tree.chain(reading.leaf if tree.conversation(reading.leaf) == leaf else leaf)
+    chain = tree.path_positions(
+        reading.leaf if tree.nearest_conversation_entry(reading.leaf) == leaf else leaf
+    )
     kept = [position for position in chain if _is_kept(reading, position)]
     following = _following(chain, kept)
     yield header_line(header)
@@ -87,7 +89,7 @@ def _linked(transcript: EntryLog, position: int, parent: str | None, following: 
     if fields.get("parent_id") != parent:
         changes["parent_id"] = parent
     if fields["type"] == "compaction" and isinstance(first := fields.get("first_kept_entry_id"), str):
-        found = transcript.reading.linker.holder(first)
+        found = transcript.reading.linker.latest_with_id(first)
         moved = tree.keys[following[found]] if found in following else first
         if moved != first:
             changes["first_kept_entry_id"] = moved

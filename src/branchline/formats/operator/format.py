@@ -36,9 +36,9 @@ class OperatorFormat(Format):
 
     name = "operator"
     writable = True
-    layout = ("*.jsonl", "*/sessions/*.jsonl", "*/acp/*.jsonl")
+    file_patterns = ("*.jsonl", "*/sessions/*.jsonl", "*/acp/*.jsonl")
     links = LinkFields("parent_id", "target_id", "first_kept_entry_id", "target_id")
-    cannot = {  # noqa: RUF012
+    unsupported = {  # noqa: RUF012
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "what was said cannot be changed for the model afterwards",
         "message": "its messages are those of system, user, assistant and tools",
@@ -89,7 +89,7 @@ class OperatorFormat(Format):
             return _answered_by(entry, model)
         return entry
 
-    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """The model that was chosen last above the answer."""
         assert isinstance(transcript.reading, OperatorReading)
         model = transcript.reading.models.at(position)
@@ -103,13 +103,13 @@ class OperatorFormat(Format):
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, OperatorReading)
-        return OperatorWriter(reading, self.refuse).lines(entries)
+        return OperatorWriter(reading, self.unsupported_error).lines(entries)
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)
 
     def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
-        return b"".join(fork_lines(transcript, leaf, header, self.refuse))
+        return b"".join(fork_lines(transcript, leaf, header, self.unsupported_error))
 
     def copy(self, transcript: EntryLog, header: Header) -> bytes:
         return b"".join(whole_lines(transcript, header))

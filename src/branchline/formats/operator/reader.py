@@ -202,7 +202,7 @@ class OperatorReader(LineReader):
                 name if isinstance(name, str) else None,
             )
 
-    def fragment(self, data: bytes) -> SalvagedIds | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         found = _FRAGMENT.match(data)
         if found is None or not self._started:
             return None
@@ -251,13 +251,13 @@ class OperatorReader(LineReader):
         reading.version = VERSION
         reading.header = _header_from_name(self._path)
         reading.read_only = "it has no header, and Operator would overwrite it"
-        reading.note("no-header", "the file has no header; opened read-only", line=1)
+        reading.add_finding("no-header", "the file has no header; opened read-only", line=1)
 
     # -- what is the same both ways -------------------------------------------------------------------
 
     def _found(self, entry_id: str, before: int) -> int | None:
         """The nearest entry before this position that carries the id."""
-        found = self.reading.linker.holder(entry_id)
+        found = self.reading.linker.latest_with_id(entry_id)
         return found if found is not None and found < before else None
 
     def _note_spoken(self, time: object) -> None:
@@ -304,14 +304,16 @@ class OperatorReader(LineReader):
             span = reading.span(position)
             finding: Kind = "leaf-target" if kind == "leaf" else "label-target"
             message = f"the {kind} entry points at {target_id}, which is not above it"
-            reading.note(finding, message, line=reading.line_of(position), offset=span.offset, size=span.size)
+            reading.add_finding(
+                finding, message, line=reading.line_of(position), offset=span.offset, size=span.size
+            )
         elif kind == "label" and label:
             reading.labels[reading.tree.keys[target]] = LabelState(label, reading.tree.times[position])
         elif kind == "label":
             reading.labels.pop(reading.tree.keys[target], None)
 
     def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
-        self.reading.note(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+        self.reading.add_finding(kind, message, line=self.reading.lines, offset=offset, size=len(line))
 
     # -- the end --------------------------------------------------------------------------------------
 
@@ -321,7 +323,7 @@ class OperatorReader(LineReader):
         reading.title = self._titles.at(reading.leaf)
         if not self._started and (reading.consumed or tail):
             reading.read_only = "nothing in it can be read as a session"
-            reading.note_end("no-header", "no header and no entry can be read")
+            reading.add_tail_finding("no-header", "no header and no entry can be read")
 
     def find_leaf(self) -> int:
         """The last entry, or what it points at; what points nowhere or cannot be read is passed over."""

@@ -92,7 +92,7 @@ class OperatorWriter:
         self._refuse = refuse
         self._fresh: dict[str | None, ModelRef | None] = {}  # what was added, and the model in force there
         self._tip = self._key(reading.leaf)
-        self._standing = self._key(tree.conversation(reading.leaf))
+        self._standing = self._key(tree.nearest_conversation_entry(reading.leaf))
 
     def lines(self, entries: Iterable[Entry]) -> bytes:
         """The lines for these entries. NotSupported when one of them has no place in this format."""

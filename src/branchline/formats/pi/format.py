@@ -91,7 +91,7 @@ class PiFormat(Format):
 
     def decode_block(self, data: bytes, reading: LogIndex, block: LineChunk) -> Sequence[Entry] | None:
         """All entries of a block at once, where each is as its line says; None where one is not."""
-        if reading.version != CURRENT_VERSION or not reading.linker.is_plain:
+        if reading.version != CURRENT_VERSION or not reading.linker.is_regular:
             return None
         try:
             found = codec.decode_known_lines(memoryview(data))

@@ -157,7 +157,7 @@ class PiReader:
         reading.lines += 1
         number = reading.lines
         if number == 1 and line.startswith(_BOM):
-            reading.note("bom", "the file begins with a byte order mark", line=1)
+            reading.add_finding("bom", "the file begins with a byte order mark", line=1)
             offset += len(_BOM)
             line = line[len(_BOM) :]
         if not line.strip():
@@ -188,7 +188,7 @@ class PiReader:
             message = "not an entry: " + (
                 "an object without a type" if isinstance(value, dict) else "no object"
             )
-            reading.note("not-an-entry", message, line=number, offset=offset, size=len(line))
+            reading.add_finding("not-an-entry", message, line=number, offset=offset, size=len(line))
             return
         if value["type"] == "session":
             self._feed_header(value, line, offset)
@@ -198,7 +198,7 @@ class PiReader:
             value = assign_position_id(value, reading)
         if not isinstance(value.get("id"), str):
             self._gap = False
-            reading.note("no-id", "an entry without an id", line=number, offset=offset, size=len(line))
+            reading.add_finding("no-id", "an entry without an id", line=number, offset=offset, size=len(line))
             return
         self._add(skeleton.from_fields(value), line, offset)
 
@@ -206,7 +206,7 @@ class PiReader:
         reading = self.reading
         parent = found.parentId
         if parent is msgspec.UNSET:
-            reading.note(
+            reading.add_finding(
                 "no-parent-key",
                 f"{found.id} does not say what it hangs from; shown as a root",
                 line=reading.lines,
@@ -235,7 +235,7 @@ class PiReader:
             after_gap=self._gap,
         )
         self._gap = False
-        reading.place(position, offset, len(line), reading.lines)
+        reading.add_range(position, offset, len(line), reading.lines)
         if kind in _NOTED:
             self._note_side_record(position, line)
 
@@ -244,7 +244,7 @@ class PiReader:
         header = codec.header_from_fields(fields)
         if self._started or header is None:
             what = "another header inside the file; ignored" if self._started else "a header without an id"
-            reading.note("extra-header", what, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("extra-header", what, line=reading.lines, offset=offset, size=len(line))
             reading.other_objects.append(len(reading.tree))
             self._gap = False
             return
@@ -258,11 +258,11 @@ class PiReader:
             reading.version = CURRENT_VERSION
             reading.read_only = f"it is of version {header.version}, newer than {CURRENT_VERSION}"
             message = f"version {header.version} is newer than {CURRENT_VERSION}; opened read-only"
-            reading.note("newer-version", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
         elif header.version < 2:
             reading.version = 1
             message = "version 1: ids are made from positions while reading; the file stays as it is"
-            reading.note("v1", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("v1", message, line=reading.lines, offset=offset, size=len(line))
 
     def _start_without_header(self, first: dict[str, Any]) -> None:
         reading = self.reading
@@ -273,7 +273,7 @@ class PiReader:
         is_old = first["type"] in FIRST_TYPES and "id" not in first and "parentId" not in first
         reading.version = 1 if is_old else CURRENT_VERSION
         reading.read_only = "it has no header"
-        reading.note("no-header", "the file has no header; opened read-only", line=1)
+        reading.add_finding("no-header", "the file has no header; opened read-only", line=1)
 
     def _feed_damaged(self, line: bytes, offset: int, reason: str) -> None:
         """A line that is not one JSON value: whole entries in it are read, what is left of others is kept."""
@@ -290,10 +290,10 @@ class PiReader:
                 message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
             message += self._keep_place(piece.data, place)
             kind: Kind = "glued" if glued else "unreadable"
-            reading.note(kind, message, line=reading.lines, offset=place, size=len(piece.data))
+            reading.add_finding(kind, message, line=reading.lines, offset=place, size=len(piece.data))
         if all(piece.whole for piece in found):
             message = f"{len(found)} entries stand in one line; all are read"
-            reading.note("glued", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
 
     def _keep_place(self, data: bytes, offset: int) -> str:
         """A place in the tree for a fragment that still tells its id and parent; says so if there is one."""
@@ -306,7 +306,7 @@ class PiReader:
             fragment.id, fragment.parent, type="damaged", placeholder=True, after_gap=self._gap
         )
         self._gap = False
-        reading.place(position, offset, len(data), reading.lines)
+        reading.add_range(position, offset, len(data), reading.lines)
         return f"; entry {fragment.id} keeps its place in the tree"
 
     # -- what we have written ourselves ---------------------------------------------------------------
@@ -337,9 +337,9 @@ class PiReader:
             entry.id, entry.parent, type="message", time=entry.timestamp, role=_SHARED[role], quiet=quiet
         )
         reading.lines += 1
-        reading.place(position, reading.consumed, len(data) - 1, reading.lines)
+        reading.add_range(position, reading.consumed, len(data) - 1, reading.lines)
         reading.consumed += len(data)
-        reading.linker.settle()
+        reading.linker.resolve()
         reading.leaf = position
         return True
 
@@ -374,7 +374,7 @@ class PiReader:
             reading.unterminated = True
             self._feed_line(tail, reading.consumed)
             offset = reading.consumed
-            reading.note(
+            reading.add_finding(
                 "no-final-newline",
                 "the last line has no newline",
                 line=reading.lines,
@@ -386,10 +386,10 @@ class PiReader:
                 "it is empty" if not reading.lines else "nothing in it can be read as a session"
             )
             if reading.consumed == 0 and not tail:
-                reading.note_end("empty", "the file is empty")
+                reading.add_tail_finding("empty", "the file is empty")
             else:
-                reading.note_end("no-header", "no header and no entry can be read")
-        reading.linker.settle()
+                reading.add_tail_finding("no-header", "no header and no entry can be read")
+        reading.linker.resolve()
         if self._lost_targets:
             self._note_lost_targets()
         self._find_leaf()
@@ -407,7 +407,7 @@ class PiReader:
                 break
             target = self._leaf_targets[position]
             if position not in self._lost_targets:
-                found = None if target is None else reading.linker.holder(target)
+                found = None if target is None else reading.linker.latest_with_id(target)
                 position = ROOT if found is None else found
                 break
             if (above := tree.parent_position(position)) != ROOT:
@@ -419,13 +419,13 @@ class PiReader:
     def _note_lost_targets(self) -> None:
         reading = self.reading
         for position, target in list(self._lost_targets.items()):
-            if target is not None and reading.linker.holder(target) is not None:
+            if target is not None and reading.linker.latest_with_id(target) is not None:
                 del self._lost_targets[position]
                 continue
             span = reading.span(position)
             message = f"the leaf entry points at {target or 'nothing'}, which is not in this file"
             line = reading.line_of(position)
-            reading.note_end("leaf-target", message, line=line, offset=span.offset, size=span.size)
+            reading.add_tail_finding("leaf-target", message, line=line, offset=span.offset, size=span.size)
 
 
 def _is_record(data: bytes) -> bool:

@@ -78,7 +78,7 @@ def _conversation(transcript: EntryLog, leaf: int) -> list[_Message]:
     """What the model would see at an entry, message by message: a compaction stands for all before it."""
     messages: list[_Message] = []
     tree = transcript.tree
-    for position in tree.chain(leaf):
+    for position in tree.path_positions(leaf):
         key = tree.keys[position]
         if position in tree.placeholders:
             continue

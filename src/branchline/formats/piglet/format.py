@@ -54,12 +54,12 @@ class PigletFormat(Format):
 
     name = "piglet"
     writable = True
-    layout = ("*.jsonl",)
+    file_patterns = ("*.jsonl",)
     header_lines = 2  # a fork says in the second what it was forked from
     links = LinkFields("parentId", "", "")
-    cannot = CANNOT
-    waypoints = frozenset({"leaf"})  # what follows a move hangs from it
-    compactions_hold_messages = True
+    unsupported = CANNOT
+    path_types = frozenset({"leaf"})  # what follows a move hangs from it
+    compaction_embeds_tail = True
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -81,14 +81,14 @@ class PigletFormat(Format):
     def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         return record_of(line, reading.tree, position)
 
-    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """Without what the answer says."""
         try:
             answer = _answer_in(transcript.raw(position)).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return super().answered_by(transcript, position)
+            return super().answer_model(transcript, position)
         if not answer.model or answer.branchline not in (None, _Rest()):  # the names are kept beside it
-            return super().answered_by(transcript, position)
+            return super().answer_model(transcript, position)
         return ModelRef(provider=answer.provider or "", id=answer.model)
 
     def context_rules(self) -> ContextRules:
@@ -99,7 +99,7 @@ class PigletFormat(Format):
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, PigletReading)
-        return PigletWriter(reading, self.refuse).write(entries)
+        return PigletWriter(reading, self.unsupported_error).write(entries)
 
     def encode_header(self, header: Header) -> bytes:
         """The meta row of a new session, and the one that names its model if it has one."""
@@ -151,6 +151,6 @@ def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
     ]
 
 
-_RULES = ContextRules(silent=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said)
+_RULES = ContextRules(excluded_types=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said)
 
 PIGLET = PigletFormat()

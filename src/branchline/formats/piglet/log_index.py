@@ -48,7 +48,7 @@ class PigletReading(LogIndex):
         return _text((self.meta or {}).get("model")) or None
 
     @property
-    def inherited(self) -> int:
+    def inherited_entries(self) -> int:
         """How many entries came with the fork: those up to the last message that was copied."""
         left = self.fork_point
         if self.header is None or self.header.parent_session is None or not left:

@@ -156,14 +156,14 @@ class PigletReader(LineReader):
             placeholder=facts is None,
         )
         self.gap = False
-        reading.place(position, held.offset, held.size, held.line)
+        reading.add_range(position, held.offset, held.size, held.line)
 
     def _take_meta(self, data: Any, line: bytes, offset: int) -> None:
         reading = self._known
         self.gap = False
         if not _names_session(data):
             what = "a meta row that does not say which session it is; ignored"
-            reading.note("extra-header", what, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("extra-header", what, line=reading.lines, offset=offset, size=len(line))
             return
         if reading.meta is None:
             reading.header_line, reading.header_end = line, offset + len(line)
@@ -189,7 +189,7 @@ class PigletReader(LineReader):
             return False
         return kind == "meta" or (isinstance(fields.get("id"), str) and bool(fields["id"]))
 
-    def fragment(self, data: bytes) -> SalvagedIds | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         """Id and parent with which a damaged piece begins."""
         found = _FRAGMENT.match(data)
         if found is None or found[1] == b"meta":
@@ -199,7 +199,7 @@ class PigletReader(LineReader):
         self._decide(parent)
         return SalvagedIds(found[2].decode("utf-8", "replace"), parent)
 
-    def lost(self, data: bytes, offset: int) -> None:
+    def on_lost_line(self, data: bytes, offset: int) -> None:
         if not self._has_ids and not data.startswith(_META):
             self._held.append(_PendingRow(self.reading.lines, offset, len(data), None))
 
@@ -238,13 +238,13 @@ class PigletReader(LineReader):
 
     # -- the end --------------------------------------------------------------------------------------
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         self._decide(None)
         reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         for target, state in reading.labels.items():
             if target not in reading.tree:
-                reading.note_end(
+                reading.add_tail_finding(
                     "label-target", f"the label {state.text!r} names {target}, which is not here"
                 )
         if reading.meta is not None:
@@ -252,7 +252,7 @@ class PigletReader(LineReader):
                 reading.read_only = None
         elif reading.lines:
             reading.read_only = _NO_META
-            reading.note_end("no-header", "no readable meta row; opened read-only", line=1)
+            reading.add_tail_finding("no-header", "no readable meta row; opened read-only", line=1)
             named = _NAME.search(self._path)
             reading.header = None if named is None else Header(id=named[1])
 

@@ -100,7 +100,7 @@ class PigletWriter:
         self._reading = reading
         self._meta = dict(reading.meta or {})
         tree = reading.tree
-        here = tree.conversation(reading.leaf)
+        here = tree.nearest_conversation_entry(reading.leaf)
         self._written: set[str] = set()
         self._tip = None if reading.leaf == ROOT else self._named(tree.keys[reading.leaf])
         """What piglet takes for the leaf."""

@@ -57,10 +57,10 @@ class ZotFormat(Format):
 
     name = "zot"
     writable = True
-    layout = ("*/*.jsonl",)
+    file_patterns = ("*/*.jsonl",)
     links = None
-    asides = frozenset({"model_change"})
-    cannot = CANNOT
+    metadata_types = frozenset({"model_change"})
+    unsupported = CANNOT
     compacts_by_fork = True
 
     # -- reading --------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class ZotFormat(Format):
                     id=key, parent=parent, timestamp=time, custom_type=str(fields["type"]), data=data
                 )
 
-    def answered_by(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """As the meta row above it says."""
         assert isinstance(transcript.reading, ZotReading)
         speaker = CurrentModel(transcript.reading.meta_at(position))
@@ -142,7 +142,7 @@ class ZotFormat(Format):
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, ZotReading)
-        return ZotWriter(reading, self.refuse).write(entries)
+        return ZotWriter(reading, self.unsupported_error).write(entries)
 
     def encode_header(self, header: Header) -> bytes:
         return meta_row(header_fields(header))

@@ -90,7 +90,7 @@ class ZotReading(LogIndex):
         self.message_rows += 1
 
     @property
-    def inherited(self) -> int:
+    def inherited_entries(self) -> int:
         """How many entries came with the fork: everything before its first message of its own."""
         if self.header is None or self.header.parent_session is None:
             return 0

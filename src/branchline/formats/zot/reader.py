@@ -93,8 +93,8 @@ class ZotReader(LineReader):
         else:
             self.add_block(first, reading.consumed, found.ends)
         self._put_off_times(first, columns)
-        tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
-        tree.fill(None, columns.types, columns.times, columns.roles, quiet)
+        tree.run_starts()  # those of the few rows before, so that the rest of the file is known to have none
+        tree.extend_columns(None, columns.types, columns.times, columns.roles, quiet)
         return True
 
     def _note_totals(self, lines: bytes, ends: list[int], types: list[str]) -> None:
@@ -291,7 +291,7 @@ class ZotReader(LineReader):
             case _:
                 return False
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         if reading.metas:
@@ -300,7 +300,7 @@ class ZotReader(LineReader):
                 reading.read_only = None
         elif reading.lines:
             reading.read_only = _NO_META
-            reading.note_end("no-header", "no readable meta row; opened read-only", line=1)
+            reading.add_tail_finding("no-header", "no readable meta row; opened read-only", line=1)
             reading.header = _header_from_name(self._path)
 
 

@@ -30,7 +30,7 @@ class RowLinker(Linker):
 
     def _claim(self) -> None:
         tree = self.tree
-        if len(tree.positions) == len(tree.keys) or (not self._repeats and tree.claim_all()):
+        if len(tree.positions) == len(tree.keys) or (not self._repeats and tree.register_pending_keys()):
             return
         keys, positions = tree.keys, tree.positions
         for position in range(len(positions), len(keys)):

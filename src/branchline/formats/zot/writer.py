@@ -92,7 +92,7 @@ class ZotWriter:
         self._sums = reading.totals.last
         self._calls = dict(reading.calls.last) if reading.calls_open else {}
         tree = reading.tree
-        tip = tree.conversation(len(tree) - 1)
+        tip = tree.nearest_conversation_entry(len(tree) - 1)
         self._tip: set[str | None] = {None, *tree.keys} if tip == ROOT else set(tree.keys[tip:])
         """What the next message may hang from: the last entry of the conversation, and what is behind it."""
         self._rows: list[bytes] = []

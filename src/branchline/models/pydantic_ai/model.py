@@ -148,7 +148,7 @@ def _is_provider(name: str) -> bool:
 def _settings(request: ModelRequest) -> ModelSettings:
     level = request.thinking_level
     settings = ModelSettings(
-        thinking=False if level == "off" else cast("_Effort", level), cache=request.goes_on
+        thinking=False if level == "off" else cast("_Effort", level), cache=request.cacheable
     )
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens

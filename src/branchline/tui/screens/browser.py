@@ -43,15 +43,15 @@ class BrowserScreen(SessionListScreen):
     table = "sessions"
     BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
     DEFAULT_CSS = """
-    SessionBrowser #body { height: 1fr; layout: vertical; }
-    SessionBrowser #body.wide { layout: horizontal; }
-    SessionBrowser #preview { height: 8; border-top: solid $border; padding: 0 1; display: none; }
-    SessionBrowser.previewing #preview { display: block; }
-    SessionBrowser #body.wide #preview { width: 42%; height: 100%; border-top: none;
+    BrowserScreen #body { height: 1fr; layout: vertical; }
+    BrowserScreen #body.wide { layout: horizontal; }
+    BrowserScreen #preview { height: 8; border-top: solid $border; padding: 0 1; display: none; }
+    BrowserScreen.previewing #preview { display: block; }
+    BrowserScreen #body.wide #preview { width: 42%; height: 100%; border-top: none;
                                          border-left: solid $border; }
-    SessionBrowser #top, SessionBrowser #programs, SessionBrowser #hints { background: $panel; }
-    SessionBrowser #programs { display: none; }
-    SessionBrowser.crowded #programs { display: block; }
+    BrowserScreen #top, BrowserScreen #programs, BrowserScreen #hints { background: $panel; }
+    BrowserScreen #programs { display: none; }
+    BrowserScreen.crowded #programs { display: block; }
     """
 
     def __init__(self, state: BrowserState) -> None:
@@ -265,7 +265,7 @@ class BrowserScreen(SessionListScreen):
         found: list[SessionRow | None] = []
         for row in rows:
             try:
-                found.append(self.source.again(row))
+                found.append(self.source.reload_row(row))
             except Exception as problem:  # noqa: BLE001  whatever it is now, the list says why it cannot be read
                 words = str(problem) or type(problem).__name__
                 found.append(msgspec.structs.replace(row, problem=words, title=None, first_prompt=None))
@@ -327,14 +327,14 @@ class BrowserScreen(SessionListScreen):
 
     def action_copy(self) -> None:
         if (going := self._going()) is not None:
-            self.copy(going.line, "command")
+            self.copy(going.shell_command, "command")
 
     def action_go_on(self) -> None:
         going = self._going()
         if going is None:
             return
-        cwd = self.source.cwd if going.moved else going.cwd
-        if not going.moved and going.missing is None:
+        cwd = self.source.cwd if going.cwd_missing else going.cwd
+        if not going.cwd_missing and going.not_installed is None:
             self.branchline.go_on(going, cwd=cwd)
             return
 
@@ -342,10 +342,10 @@ class BrowserScreen(SessionListScreen):
             if yes:
                 self.branchline.go_on(going, cwd=cwd)
 
-        words = [] if going.missing is None else [f"{going.note}."]
-        if going.moved:
+        words = [] if going.not_installed is None else [f"{going.note}."]
+        if going.cwd_missing:
             words.append(f"The directory of this session is not there any more:\n{going.cwd}")
-        words.append(f"Continue in {cwd} instead?" if going.moved else "Continue there?")
+        words.append(f"Continue in {cwd} instead?" if going.cwd_missing else "Continue there?")
         self.ask(ConfirmDialog("\n\n".join(words), "continue there"), answered)
 
     def action_tree(self) -> None:

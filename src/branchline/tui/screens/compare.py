@@ -71,7 +71,7 @@ class CompareScreen(KeyedScreen):
     def _look(self) -> None:
         """Say what happens to the files while they are compared; who was read again is compared again."""
         for living in self._living:
-            before, news = living.session, living.look()
+            before, news = living.session, living.poll()
             if news.words is not None:
                 self.tell(news.words, wrong=True)
             if news.session is not None:

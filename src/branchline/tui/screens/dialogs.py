@@ -40,7 +40,7 @@ class ConfirmDialog(ModalScreen[bool]):
         ("escape,n,q", "dismiss(False)", "no"),
     ]
     DEFAULT_CSS = (
-        BOX.format(name="ConfirmDialog") + "ConfirmScreen TextPanel { height: 1; margin-bottom: 1; }"
+        BOX.format(name="ConfirmDialog") + "ConfirmDialog TextPanel { height: 1; margin-bottom: 1; }"
     )
 
     def __init__(self, question: str, yes: str) -> None:
@@ -77,7 +77,7 @@ class InputDialog(ModalScreen["str | None"]):
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]
     DEFAULT_CSS = (
         BOX.format(name="InputDialog")
-        + "AskScreen Input, AskScreen Input:focus { border: none; height: 1; padding: 0; }"
+        + "InputDialog Input, InputDialog Input:focus { border: none; height: 1; padding: 0; }"
     )
 
     def __init__(self, question: str, value: str = "", *, hint: str = "") -> None:
@@ -138,7 +138,7 @@ class SelectDialog(ModalScreen["str | None"]):
         ("down,j", "step(1)", "down"),
         ("enter", "choose", "choose"),
     ]
-    DEFAULT_CSS = BOX.format(name="SelectDialog") + "PickScreen RowList { height: auto; max-height: 16; }"
+    DEFAULT_CSS = BOX.format(name="SelectDialog") + "SelectDialog RowList { height: auto; max-height: 16; }"
 
     def __init__(self, question: str, options: Sequence[MenuItem]) -> None:
         super().__init__()

@@ -45,7 +45,7 @@ class EntryActionsScreen(ListScreen):
     def key(self) -> str | None:
         """The id of the entry under the cursor."""
         state = self.tree_state
-        state.stand(self.list.cursor)  # its message may still be on the way when the next key comes
+        state.move_to(self.list.cursor)  # its message may still be on the way when the next key comes
         return self.session.index.keys[state.position] if state.cursor >= 0 else None
 
     def on_row_list_chosen(self) -> None:
@@ -93,7 +93,7 @@ class EntryActionsScreen(ListScreen):
                 self.acting = False
             if words is not None:
                 self.tell(words)
-            self.tree_state.take(self.session)
+            self.tree_state.set_session(self.session)
             self.show_rows()
 
         self.run_worker(attempt(), exclusive=True, group="doing")
@@ -230,7 +230,7 @@ class EntryActionsScreen(ListScreen):
                 self._fork(key, before=True)
             else:
                 self.tree_state.position = self.session.index.position(key)
-                self.tree_state.take(self.session)
+                self.tree_state.set_session(self.session)
                 self.show_rows()
 
         self.ask(TurnPickerScreen(self.session), picked)

@@ -194,7 +194,7 @@ class SessionListScreen(ListScreen):
 
     def _give_up(self, decided: dict[str, Match], why: str) -> None:
         if decided is self.state.decided:
-            self.state.give_up(why)
+            self.state.abort_search(why)
             self.show_everything()
 
     def _judge_all(
@@ -212,7 +212,7 @@ class SessionListScreen(ListScreen):
             if worker.is_cancelled:
                 return
             decided[row_name(row)] = self._contents.judge(
-                row, self.state.face(row), query, fuzzy=fuzzy, search=search
+                row, self.state.search_fields(row), query, fuzzy=fuzzy, search=search
             )
             if time.monotonic() > due:
                 self.app.call_from_thread(self._found_inside, decided)

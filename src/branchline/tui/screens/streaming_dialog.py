@@ -27,7 +27,7 @@ class StreamingDialog(ModalScreen[None]):
     """Shows the end of a text that grows. Escape sets ``abort``; the work ends the screen by :meth:`end`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "stop", "stop")]
-    DEFAULT_CSS = BOX.format(name="StreamingDialog") + f"WritingScreen TextPanel {{ height: {_ROWS}; }}"
+    DEFAULT_CSS = BOX.format(name="StreamingDialog") + f"StreamingDialog TextPanel {{ height: {_ROWS}; }}"
 
     def __init__(self, heading: str) -> None:
         super().__init__()

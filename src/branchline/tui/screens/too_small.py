@@ -14,7 +14,7 @@ __all__ = ["TooSmallScreen"]
 class TooSmallScreen(Screen[None]):
     """Says how much room is needed; goes away by itself when there is enough."""
 
-    DEFAULT_CSS = "TooSmall LineBar { height: 3; }"
+    DEFAULT_CSS = "TooSmallScreen LineBar { height: 3; }"
 
     def __init__(self, width: int, height: int) -> None:
         super().__init__()

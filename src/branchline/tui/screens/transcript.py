@@ -102,7 +102,7 @@ class TranscriptScreen(ListScreen):
 
     def _look(self) -> None:
         before = self.session.leaf
-        news = self.living.look()
+        news = self.living.poll()
         if news.words is not None:
             self.tell(news.words, wrong=True)
         if news.session is None and not news.entries:

@@ -40,13 +40,13 @@ class TreeScreen(EntryActionsScreen):
     letters_that_act: ClassVar[frozenset[str]] = frozenset("LT")
     BINDINGS: ClassVar[list[BindingType]] = bindings("tree")
     DEFAULT_CSS = """
-    TreeNavigator #body { height: 1fr; layout: vertical; }
-    TreeNavigator #body.wide { layout: horizontal; }
-    TreeNavigator #detail { height: 9; border-top: solid $border; padding: 0 1; display: none; }
-    TreeNavigator.detailed #detail { display: block; }
-    TreeNavigator #body.wide #detail { width: 42%; height: 100%; border-top: none;
+    TreeScreen #body { height: 1fr; layout: vertical; }
+    TreeScreen #body.wide { layout: horizontal; }
+    TreeScreen #detail { height: 9; border-top: solid $border; padding: 0 1; display: none; }
+    TreeScreen.detailed #detail { display: block; }
+    TreeScreen #body.wide #detail { width: 42%; height: 100%; border-top: none;
                                        border-left: solid $border; }
-    TreeNavigator #top, TreeNavigator #hints { background: $panel; }
+    TreeScreen #top, TreeScreen #hints { background: $panel; }
     """
 
     def __init__(self, session: Session, *, at: str | None = None, filter: Filter = "default") -> None:  # noqa: A002
@@ -100,7 +100,7 @@ class TreeScreen(EntryActionsScreen):
         self.show_hints()
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
-        self.tree_state.stand(event.index)
+        self.tree_state.move_to(event.index)
         self._show_bars()
         self._show_detail()
 
@@ -137,12 +137,12 @@ class TreeScreen(EntryActionsScreen):
     def _look(self) -> None:
         if self.acting:
             return
-        news = self.living.look()
+        news = self.living.poll()
         if news.words is not None:
             self.tell(news.words, wrong=True)
         if news.entries or news.session is not None:
             with self.branchline.telling():
-                self.tree_state.take(self.living.session)
+                self.tree_state.set_session(self.living.session)
                 self.show_rows()
 
     # -- choosing what is seen ------------------------------------------------------------------------

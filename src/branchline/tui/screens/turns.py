@@ -27,8 +27,8 @@ class TurnPickerScreen(ListScreen):
     always_typing = True
     BINDINGS: ClassVar[list[BindingType]] = bindings("turns")
     DEFAULT_CSS = """
-    TurnPicker #detail { height: 6; border-top: solid $border; padding: 0 1; }
-    TurnPicker #top, TurnPicker #hints { background: $panel; }
+    TurnPickerScreen #detail { height: 6; border-top: solid $border; padding: 0 1; }
+    TurnPickerScreen #top, TurnPickerScreen #hints { background: $panel; }
     """
 
     def __init__(self, session: Session) -> None:
