@@ -392,7 +392,7 @@ CHILD = """
     import json, os, resource, sys
 
     from branchline.formats import PI, EntryLog
-    from branchline.formats.integrity import deep_findings
+    from branchline.formats.integrity import check_log
 
     path, limit = sys.argv[1], int(sys.argv[2])
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -406,7 +406,7 @@ CHILD = """
         for position in range(len(found.tree)):
             found.entry(position)
     if "check" in sys.argv:
-        kinds = [finding.kind for finding in deep_findings(found)]
+        kinds = [finding.kind for finding in check_log(found)]
     print(json.dumps({
         "keys": [key[:100] for key in found.tree.keys],
         "placeholders": len(found.tree.placeholders),
