@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -441,7 +440,7 @@ def test_a_program_that_is_not_installed_is_said_and_the_session_goes_on_here_in
     run, world, pi_session, monkeypatch
 ):
     before = pi_session.read_bytes()
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setenv("PATH", "/nonexistent")
 
     done = run("resume", "abc12345", stdin="offline: say here\n")
 

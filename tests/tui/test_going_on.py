@@ -9,7 +9,7 @@ import pytest
 
 from branchline.formats.continuing import CONTINUING, Going, going_on
 from branchline.formats.detect import formats
-from branchline.tui.app import run_command
+from branchline.programs import continue_session
 
 PATH = "/s/a file.jsonl"
 
@@ -72,6 +72,6 @@ def test_a_command_is_run_in_its_directory_and_one_that_cannot_start_is_none(tmp
     script = "import os; open('here', 'w').write(os.getcwd()); raise SystemExit(3)"
     ran = Going(program="python", command=(sys.executable, "-c", script), cwd=str(tmp_path))
 
-    assert run_command(ran, str(tmp_path)) == 3
+    assert continue_session(ran, str(tmp_path)) == 3
     assert (tmp_path / "here").read_text() == str(tmp_path)
-    assert run_command(Going(program="x", command=("/nonexistent/x",), cwd=None), None) is None
+    assert continue_session(Going(program="x", command=("/nonexistent/x",), cwd=None), None) is None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -15,6 +13,7 @@ from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.targets import discovery, open_named
 from branchline.places import resolve_cwd
+from branchline.programs import continue_session, find_program
 
 if TYPE_CHECKING:
     from branchline.formats.continuing import Going
@@ -61,7 +60,7 @@ def resume_command(
             path=found.file,
             id=found.id,
             cwd=found.cwd if cwd is None else resolve_cwd(cwd),
-            installed=shutil.which,
+            installed=find_program,
             is_directory=os.path.isdir,
             here=here,
         )
@@ -74,7 +73,7 @@ def resume_command(
         return
     if going.moved:
         going = msgspec.structs.replace(going, cwd=_another(going.cwd), moved=False)
-    if going.program != "branchline":
+    if not going.is_ours:
         _run_program(out, going)
         return
     if going.note:
@@ -120,5 +119,7 @@ def _run_program(out: Output, going: Going) -> None:
     remark(going.line)
     if going.note:
         remark(going.note)
-    done = subprocess.run(going.command, cwd=going.cwd, check=False)  # noqa: S603  it was shown
-    click.get_current_context().exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
+    code = continue_session(going, going.cwd)
+    if code is None:
+        raise click.ClickException(f"{going.program} could not be started")
+    click.get_current_context().exit(code if code >= 0 else 128 - code)

@@ -60,6 +60,11 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
 
     @property
+    def is_ours(self) -> bool:
+        """Whether the session continues in our own chat."""
+        return self.program == "branchline"
+
+    @property
     def line(self) -> str:
         """The command as a person would type it, the directory included."""
         words = shlex.join(self.command)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -18,6 +15,7 @@ from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.formats.continuing import Going
 from branchline.library import SessionRow
+from branchline.programs import continue_session
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.browser_layout import SMALLEST
@@ -214,7 +212,7 @@ class BranchlineApp(App[int]):
         try:
             with self.suspend():
                 self._give_back()
-                code = run_command(going, cwd)
+                code = continue_session(going, cwd)
         except SuspendNotSupported:
             self.tell(f"this terminal cannot be lent to another program; the command is: {going.line}")
             return
@@ -223,14 +221,3 @@ class BranchlineApp(App[int]):
         elif code:
             self.tell(f"{going.program} ended with code {code}")
         self.refresh(layout=True)
-
-
-def run_command(going: Going, cwd: str | None) -> int | None:
-    """Run a command in the terminal; its exit code, or None when it cannot be started."""
-    words = going.command
-    if words[0] == "branchline":  # this very one, whether or not its directory is on the path
-        words = (sys.executable, "-m", *words)
-    try:
-        return subprocess.run(words, cwd=cwd or os.getcwd(), check=False).returncode  # noqa: S603
-    except OSError:
-        return None

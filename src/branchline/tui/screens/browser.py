@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from functools import partial
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from branchline.errors import BranchlineError
 from branchline.formats.continuing import Going, going_on
 from branchline.library import SessionRow
 from branchline.places import OURS
+from branchline.programs import find_program
 from branchline.tui.browser_layout import is_previewing, is_wide
 from branchline.tui.browser_state import BrowserState, Pill
 from branchline.tui.screens.base import bindings
@@ -321,7 +321,7 @@ class SessionBrowser(SessionReading):
             path=row.path,
             id=row.id,
             cwd=row.cwd,
-            installed=shutil.which,
+            installed=find_program,
             is_directory=os.path.isdir,
         )
 
