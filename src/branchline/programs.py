@@ -14,9 +14,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from branchline.formats.continuing import Going
+from branchline.formats.continuing import Going, directory_problem
 
-__all__ = ["continue_session", "find_program", "own_command", "safe_environment"]
+__all__ = ["continue_session", "find_program", "is_usable_directory", "own_command", "safe_environment"]
 
 _SEARCH_PATHS = (
     "PATH",
@@ -64,6 +64,14 @@ def own_command(*arguments: str) -> tuple[str, ...]:
     with :func:`safe_environment`, because ``PYTHONPATH`` may name the working directory as well.
     """
     return (sys.executable, "-I" if sys.flags.isolated else "-P", "-m", "branchline", *arguments)
+
+
+def is_usable_directory(cwd: str) -> bool:
+    """Return whether programs can be started in the directory that a session names.
+
+    It must exist, and be an absolute path: a relative one would depend on where branchline was started.
+    """
+    return directory_problem(cwd) is None and os.path.isdir(cwd)
 
 
 def continue_session(going: Going, cwd: str | None) -> int | None:

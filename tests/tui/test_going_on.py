@@ -12,13 +12,14 @@ from branchline.formats.detect import formats
 from branchline.programs import continue_session
 
 PATH = "/s/a file.jsonl"
+ID = "0199f3a2-7c1e-7d44-9b35-2f6a1c0de987"
 
 
 def decided(agent: str, *installed: str, there: bool = True, here: bool = False) -> Going:
     return going_on(
         agent,
         path=PATH,
-        id="the-id",
+        id=ID,
         cwd="/home/u/my shop",
         installed=lambda name: f"/bin/{name}" if name in installed else None,
         is_directory=lambda _: there,
@@ -36,8 +37,8 @@ def test_every_program_whose_sessions_are_read_has_a_command() -> None:
         ("pi", "pi --session '/s/a file.jsonl'"),
         ("oh-my-pi", "omp --resume '/s/a file.jsonl'"),
         ("zot", "zot --session '/s/a file.jsonl'"),
-        ("claude-code", "claude --resume the-id"),
-        ("codex", "codex resume the-id"),
+        ("claude-code", f"claude --resume {ID}"),
+        ("codex", f"codex resume {ID}"),
         ("induscode", "induscode --resume"),
     ],
 )
@@ -48,7 +49,7 @@ def test_a_session_goes_on_in_the_program_that_owns_it_in_its_directory(agent: s
 
     assert going.line == f"cd '/home/u/my shop' && {line}"
     assert going.missing is None
-    assert not going.moved
+    assert going.unusable is None
 
 
 def test_our_own_session_goes_on_in_chat() -> None:
@@ -60,7 +61,7 @@ def test_where_the_program_is_missing_a_fork_goes_on_in_chat_and_that_is_said() 
 
     assert going.command == ("branchline", "chat", "--fork", PATH)
     assert "codex is not installed" in (going.note or "")
-    assert going.moved
+    assert going.unusable == "the directory of this session is gone: /home/u/my shop"
 
 
 def test_here_means_a_fork_in_chat_whatever_is_installed() -> None:

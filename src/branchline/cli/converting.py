@@ -6,7 +6,6 @@ Nothing is put into the folders of other programs unless somebody asks for it.
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -110,13 +109,13 @@ def carry(out: Output, live: Session, order: Order) -> None:
             write_new(path, made.data)
         except FileExistsError:
             raise click.ClickException(f"{path} exists already and stays as it is; choose with -o") from None
-        resume = _resume(order, path, made.header)
+        resume = _resume(order, path, made.header) if order.install else None
         if not out.json:
             out.line(f"converted {live.id} into {path} ({order.target}, {size_words(len(made.data))})")
-            if order.install:
+            if resume is not None:
                 out.line(resume)
             _tell(made.fidelity)
-        files.append(_fields(made, path, resume if order.install else None))
+        files.append(_fields(made, path, resume))
     if out.json:
         fields = {"source": live.id, "source_file": live.file, "source_format": live.transcript.format.name}
         out.result("convert", {**fields, "target": order.target, "files": files})
@@ -172,14 +171,21 @@ def _place(order: Order, target: Format, header: Header) -> str:
     return os.path.join(path, name) if os.path.isdir(path) else path
 
 
-def _resume(order: Order, path: str, header: Header) -> str:
-    """What a person types to go on there."""
-    from branchline.formats.continuing import CONTINUING
+def _resume(order: Order, path: str, header: Header) -> str | None:
+    """What you type to continue there; None, with a remark, if the session cannot be part of a command."""
+    from branchline.errors import BranchlineError
+    from branchline.formats.continuing import CONTINUING, Continuing, command_line, directory_problem
 
-    known = CONTINUING.get(order.target)
-    words = ("branchline", "show", path) if known is None else known.command(path=path, id=header.id)
-    note = f"  # {known.note}" if known is not None and known.note else ""
-    return f"cd {shlex.quote(header.cwd)} && {shlex.join(words)}{note}"
+    known = CONTINUING.get(order.target) or Continuing(words=("branchline", "show"), takes="path")
+    try:
+        words = known.command(path=path, id=header.id)
+    except BranchlineError as problem:
+        remark(str(problem))
+        return None
+    if problem_of_cwd := directory_problem(header.cwd):
+        remark(problem_of_cwd)
+    note = f"  # {known.note}" if known.note else ""
+    return command_line(words, None if problem_of_cwd else header.cwd) + note
 
 
 # -- the account ------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def resume_command(
         agent = _agent(found)
         going = going_on(
             agent,
-            path=found.file,
+            path=None if found.file is None else os.path.abspath(found.file),
             id=found.id,
             cwd=found.cwd if cwd is None else resolve_cwd(cwd),
             installed=find_program,
@@ -66,13 +66,15 @@ def resume_command(
         )
     if out.json:
         fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
-        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": not going.moved})
+        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": going.unusable is None})
         return
     if show:
         out.line(going.line)
+        if going.unusable is not None:
+            remark(going.unusable)
         return
-    if going.moved:
-        going = msgspec.structs.replace(going, cwd=_another(going.cwd), moved=False)
+    if going.unusable is not None:
+        going = msgspec.structs.replace(going, cwd=_another(going.unusable), unusable=None)
     if not going.is_ours:
         _run_program(out, going)
         return
@@ -97,14 +99,12 @@ def _agent(session: Session) -> str:
     return session.transcript.format.name
 
 
-def _another(directory: str | None) -> str:
-    """Another directory to go on in, because that of the session is gone: this one, if the person agrees."""
+def _another(problem: str) -> str:
+    """Return the present directory if you agree to continue there instead of in the session's."""
     now = os.getcwd()
     if not sys.stdin.isatty():
-        raise click.ClickException(
-            f"the directory of this session is gone: {directory}; --cwd DIR names another"
-        )
-    remark(f"the directory of this session is gone: {directory}")
+        raise click.ClickException(f"{problem}; --cwd DIR names another")
+    remark(problem)
     if not click.confirm(f"Go on in {now}?", err=True):
         raise click.Abort
     return now

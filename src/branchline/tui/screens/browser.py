@@ -316,14 +316,16 @@ class SessionBrowser(SessionReading):
         row = self.row
         if row is None or row.problem is not None:
             return None
-        return going_on(
-            self.source.agent(row),
-            path=row.path,
-            id=row.id,
-            cwd=row.cwd,
-            installed=find_program,
-            is_directory=os.path.isdir,
-        )
+        with self.branchline.telling():  # an id or a path that cannot be part of a command
+            return going_on(
+                self.source.agent(row),
+                path=None if row.path is None else os.path.abspath(row.path),
+                id=row.id,
+                cwd=row.cwd,
+                installed=find_program,
+                is_directory=os.path.isdir,
+            )
+        return None
 
     def action_copy(self) -> None:
         if (going := self._going()) is not None:
@@ -333,8 +335,8 @@ class SessionBrowser(SessionReading):
         going = self._going()
         if going is None:
             return
-        cwd = self.source.cwd if going.moved else going.cwd
-        if not going.moved and going.missing is None:
+        cwd = going.cwd if going.unusable is None else self.source.cwd
+        if going.unusable is None and going.missing is None:
             self.branchline.go_on(going, cwd=cwd)
             return
 
@@ -343,9 +345,9 @@ class SessionBrowser(SessionReading):
                 self.branchline.go_on(going, cwd=cwd)
 
         words = [] if going.missing is None else [f"{going.note}."]
-        if going.moved:
-            words.append(f"The directory of this session is not there any more:\n{going.cwd}")
-        words.append(f"Continue in {cwd} instead?" if going.moved else "Continue there?")
+        if going.unusable is not None:
+            words.append(f"{going.unusable[0].upper()}{going.unusable[1:]}")
+        words.append("Continue there?" if going.unusable is None else f"Continue in {cwd} instead?")
         self.ask(ConfirmScreen("\n\n".join(words), "continue there"), answered)
 
     def action_tree(self) -> None:
