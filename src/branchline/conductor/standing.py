@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from branchline.conductor.meter import UsageMeter
+from branchline.conductor.permissions import ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.context import Context, GrowingContext, ModelRef, UsageTotals, context_tokens
 from branchline.errors import ModelError, NotSupported, UnknownModel
@@ -29,10 +30,12 @@ class Standing:
         tools: Sequence[Tool],
         hooks: Hooks,
         policy: Policy,
+        permissions: ToolPermissions,
         find_model: Callable[[ModelRef], Model],
     ) -> None:
         self.tools: Sequence[Tool] = tools
         self.policy = policy
+        self.permissions = permissions
         self._hooks = hooks
         self._find_model = find_model
         self._model: Model | None = None
