@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -21,6 +23,7 @@ from branchline.tree import Filter
 from branchline.tui.browser_layout import SMALLEST
 from branchline.tui.browser_state import BrowserState
 from branchline.tui.looks import DARK, LIGHT
+from branchline.tui.pictures import PictureFiles
 from branchline.tui.screens.browser import SessionBrowser
 from branchline.tui.screens.too_small import TooSmall
 from branchline.tui.source import Scope
@@ -84,6 +87,18 @@ class BranchlineApp(App[int]):
     def hooks(self) -> Hooks:
         """The plugins of this person, loaded when the first of them is to be asked."""
         return self._load_hooks()
+
+    @cached_property
+    def pictures(self) -> PictureFiles:
+        """The pictures that were opened; they are removed when the app exits, also by a signal."""
+        with suppress(RuntimeError, ValueError, NotImplementedError):  # not in the main thread
+            for number in (signal.SIGHUP, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
+        return PictureFiles()
+
+    def on_unmount(self) -> None:
+        if "pictures" in self.__dict__:
+            self.pictures.close()
 
     def get_default_screen(self) -> SessionBrowser:
         """The browser is there from the beginning: no other screen is drawn before it, or takes its keys."""
