@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,9 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
+from branchline.tui.app import BranchlineApp
 from branchline.tui.pictures import PictureFiles, open_picture, picture_extension
 from security.traps import Trap
+from tui.kit import app_on, drive
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PICTURES = {
@@ -111,6 +115,26 @@ def test_a_relative_temporary_directory_gives_an_absolute_path(
 
     assert os.path.isabs(files.save(PNG) or "")
     files.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_pictures_are_removed_when_a_signal_ends_the_browser(
+    number: signal.Signals, tmp_path: Path, temporary: Path
+) -> None:
+    app = app_on(tmp_path)
+    seen: list[bool] = []
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        path = app.pictures.save(PNG)
+        seen.append(path is not None and len(os.listdir(temporary)) == 1)
+        os.kill(os.getpid(), number)
+        await pilot.pause(0.2)
+
+    drive(app, told)
+
+    assert seen == [True]
+    assert app.return_code == 128 + number
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("path", ["", ".", ":/usr/bin:/bin", ".:/usr/bin:/bin"])
