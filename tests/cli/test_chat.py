@@ -221,7 +221,7 @@ def mcp_config(world: Path, command: str, *arguments: str) -> str:
 
 
 def with_servers(config: str, prompt: str) -> subprocess.CompletedProcess[str]:
-    call = [*program(), "chat", "--mcp", config, "--print", prompt]
+    call = [*program(), "chat", "--mcp", config, "--allow-tool", "loud.shout", "--print", prompt]
     return subprocess.run(call, capture_output=True, text=True, check=False, timeout=60)
 
 
