@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from branchline.formats.continuing import Going, directory_problem
+from branchline.formats.continuing import ResumePlan, directory_problem
 
 __all__ = ["continue_session", "find_program", "is_usable_directory", "own_command", "safe_environment"]
 
@@ -74,7 +74,7 @@ def is_usable_directory(cwd: str) -> bool:
     return directory_problem(cwd) is None and os.path.isdir(cwd)
 
 
-def continue_session(going: Going, cwd: str | None) -> int | None:
+def continue_session(going: ResumePlan, cwd: str | None) -> int | None:
     """Run the command that continues a session in the terminal.
 
     Returns its exit code, or None if it cannot be started. Our own chat gets the directory as an option and

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 
 from branchline.cli.app import cli
 from branchline.errors import BranchlineError, InvalidId
-from branchline.formats.continuing import CONTINUING, Going, going_on
+from branchline.formats.continuing import RESUME_COMMANDS, ResumePlan, plan_resume
 from branchline.programs import is_usable_directory
 from branchline.tui.app import BranchlineApp
 from security.traps import Trap
@@ -71,8 +71,8 @@ DIRECTORIES = {
 
 def decided(
     agent: str, *, path: str | None = "/s/a.jsonl", name: str = UUID, cwd: str = "/", **more: bool
-) -> Going:
-    return going_on(
+) -> ResumePlan:
+    return plan_resume(
         agent,
         path=path,
         id=name,
@@ -97,7 +97,7 @@ def test_an_id_that_is_not_a_uuid_is_refused_by_agents_that_use_uuids(agent: str
 
 
 @pytest.mark.parametrize("bad", IDS.values(), ids=IDS.keys())
-@pytest.mark.parametrize("agent", sorted({*CONTINUING, "branchline"}))
+@pytest.mark.parametrize("agent", sorted({*RESUME_COMMANDS, "branchline"}))
 def test_no_id_becomes_an_option_of_any_agent(agent: str, bad: str) -> None:
     """Agents that take a path, or nothing, never see the id; without a path the id is refused."""
     with_path = {}
@@ -116,18 +116,20 @@ def test_no_id_becomes_an_option_of_any_agent(agent: str, bad: str) -> None:
 @given(st.text())
 @example("-\n")
 def test_a_command_has_only_words_that_are_no_options_behind_those_of_the_agent(text: str) -> None:
-    for agent in (*CONTINUING, "branchline"):
+    for agent in (*RESUME_COMMANDS, "branchline"):
         for path in (None, text, "/" + text):
             try:
                 going = decided(agent, path=path, name=text, cwd=text)
             except BranchlineError:
                 continue
 
-            known = CONTINUING.get(agent)
-            own = 3 if known is None else len(known.words)
+            known = RESUME_COMMANDS.get(agent)
+            own = 3 if known is None else len(known.argv)
             assert not any(word.startswith("-") or not word for word in going.command[own:])
-            assert not any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in going.line)
-            assert shlex.split(going.line)[-len(going.command) :] == list(going.command)
+            assert not any(
+                unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in going.shell_command
+            )
+            assert shlex.split(going.shell_command)[-len(going.command) :] == list(going.command)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ def test_a_path_with_spaces_quotes_and_letters_of_any_script_is_quoted() -> None
 
     going = decided("pi", path=path, cwd="/home/u/my shop; ls")
 
-    assert shlex.split(going.line) == ["cd", "/home/u/my shop; ls", "&&", "pi", "--session", path]
+    assert shlex.split(going.shell_command) == ["cd", "/home/u/my shop; ls", "&&", "pi", "--session", path]
 
 
 # -- directories ------------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def test_a_directory_that_is_not_a_plain_absolute_path_is_left_out_and_named(
     going = decided("pi", cwd=bad)
 
     assert going.cwd is None
-    assert going.line == "pi --session /s/a.jsonl"
+    assert going.shell_command == "pi --session /s/a.jsonl"
     assert "the directory of this session" in (going.unusable or "")
     assert (going.unusable or "").isprintable()
     assert not is_usable_directory(bad)
@@ -255,7 +257,7 @@ def test_the_browser_neither_runs_nor_copies_a_command_with_such_an_id(
     bad: str, codex: Path, tmp_path: Path, trap: Trap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = codex_session(codex, bad, str(tmp_path))
-    ran: list[tuple[Going, str | None]] = []
+    ran: list[tuple[ResumePlan, str | None]] = []
     app = app_on(file.parent, scope="all")
     monkeypatch.setattr(app, "go_on", lambda going, *, cwd: ran.append((going, cwd)))
 

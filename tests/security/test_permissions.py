@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from branchline import Session
 from branchline.cli.app import cli
-from branchline.conductor import ALLOW_ALL, Conductor, MessageShown, ToolStarted
+from branchline.conductor import ALLOW_ALL, Conductor, MessageAppended, ToolStarted
 from branchline.entries import ToolResult, message_text
 from branchline.models import OfflineModel, Tool
 from branchline.programs import own_command
@@ -36,7 +36,7 @@ def planted(trap: Trap, name: str = "evil_run", server: str = "evil") -> Tool:
 
 
 def results(talk: Talk) -> list[str]:
-    events = [event.message for event in talk.front.events if isinstance(event, MessageShown)]
+    events = [event.message for event in talk.front.events if isinstance(event, MessageAppended)]
     return [message_text(message) for message in events if isinstance(message, ToolResult)]
 
 
@@ -390,7 +390,7 @@ def conduct(trap: Trap, here: Path, **options: object) -> list[ToolResult]:
         session = Session.in_memory(str(here))
         async with Conductor(session, OfflineModel(), tools=[planted(trap)], **options) as conductor:
             events = [event async for event in conductor.send(CALL)]
-        shown = [event.message for event in events if isinstance(event, MessageShown)]
+        shown = [event.message for event in events if isinstance(event, MessageAppended)]
         return [message for message in shown if isinstance(message, ToolResult)]
 
     return asyncio.run(work())

@@ -14,7 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline.tui.app import BranchlineApp
-from branchline.tui.pictures import PictureFiles, open_picture, picture_extension
+from branchline.tui.images import PictureFiles, open_picture, picture_extension
 from security.traps import Trap
 from tui.kit import app_on, drive
 
@@ -93,7 +93,7 @@ def test_several_pictures_have_names_of_their_own() -> None:
 
 def test_pictures_are_removed_when_the_process_ends_without_closing_them(temporary: Path) -> None:
     script = (
-        "from branchline.tui.pictures import PictureFiles\n"
+        "from branchline.tui.images import PictureFiles\n"
         "files = PictureFiles()\n"
         f"print(files.save({PNG!r}))\n"
         "raise RuntimeError\n"

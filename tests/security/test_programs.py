@@ -13,7 +13,7 @@ import pytest
 
 from branchline import Session
 from branchline.chat.shell import ShellCommand
-from branchline.formats.continuing import Going
+from branchline.formats.continuing import ResumePlan
 from branchline.programs import continue_session, find_program, own_command, safe_environment
 from security.traps import MODULES, PROGRAMS, Trap
 
@@ -27,8 +27,8 @@ def made_session(cwd: Path) -> str:
         return session.file
 
 
-def chatting(path: str, cwd: Path) -> Going:
-    return Going(program="branchline", command=("branchline", "chat", "--resume", path), cwd=str(cwd))
+def chatting(path: str, cwd: Path) -> ResumePlan:
+    return ResumePlan(program="branchline", command=("branchline", "chat", "--resume", path), cwd=str(cwd))
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -97,7 +97,7 @@ def test_a_program_in_the_present_directory_is_not_found(
     shutil.copy2(trap.directory / name, trap.directory / "bin" / name)
     monkeypatch.chdir(trap.directory)
     monkeypatch.setenv("PATH", path)
-    going = Going(program=name, command=(name, "resume"), cwd=str(trap.directory))
+    going = ResumePlan(program=name, command=(name, "resume"), cwd=str(trap.directory))
 
     found = find_program(name)
     code = continue_session(going, str(trap.directory))
@@ -130,7 +130,7 @@ def test_a_program_does_not_find_its_interpreter_in_the_directory_of_a_session(
     agent.write_text(f"#!/usr/bin/env {interpreter}\n")
     agent.chmod(0o755)
     monkeypatch.setenv("PATH", os.pathsep.join([entry, str(tools), "/usr/bin", "/bin"]))
-    going = Going(program="codex", command=("codex", "--version"), cwd=str(trap.directory))
+    going = ResumePlan(program="codex", command=("codex", "--version"), cwd=str(trap.directory))
 
     continue_session(going, str(trap.directory))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from branchline.formats.continuing import CONTINUING, Going, going_on
+from branchline.formats.continuing import RESUME_COMMANDS, ResumePlan, plan_resume
 from branchline.formats.detect import formats
 from branchline.programs import continue_session
 
@@ -15,8 +15,8 @@ PATH = "/s/a file.jsonl"
 ID = "0199f3a2-7c1e-7d44-9b35-2f6a1c0de987"
 
 
-def decided(agent: str, *installed: str, there: bool = True, here: bool = False) -> Going:
-    return going_on(
+def decided(agent: str, *installed: str, there: bool = True, here: bool = False) -> ResumePlan:
+    return plan_resume(
         agent,
         path=PATH,
         id=ID,
@@ -28,7 +28,7 @@ def decided(agent: str, *installed: str, there: bool = True, here: bool = False)
 
 
 def test_every_program_whose_sessions_are_read_has_a_command() -> None:
-    assert {format_.name for format_ in formats()} <= set(CONTINUING)
+    assert {format_.name for format_ in formats()} <= set(RESUME_COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_a_session_goes_on_in_the_program_that_owns_it_in_its_directory(agent: s
 
     going = decided(agent, program)
 
-    assert going.line == f"cd '/home/u/my shop' && {line}"
-    assert going.missing is None
+    assert going.shell_command == f"cd '/home/u/my shop' && {line}"
+    assert going.not_installed is None
     assert going.unusable is None
 
 
@@ -71,8 +71,8 @@ def test_here_means_a_fork_in_chat_whatever_is_installed() -> None:
 
 def test_a_command_is_run_in_its_directory_and_one_that_cannot_start_is_none(tmp_path: Path) -> None:
     script = "import os; open('here', 'w').write(os.getcwd()); raise SystemExit(3)"
-    ran = Going(program="python", command=(sys.executable, "-c", script), cwd=str(tmp_path))
+    ran = ResumePlan(program="python", command=(sys.executable, "-c", script), cwd=str(tmp_path))
 
     assert continue_session(ran, str(tmp_path)) == 3
     assert (tmp_path / "here").read_text() == str(tmp_path)
-    assert continue_session(Going(program="x", command=("/nonexistent/x",), cwd=None), None) is None
+    assert continue_session(ResumePlan(program="x", command=("/nonexistent/x",), cwd=None), None) is None

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
-from branchline.chat.front import Front, Option, Picker, options_with
+from branchline.chat.frontend import Frontend, Picker, PickerOption, options_with
 from branchline.entries import ToolCall
 from branchline.models import Tool
-from branchline.views.spans import Span, line_of
+from branchline.views.humanize import count
+from branchline.views.spans import Span, make_line
 from branchline.views.text import one_line, safe
-from branchline.views.words import count
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
@@ -42,7 +42,7 @@ class ChatPermissions:
     """
 
     def __init__(
-        self, front: Front, session: Callable[[], str], tools: Iterable[Tool], allowed: Iterable[str] = ()
+        self, front: Frontend, session: Callable[[], str], tools: Iterable[Tool], allowed: Iterable[str] = ()
     ) -> None:
         self._front = front
         self._session = session
@@ -80,7 +80,7 @@ class ChatPermissions:
         name = one_line(tool.full_name)
         if not self._front.can_ask:
             option = shlex.quote(name)
-            self._front.remark(
+            self._front.notice(
                 f"{name} was not called: no terminal to ask on; --allow-tool {option} allows it"
             )
             return _NOBODY
@@ -114,9 +114,9 @@ def _question(name: str, *, long: bool) -> Picker:
     }
     if long:
         answers["show"] = "Show all arguments"
-    options = [Option(key=key, line=line_of(words)) for key, words in answers.items()]
+    options = [PickerOption(key=key, line=make_line(words)) for key, words in answers.items()]
     return Picker(
-        question=f"Run {name}?", options=options, find=lambda typed: options_with(options, typed), at=0
+        question=f"Run {name}?", options=options, find=lambda typed: options_with(options, typed), selected=0
     )
 
 
@@ -148,7 +148,7 @@ async def tools(chat: Chat, words: str) -> None:
         for tool in _named(chat.tools, name.strip()):
             chat.permissions.set(tool, permission)
     if not chat.tools:
-        chat.front.remark("there are no tools; --mcp FILE brings those of MCP servers")
+        chat.front.notice("there are no tools; --mcp FILE brings those of MCP servers")
         return
     names = [one_line(tool.full_name) for tool in chat.tools]
     room = max(map(len, names))

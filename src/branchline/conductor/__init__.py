@@ -6,13 +6,13 @@ from branchline.conductor.events import (
     CompactionStarted,
     ContextCompacted,
     Event,
-    MessageShown,
-    OthersWrote,
+    ForeignAppend,
+    MessageAppended,
     RetryScheduled,
     SummaryDelta,
     ToolStarted,
     TurnEnded,
-    TurnEnding,
+    TurnEndReason,
 )
 from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
 from branchline.conductor.policy import Policy
@@ -25,9 +25,9 @@ __all__ = [
     "Conductor",
     "ContextCompacted",
     "Event",
-    "MessageShown",
+    "ForeignAppend",
+    "MessageAppended",
     "OnProgress",
-    "OthersWrote",
     "Policy",
     "RetryScheduled",
     "SummaryDelta",
@@ -36,6 +36,6 @@ __all__ = [
     "ToolCallDelta",
     "ToolPermissions",
     "ToolStarted",
+    "TurnEndReason",
     "TurnEnded",
-    "TurnEnding",
 ]

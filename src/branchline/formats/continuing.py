@@ -20,7 +20,14 @@ import msgspec
 
 from branchline.errors import InvalidId, NotSupported
 
-__all__ = ["CONTINUING", "Continuing", "Going", "command_line", "directory_problem", "going_on"]
+__all__ = [
+    "RESUME_COMMANDS",
+    "ResumeCommand",
+    "ResumePlan",
+    "command_line",
+    "directory_problem",
+    "plan_resume",
+]
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}", re.ASCII)
@@ -32,10 +39,10 @@ _UNPRINTABLE = re.compile(
 _QUOTED = 60
 
 
-class Continuing(msgspec.Struct, frozen=True, kw_only=True):
+class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The words of a command; ``takes`` says what follows them: the file, the id (a UUID), or nothing."""
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     takes: Literal["path", "uuid", "nothing"]
     note: str | None = None
 
@@ -47,16 +54,16 @@ class Continuing(msgspec.Struct, frozen=True, kw_only=True):
         """
         match self.takes:
             case "path":
-                return (*self.words, _place(path, id))
+                return (*self.argv, _place(path, id))
             case "uuid":
                 if _UUID.fullmatch(id) is None:
                     raise InvalidId(
-                        f"cannot continue session {_quoted(id)} with {self.words[0]}: its id is not a UUID; "
+                        f"cannot continue session {_quoted(id)} with {self.argv[0]}: its id is not a UUID; "
                         "`branchline resume --here` continues a fork of it"
                     )
-                return (*self.words, id)
+                return (*self.argv, id)
             case "nothing":
-                return self.words
+                return self.argv
 
 
 def _place(path: str | None, id: str) -> str:  # noqa: A002
@@ -93,21 +100,21 @@ def command_line(command: tuple[str, ...], cwd: str | None) -> str:
     return words if cwd is None else f"cd {shlex.quote(cwd)} && {words}"
 
 
-CONTINUING: dict[str, Continuing] = {
-    "pi": Continuing(words=("pi", "--session"), takes="path"),
-    "oh-my-pi": Continuing(words=("omp", "--resume"), takes="path"),
-    "zot": Continuing(words=("zot", "--session"), takes="path"),
-    "claude-code": Continuing(words=("claude", "--resume"), takes="uuid"),
-    "codex": Continuing(words=("codex", "resume"), takes="uuid"),
-    "induscode": Continuing(
-        words=("induscode", "--resume"), takes="nothing", note="induscode asks which session to resume"
+RESUME_COMMANDS: dict[str, ResumeCommand] = {
+    "pi": ResumeCommand(argv=("pi", "--session"), takes="path"),
+    "oh-my-pi": ResumeCommand(argv=("omp", "--resume"), takes="path"),
+    "zot": ResumeCommand(argv=("zot", "--session"), takes="path"),
+    "claude-code": ResumeCommand(argv=("claude", "--resume"), takes="uuid"),
+    "codex": ResumeCommand(argv=("codex", "resume"), takes="uuid"),
+    "induscode": ResumeCommand(
+        argv=("induscode", "--resume"), takes="nothing", note="induscode asks which session to resume"
     ),
-    "operator": Continuing(words=("operator",), takes="nothing", note="choose the session in Operator"),
-    "piglet": Continuing(words=("piglet",), takes="nothing", note="choose the session in piglet"),
+    "operator": ResumeCommand(argv=("operator",), takes="nothing", note="choose the session in Operator"),
+    "piglet": ResumeCommand(argv=("piglet",), takes="nothing", note="choose the session in piglet"),
 }
 
 
-class Going(msgspec.Struct, frozen=True, kw_only=True):
+class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
     """A command and the directory for it; ``note`` says what to expect of it."""
 
     program: str
@@ -116,7 +123,7 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
     """The directory that the session names, if it can be part of a command."""
     unusable: str | None = None
     """Why the command cannot run in the directory that the session names: running it needs another one."""
-    missing: str | None = None
+    not_installed: str | None = None
     """The program that owns the session, where it is not installed and the session goes on here."""
     note: str | None = None
 
@@ -126,12 +133,12 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
         return self.program == "branchline"
 
     @property
-    def line(self) -> str:
+    def shell_command(self) -> str:
         """The command as you would type it, the directory included."""
         return command_line(self.command, self.cwd)
 
 
-def going_on(
+def plan_resume(
     agent: str,
     *,
     path: str | None,
@@ -140,33 +147,33 @@ def going_on(
     installed: Callable[[str], str | None],
     is_directory: Callable[[str], bool],
     here: bool = False,
-) -> Going:
+) -> ResumePlan:
     """Return the command that continues a session: in its agent if that is installed, else our own chat.
 
     Our chat continues its own sessions directly and other agents' sessions in a fork; ``here`` asks for a
     fork in any case. ``path`` is absolute. Raises InvalidId or NotSupported if the session's id or path
     cannot be part of a command.
     """
-    known = None if here else CONTINUING.get(agent)
+    known = None if here else RESUME_COMMANDS.get(agent)
     note: str | None = None
     missing: str | None = None
-    if known is not None and installed(known.words[0]) is not None:
+    if known is not None and installed(known.argv[0]) is not None:
         command, note = known.command(path=path, id=id), known.note
     else:
-        ours = agent not in CONTINUING and not here
+        ours = agent not in RESUME_COMMANDS and not here
         command = ("branchline", "chat", "--resume" if ours else "--fork", _place(path, id))
         if known is not None:
-            missing = known.words[0]
+            missing = known.argv[0]
             note = f"{missing} is not installed here: it goes on in branchline chat, in a fork of the session"
     unusable = directory_problem(cwd) if cwd else None
     usable = cwd if cwd and unusable is None else None
     if usable is not None and not is_directory(usable):
         unusable = f"the directory of this session is gone: {usable}"
-    return Going(
+    return ResumePlan(
         program=command[0],
         command=command,
         cwd=usable,
         unusable=unusable,
-        missing=missing,
+        not_installed=missing,
         note=note,
     )

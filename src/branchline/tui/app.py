@@ -15,21 +15,21 @@ from textual.binding import Binding, BindingType
 
 from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
-from branchline.formats.continuing import Going
+from branchline.formats.continuing import ResumePlan
 from branchline.library import SessionRow
 from branchline.programs import continue_session
 from branchline.session import Session
 from branchline.tree import Filter
-from branchline.tui.browser_layout import SMALLEST
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.looks import DARK, LIGHT
-from branchline.tui.pictures import PictureFiles
-from branchline.tui.screens.browser import SessionBrowser
-from branchline.tui.screens.too_small import TooSmall
+from branchline.tui.images import PictureFiles
+from branchline.tui.launch import View
+from branchline.tui.screens.browser import BrowserScreen
+from branchline.tui.screens.too_small import TooSmallScreen
 from branchline.tui.source import Scope
-from branchline.tui.start import View
+from branchline.tui.styles import DARK, LIGHT
 from branchline.tui.summarizing import SummaryModel
 from branchline.tui.themes import THEMES
+from branchline.views.browser.layout import SMALLEST
 from branchline.views.text import safe
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class BranchlineApp(App[int]):
         self._give_back = give_back
         self._view = view
         self._notice = notice
-        self.browser = SessionBrowser(state)
+        self.browser = BrowserScreen(state)
         self._row = row
         for made in THEMES:
             self.register_theme(made)
@@ -100,7 +100,7 @@ class BranchlineApp(App[int]):
         if "pictures" in self.__dict__:
             self.pictures.close()
 
-    def get_default_screen(self) -> SessionBrowser:
+    def get_default_screen(self) -> BrowserScreen:
         """The browser is there from the beginning: no other screen is drawn before it, or takes its keys."""
         return self.browser
 
@@ -145,9 +145,9 @@ class BranchlineApp(App[int]):
     def on_resize(self, event: events.Resize) -> None:
         """Say so when there is too little room, and go on when there is enough."""
         small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
-        if small and not isinstance(self.screen, TooSmall):
-            self.push_screen(TooSmall(*SMALLEST))
-        elif not small and isinstance(self.screen, TooSmall):
+        if small and not isinstance(self.screen, TooSmallScreen):
+            self.push_screen(TooSmallScreen(*SMALLEST))
+        elif not small and isinstance(self.screen, TooSmallScreen):
             self.pop_screen()
 
     # -- opening sessions -----------------------------------------------------------------------------
@@ -184,9 +184,9 @@ class BranchlineApp(App[int]):
         self.with_session(row, self.show_tree)
 
     def show_tree(self, session: Session, at: str | None = None) -> None:
-        from branchline.tui.screens.tree import TreeNavigator  # noqa: PLC0415
+        from branchline.tui.screens.tree import TreeScreen  # noqa: PLC0415
 
-        self.push_screen(TreeNavigator(session, at=at, filter=self.filter))
+        self.push_screen(TreeScreen(session, at=at, filter=self.filter))
 
     def open_transcript(self, row: SessionRow) -> None:
         """The conversation of a session."""
@@ -222,17 +222,19 @@ class BranchlineApp(App[int]):
 
     # -- going on elsewhere ---------------------------------------------------------------------------
 
-    def go_on(self, going: Going, *, cwd: str | None) -> None:
+    def go_on(self, going: ResumePlan, *, cwd: str | None) -> None:
         """Run the command that continues a session, and come back when it has ended."""
         try:
             with self.suspend():
                 self._give_back()
                 code = continue_session(going, cwd)
         except SuspendNotSupported:
-            self.tell(f"this terminal cannot be lent to another program; the command is: {going.line}")
+            self.tell(
+                f"this terminal cannot be lent to another program; the command is: {going.shell_command}"
+            )
             return
         if code is None:
-            self.tell(f"{going.program} could not be started: {going.line}")
+            self.tell(f"{going.program} could not be started: {going.shell_command}")
         elif code:
             self.tell(f"{going.program} ended with code {code}")
         self.refresh(layout=True)
