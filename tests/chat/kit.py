@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from branchline.chat import Chat, Picker
 from branchline.cli.chat_services import CliServices
 from branchline.conductor import Conductor, Event, MessageAppended, Policy, TextDelta
 from branchline.entries import message_text
-from branchline.models import OfflineModel
+from branchline.models import OfflineModel, Tool
 from branchline.settings import Settings
 from branchline.views.spans import line_text, make_line
 
@@ -37,6 +37,7 @@ class Script:
         self.when_heard: Callable[[Event], None] | None = None
         self.on_progress: Callable[[str], None] | None = None
         self.to_read: deque[str] = deque()
+        self.can_ask = True
 
     def line(self, *pieces: Any) -> None:
         self.lines.append(line_text(make_line(*pieces)))
@@ -90,17 +91,24 @@ class Talk:
     """One chat in one place."""
 
     def __init__(
-        self, cwd: Path, *answers: Answer, session: Session | None = None, model: OfflineModel | None = None
+        self,
+        cwd: Path,
+        *answers: Answer,
+        session: Session | None = None,
+        model: OfflineModel | None = None,
+        tools: Sequence[Tool] = (),
+        allowed_tools: Sequence[str] = (),
     ) -> None:
         self.front = Script(*answers)
         self.world = CliServices(str(cwd), Settings())
         self.conductor = Conductor(
             session or Session.create(cwd),
             model or OfflineModel(),
+            tools=tools,
             policy=Policy(retry_delay=0, keep_recent_tokens=0),
             find_model=self.world.model_of_path,
         )
-        self.chat = Chat(self.conductor, self.front, self.world)
+        self.chat = Chat(self.conductor, self.front, self.world, allowed_tools)
 
     @property
     def session(self) -> Session:

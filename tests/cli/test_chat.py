@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -222,7 +221,7 @@ def mcp_config(world: Path, command: str, *arguments: str) -> str:
 
 
 def with_servers(config: str, prompt: str) -> subprocess.CompletedProcess[str]:
-    call = [*program(), "chat", "--mcp", config, "--print", prompt]
+    call = [*program(), "chat", "--mcp", config, "--allow-tool", "loud.shout", "--print", prompt]
     return subprocess.run(call, capture_output=True, text=True, check=False, timeout=60)
 
 
@@ -441,7 +440,7 @@ def test_a_program_that_is_not_installed_is_said_and_the_session_goes_on_here_in
     run, world, pi_session, monkeypatch
 ):
     before = pi_session.read_bytes()
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setenv("PATH", "/nonexistent")
 
     done = run("resume", "abc12345", stdin="offline: say here\n")
 

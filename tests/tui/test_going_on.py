@@ -9,16 +9,17 @@ import pytest
 
 from branchline.formats.continuing import RESUME_COMMANDS, ResumePlan, plan_resume
 from branchline.formats.detect import formats
-from branchline.tui.app import run_command
+from branchline.programs import continue_session
 
 PATH = "/s/a file.jsonl"
+ID = "0199f3a2-7c1e-7d44-9b35-2f6a1c0de987"
 
 
 def decided(agent: str, *installed: str, there: bool = True, here: bool = False) -> ResumePlan:
     return plan_resume(
         agent,
         path=PATH,
-        id="the-id",
+        id=ID,
         cwd="/home/u/my shop",
         installed=lambda name: f"/bin/{name}" if name in installed else None,
         is_directory=lambda _: there,
@@ -36,8 +37,8 @@ def test_every_program_whose_sessions_are_read_has_a_command() -> None:
         ("pi", "pi --session '/s/a file.jsonl'"),
         ("oh-my-pi", "omp --resume '/s/a file.jsonl'"),
         ("zot", "zot --session '/s/a file.jsonl'"),
-        ("claude-code", "claude --resume the-id"),
-        ("codex", "codex resume the-id"),
+        ("claude-code", f"claude --resume {ID}"),
+        ("codex", f"codex resume {ID}"),
         ("induscode", "induscode --resume"),
     ],
 )
@@ -48,7 +49,7 @@ def test_a_session_goes_on_in_the_program_that_owns_it_in_its_directory(agent: s
 
     assert going.shell_command == f"cd '/home/u/my shop' && {line}"
     assert going.not_installed is None
-    assert not going.cwd_missing
+    assert going.unusable is None
 
 
 def test_our_own_session_goes_on_in_chat() -> None:
@@ -60,7 +61,7 @@ def test_where_the_program_is_missing_a_fork_goes_on_in_chat_and_that_is_said() 
 
     assert going.command == ("branchline", "chat", "--fork", PATH)
     assert "codex is not installed" in (going.note or "")
-    assert going.cwd_missing
+    assert going.unusable == "the directory of this session is gone: /home/u/my shop"
 
 
 def test_here_means_a_fork_in_chat_whatever_is_installed() -> None:
@@ -72,6 +73,6 @@ def test_a_command_is_run_in_its_directory_and_one_that_cannot_start_is_none(tmp
     script = "import os; open('here', 'w').write(os.getcwd()); raise SystemExit(3)"
     ran = ResumePlan(program="python", command=(sys.executable, "-c", script), cwd=str(tmp_path))
 
-    assert run_command(ran, str(tmp_path)) == 3
+    assert continue_session(ran, str(tmp_path)) == 3
     assert (tmp_path / "here").read_text() == str(tmp_path)
-    assert run_command(ResumePlan(program="x", command=("/nonexistent/x",), cwd=None), None) is None
+    assert continue_session(ResumePlan(program="x", command=("/nonexistent/x",), cwd=None), None) is None

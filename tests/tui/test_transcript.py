@@ -10,7 +10,6 @@ from textual.pilot import Pilot
 
 from branchline import Session
 from branchline.tui.app import BranchlineApp
-from branchline.tui.images import save_picture
 from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.widgets.line_bar import LineBar
 from tui.kit import answer, app_on, drive, press, screen, settle, story, talk, user
@@ -133,22 +132,22 @@ def test_a_picture_is_a_placeholder_with_its_size_and_is_saved_privately_when_op
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
+    saved: list[bytes] = []
+
+    def files() -> list[Path]:
+        return list(tmp_path.glob("branchline-*/*"))
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "n", "o", "p")
         assert "picture: image/png, 8 bytes" in screen(app)
         await press(pilot, "o")
-        assert "saved:" in said(app)
+        assert "saved until you quit:" in said(app)
+        saved.extend(file.read_bytes() for file in files())
 
     drive(app_on(path.parent), told)
 
-    (made,) = tmp_path.glob("branchline-*/picture.png")
-    assert made.read_bytes() == b"\x89PNG\r\n\x1a\n"
-    assert made.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_what_calls_itself_a_picture_gets_no_ending_that_could_be_run(tmp_path: Path) -> None:
-    assert save_picture("application/x-sh", b"rm").endswith("picture.bin")
+    assert saved == [b"\x89PNG\r\n\x1a\n"]
+    assert files() == []
 
 
 def test_a_long_conversation_opens_at_its_end_and_is_laid_out_as_it_is_read(tmp_path: Path) -> None:

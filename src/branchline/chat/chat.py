@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
 
 from branchline.chat.commands import COMMANDS, command_named
 from branchline.chat.frontend import Frontend
 from branchline.chat.notices import event_notice, others_wrote
+from branchline.chat.permissions import ChatPermissions
 from branchline.chat.pickers import choice_picker
 from branchline.chat.services import Services
 from branchline.chat.shell import ShellCommand
@@ -22,7 +23,7 @@ from branchline.conductor import Conductor, Event, MessageAppended, SummaryDelta
 from branchline.entries import BashExecution, UserMessage
 from branchline.errors import BranchlineError
 from branchline.flows import Choose, Chosen
-from branchline.models import COUNT_WORDS
+from branchline.models import COUNT_WORDS, Tool
 
 __all__ = ["Chat"]
 
@@ -32,9 +33,15 @@ _COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?\Z", re.DOTALL)
 class Chat:
     """The conversation of one person, until they leave it."""
 
-    def __init__(self, conductor: Conductor, front: Frontend, services: Services) -> None:
+    def __init__(
+        self, conductor: Conductor, front: Frontend, services: Services, allowed_tools: Iterable[str] = ()
+    ) -> None:
         self.conductor = conductor
         self._tools = tuple(conductor.tools)
+        self.permissions = ChatPermissions(
+            front, lambda: self.conductor.session.id, self._tools, allowed_tools
+        )
+        conductor.permissions = self.permissions
         self.front = front
         self.services = services
         self.left = False
@@ -86,6 +93,13 @@ class Chat:
 
     # -- what commands use ----------------------------------------------------------------------------
 
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model is offered; the offline model has one to try them with."""
+        model = self.conductor.model
+        offline = model is not None and model.provider == "offline"
+        return (*self._tools, COUNT_WORDS) if offline else self._tools
+
     async def send(self, prompt: str) -> TurnEnded | None:
         """Say something to the model, and show the answer; what could not be saved is given back."""
         try:
@@ -97,9 +111,7 @@ class Chat:
 
     async def show(self, events: AsyncGenerator[Event, None], prompt: str = "") -> TurnEnded | None:
         """Show what the conversation says until it ends."""
-        model = self.conductor.model
-        offline = model is not None and model.provider == "offline"
-        self.conductor.tools = (*self._tools, COUNT_WORDS) if offline else self._tools
+        self.conductor.tools = self.tools
         self._said = not prompt
         ended: TurnEnded | None = None
         with self.working(), self._heard():

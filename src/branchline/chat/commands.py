@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from branchline.chat import model_commands, session_commands, tree_commands
+from branchline.chat import model_commands, permissions, session_commands, tree_commands
 from branchline.views.spans import Span
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "Command", "Completes", "command_named"]
 
-Completes = Literal["entry", "turn", "session", "thinking", "command"]
+Completes = Literal["entry", "turn", "session", "thinking", "tool", "command"]
 """What can be completed behind a command."""
 
 
@@ -128,6 +128,13 @@ COMMANDS: tuple[Command, ...] = (
         completes="thinking",
         run=model_commands.thinking,
         help="Let the model think more or less.",
+    ),
+    Command(
+        name="tools",
+        arguments="[allow | ask | deny NAME]",
+        completes="tool",
+        run=permissions.tools,
+        help="List the tools and their permissions, or change one.",
     ),
     Command(
         name="export",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from branchline.chat.commands import COMMANDS, command_named
+from branchline.chat.permissions import Permission
 from branchline.library.turns import prior_turns
 from branchline.models import THINKING_LEVELS
 from branchline.views.entry_rows import RowTexts
@@ -65,6 +66,11 @@ def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
                     yield row.title, row.id
         case "thinking":
             yield from ((level, "") for level in THINKING_LEVELS if level.startswith(typed))
+        case "tool":
+            for verb in get_args(Permission):
+                for tool in chat.tools:
+                    if (text := f"{verb} {one_line(tool.full_name)}").startswith(typed):
+                        yield text, tool.description
         case "command":
             yield from ((one.name, one.help) for one in COMMANDS if one.name.startswith(typed))
 

@@ -70,6 +70,11 @@ class Frontend(Protocol):
         """What the person says next; None when they leave."""
         ...
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person is there who sees a question and can answer it before anything happens."""
+        ...
+
     async def ask(self, question: str) -> str | None:
         """A few words from the person; None when they do not want to."""
         ...

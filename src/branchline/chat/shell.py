@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from branchline.entries import BashExecution
+from branchline.programs import safe_environment
 
 __all__ = ["MAX_OUTPUT", "ShellCommand"]
 
@@ -36,6 +37,7 @@ class ShellCommand:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             cwd=self._cwd,
+            env=_environment(self._cwd),
             start_new_session=True,  # so that what it starts ends with it, and Ctrl-C is ours to handle
         )
         if self._stopped:
@@ -91,3 +93,10 @@ class ShellCommand:
         if process is not None and process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, how)
+
+
+def _environment(cwd: str | None) -> dict[str, str] | None:
+    """The environment of a command; in another directory a relative ``PATH`` entry means that directory."""
+    if cwd is None or os.path.realpath(cwd) == os.path.realpath(os.getcwd()):
+        return None
+    return safe_environment()

@@ -10,6 +10,7 @@ from branchline.chat.frontend import Frontend, Picker, PickerOption, options_wit
 from branchline.chat.pickers import session_picker
 from branchline.chat.services import Services
 from branchline.places import NATIVE_AGENT
+from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.views.spans import make_line
 
@@ -84,12 +85,12 @@ async def ensure_writable(session: Session, front: Frontend, services: Services)
     try:
         if session.read_only is not None:
             with session:
-                made = session.fork(cwd=session.cwd if _is_there(session.cwd) else services.cwd)
+                made = session.fork(cwd=session.cwd if is_usable_directory(session.cwd) else services.cwd)
             front.notice(
                 f"{session.id} can only be read ({session.read_only}); you go on in {made.id}, a fork of it"
             )
             return made
-        if session.cwd and not _is_there(session.cwd):
+        if session.cwd and not is_usable_directory(session.cwd):
             return await _moved(session, front, services)
     except BaseException:
         session.close()
@@ -124,7 +125,3 @@ async def _moved(session: Session, front: Frontend, services: Services) -> Sessi
 
 def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _is_there(directory: str) -> bool:
-    return bool(directory) and os.path.isdir(directory)

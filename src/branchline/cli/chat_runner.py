@@ -47,6 +47,8 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     servers: str | None = None
     """A file that names MCP servers."""
+    allowed_tools: tuple[str, ...] = ()
+    """Their tools that need no question, besides those that the settings name."""
     title: str | None = None
     cwd: str | None = None
     prompt: str | None = None
@@ -111,7 +113,8 @@ class _Running:
         async with conductor:
             if wishes.title is not None:
                 conductor.set_title(wishes.title)
-            self._chat = Chat(conductor, self._front, self._world)
+            allowed = (*self._out.settings.allow_tools, *wishes.allowed_tools)
+            self._chat = Chat(conductor, self._front, self._world, allowed)
             self._front.bind(self._chat)
             if wishes.prompt is not None:
                 return self._told(conductor, await self._chat.send(wishes.prompt))

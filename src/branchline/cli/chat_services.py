@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import click
@@ -13,6 +12,7 @@ from branchline.context import ModelRef
 from branchline.errors import NotSupported, SessionNotFound
 from branchline.library import Discovery, SessionLibrary, SessionRow
 from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_reference, model_by_setting
+from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.settings import Settings
 
@@ -54,7 +54,7 @@ class CliServices:
         return resolve_entry(session, name)
 
     def directory(self, session: Session, /) -> str:
-        return session.cwd if session.cwd and os.path.isdir(session.cwd) else self.cwd
+        return session.cwd if is_usable_directory(session.cwd) else self.cwd
 
     def default_model(self) -> Model:
         """The one of the settings, else the one that needs nothing."""

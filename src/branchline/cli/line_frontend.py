@@ -97,6 +97,11 @@ class LineFrontend:
         self.notice("interrupted; once more leaves")
         return ""
 
+    @property
+    def can_ask(self) -> bool:
+        """Not where standard input has the prompts of a script: the next of them would be the answer."""
+        return not self._out.json and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
     async def ask(self, question: str) -> str | None:
         self.notice(question)
         line = await self._next("? ")

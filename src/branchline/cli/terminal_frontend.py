@@ -53,6 +53,7 @@ class TerminalFrontend:
     """The screen of a chat in a terminal."""
 
     interrupted = False
+    can_ask = True
 
     def __init__(self, out: Output) -> None:
         self._out = out

@@ -14,10 +14,12 @@ from branchline.conductor.events import (
     TurnEnded,
     TurnEndReason,
 )
+from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.models import TextDelta, ThinkingDelta, ToolCallDelta
 
 __all__ = [
+    "ALLOW_ALL",
     "CompactionFailed",
     "CompactionStarted",
     "Conductor",
@@ -32,6 +34,7 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "ToolCallDelta",
+    "ToolPermissions",
     "ToolStarted",
     "TurnEndReason",
     "TurnEnded",

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 
 from branchline.compaction import Summary, SummaryRequest
 from branchline.conductor.events import Event, MessageAppended, TurnEnded
+from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.run import Run, stream_events
 from branchline.conductor.state import ConversationState
@@ -67,6 +68,9 @@ class Conductor(ConversationState):
     Without ``model`` it is the one that the path names, made by ``find_model``; a path that names none, or
     one that cannot be had here (``model_problem`` says why), leaves the conversation without a model until
     :meth:`set_model`. The session that it is given is closed with it.
+
+    ``permissions`` decides about every tool call before it runs; the default runs all of them, MCP tools
+    included.
     """
 
     def __init__(
@@ -77,10 +81,17 @@ class Conductor(ConversationState):
         tools: Sequence[Tool] = (),
         hooks: Hooks = NO_HOOKS,
         policy: Policy | None = None,
+        permissions: ToolPermissions = ALLOW_ALL,
         find_model: Callable[[ModelRef], Model] = model_by_reference,
     ) -> None:
         super().__init__(
-            session, model, tools=tools, hooks=hooks, policy=policy or Policy(), find_model=find_model
+            session,
+            model,
+            tools=tools,
+            hooks=hooks,
+            policy=policy or Policy(),
+            permissions=permissions,
+            find_model=find_model,
         )
         self._run: Run | None = None
         self._idle = asyncio.Event()

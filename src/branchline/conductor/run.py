@@ -32,6 +32,7 @@ class Run:
         self.others_told = 0
         self._line: asyncio.Queue[Event | None] = asyncio.Queue(1)
         self._heard = True
+        self._handled = True  # what the listener got last
         self.task: asyncio.Task[None] | None = None
 
     async def emit(self, event: Event) -> None:
@@ -44,8 +45,18 @@ class Run:
             await self._line.put(None)
 
     async def next(self) -> Event | None:
-        """The next event; None at the end."""
-        return await self._line.get()
+        """The next event; None at the end. Asking for it means that the one before was handled."""
+        if not self._handled:
+            self._handled = True
+            self._line.task_done()
+        event = await self._line.get()
+        self._handled = False
+        return event
+
+    async def caught_up(self) -> None:
+        """Wait until the listener has handled everything that was emitted."""
+        if self._heard:
+            await self._line.join()
 
     async def stop(self) -> None:
         """Abort the work, let go of an event that it may be holding out, and wait for its end."""
@@ -61,6 +72,7 @@ class Run:
     def _drain(self) -> None:
         while not self._line.empty():
             self._line.get_nowait()
+            self._line.task_done()
 
 
 async def stream_events(

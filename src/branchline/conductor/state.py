@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from branchline.conductor.permissions import ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.usage_meter import UsageMeter
 from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, context_tokens
@@ -29,10 +30,12 @@ class ConversationState:
         tools: Sequence[Tool],
         hooks: Hooks,
         policy: Policy,
+        permissions: ToolPermissions,
         find_model: Callable[[ModelRef], Model],
     ) -> None:
         self.tools: Sequence[Tool] = tools
         self.policy = policy
+        self.permissions = permissions
         self._hooks = hooks
         self._find_model = find_model
         self._model: Model | None = None

@@ -28,6 +28,7 @@ from branchline.conductor.events import (
     TurnEnded,
     TurnEndReason,
 )
+from branchline.conductor.permissions import ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.run import Run, interruptible
 from branchline.context import Context, usage_sum
@@ -75,6 +76,8 @@ class TurnHost(Protocol):
     def hooks(self) -> Hooks: ...
     @property
     def policy(self) -> Policy: ...
+    @property
+    def permissions(self) -> ToolPermissions: ...
     @property
     def thinking(self) -> str: ...
     def context(self) -> Context: ...
@@ -251,16 +254,25 @@ class TurnRunner:
         for call in calls:
             if self._run.abort.aborted:
                 return False
-            await self._run.emit(ToolStarted(call=call))
             try:
-                result = await interruptible(self._run.abort, call_tool(tools.get(call.name), call))
+                result = await interruptible(self._run.abort, self._result(tools.get(call.name), call))
             except Aborted:
-                result = _aborted_result(call)
+                result = _failed_result(call, _TOOL_ABORTED)
             except BaseException:
-                self._stage.session.append_message(_aborted_result(call))
+                self._stage.session.append_message(_failed_result(call, _TOOL_ABORTED))
                 raise
             await self.say(result)
         return not self._run.abort.aborted
+
+    async def _result(self, tool: Tool | None, call: ToolCall) -> ToolResult:
+        """Run a call if it is permitted; what the model is told either way."""
+        if tool is not None:
+            await self._run.caught_up()  # whoever is asked has seen what the model said
+            refusal = await self._stage.permissions.refusal(tool, call)
+            if refusal is not None:
+                return _failed_result(call, refusal)
+        await self._run.emit(ToolStarted(call=call))
+        return await call_tool(tool, call)
 
     async def _steered(self) -> bool:
         """Say what was steered meanwhile; whether there was anything."""
@@ -373,7 +385,5 @@ async def write_summary(
         return summary_of(answer.message)
 
 
-def _aborted_result(call: ToolCall) -> ToolResult:
-    return ToolResult(
-        tool_call_id=call.id, tool_name=call.name, content=(Text(text=_TOOL_ABORTED),), is_error=True
-    )
+def _failed_result(call: ToolCall, words: str) -> ToolResult:
+    return ToolResult(tool_call_id=call.id, tool_name=call.name, content=(Text(text=words),), is_error=True)

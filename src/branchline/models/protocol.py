@@ -35,13 +35,21 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a model may call: a name, a sentence, a JSON schema of an object, and the function.
 
     The function gets the arguments by name and may be a coroutine function. It returns a text, content
-    blocks, or any JSON value; what it raises is told to the model as an error.
+    blocks, or any JSON value; what it raises is told to the model as an error. ``server`` is the MCP server
+    that runs the tool, and ``name_there`` the name that the server gives it.
     """
 
     name: str
     description: str = ""
     parameters: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
     function: Callable[..., Any]
+    server: str = ""
+    name_there: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The name that permissions use: ``server.tool`` for the tool of an MCP server."""
+        return f"{self.server}.{self.name_there or self.name}" if self.server else self.name
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):

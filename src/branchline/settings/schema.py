@@ -50,6 +50,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "tree"
     model: Annotated[str | None, _says("The model of new chats, as provider:model.")] = None
     base_url: Annotated[str | None, _says("Where a model server of one's own listens.")] = None
+    allow_tools: Annotated[
+        tuple[str, ...], _says("MCP tools that a chat calls without asking, as server.tool.")
+    ] = ()
     keep_recent_tokens: Annotated[
         int, _says("How much of a conversation's end a compaction leaves as it is, in tokens.", ge=0)
     ] = 20_000

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import asyncio
+import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -18,9 +17,11 @@ from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.formats.continuing import ResumePlan
 from branchline.library import SessionRow
+from branchline.programs import continue_session
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.browser_state import BrowserState
+from branchline.tui.images import PictureFiles
 from branchline.tui.launch import View
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.too_small import TooSmallScreen
@@ -86,6 +87,18 @@ class BranchlineApp(App[int]):
     def hooks(self) -> Hooks:
         """The plugins of this person, loaded when the first of them is to be asked."""
         return self._load_hooks()
+
+    @cached_property
+    def pictures(self) -> PictureFiles:
+        """The pictures that were opened; they are removed when the app exits, also by a signal."""
+        with suppress(RuntimeError, ValueError, NotImplementedError):  # not in the main thread
+            for number in (signal.SIGHUP, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
+        return PictureFiles()
+
+    def on_unmount(self) -> None:
+        if "pictures" in self.__dict__:
+            self.pictures.close()
 
     def get_default_screen(self) -> BrowserScreen:
         """The browser is there from the beginning: no other screen is drawn before it, or takes its keys."""
@@ -214,7 +227,7 @@ class BranchlineApp(App[int]):
         try:
             with self.suspend():
                 self._give_back()
-                code = run_command(going, cwd)
+                code = continue_session(going, cwd)
         except SuspendNotSupported:
             self.tell(
                 f"this terminal cannot be lent to another program; the command is: {going.shell_command}"
@@ -225,14 +238,3 @@ class BranchlineApp(App[int]):
         elif code:
             self.tell(f"{going.program} ended with code {code}")
         self.refresh(layout=True)
-
-
-def run_command(going: ResumePlan, cwd: str | None) -> int | None:
-    """Run a command in the terminal; its exit code, or None when it cannot be started."""
-    words = going.command
-    if words[0] == "branchline":  # this very one, whether or not its directory is on the path
-        words = (sys.executable, "-m", *words)
-    try:
-        return subprocess.run(words, cwd=cwd or os.getcwd(), check=False).returncode  # noqa: S603
-    except OSError:
-        return None

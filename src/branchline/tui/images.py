@@ -1,36 +1,77 @@
-"""A picture of a session put into a private file and shown by the system's own program."""
+"""Pictures of a session in private files, shown by the system's own viewer.
+
+A session says what its pictures are, and may lie. Only data that begins as a PNG, JPEG, GIF or WebP file is
+written, with the file name extension of that type; no part of the name comes from the session.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import threading
+import weakref
 
-__all__ = ["open_picture", "save_picture"]
+from branchline.programs import find_program, safe_environment
 
-_ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+__all__ = ["PictureFiles", "open_picture", "picture_extension"]
+
+_MAGIC = {
+    ".png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    ".jpg": re.compile(rb"\xff\xd8\xff"),
+    ".gif": re.compile(rb"GIF8[79]a"),
+    ".webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
 
 
-def save_picture(mime_type: str, data: bytes) -> str:
-    """Write a picture into a directory that only this person can read; its path.
+def picture_extension(data: bytes) -> str | None:
+    """Return the file name extension of the picture type that the data begins with, or None."""
+    return next((extension for extension, magic in _MAGIC.items() if magic.match(data)), None)
 
-    The ending is one of a picture or none: what a session calls a picture is never opened as anything else.
-    """
-    directory = tempfile.mkdtemp(prefix="branchline-")
-    path = os.path.join(directory, f"picture{_ENDINGS.get(mime_type, '.bin')}")
-    with open(path, "xb") as file:
-        file.write(data)
-    return path
+
+class PictureFiles:
+    """Pictures as files that only this user can read, until :meth:`close` or the end of the process."""
+
+    def __init__(self) -> None:
+        self._directory = os.path.abspath(tempfile.mkdtemp(prefix="branchline-"))
+        os.chmod(self._directory, 0o700)  # whatever the umask
+        self._count = 0
+        self._remove = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
+
+    def save(self, data: bytes) -> str | None:
+        """Write a picture and return its absolute path; None if the data is not of a known picture type."""
+        extension = picture_extension(data)
+        if extension is None:
+            return None
+        self._count += 1
+        path = os.path.join(self._directory, f"picture-{self._count}{extension}")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o600)
+            file.write(data)
+        return path
+
+    def close(self) -> None:
+        """Remove the files. Calling it again does nothing."""
+        self._remove()
 
 
 def open_picture(path: str) -> bool:
-    """Show a picture with the program that the system has for it; False when there is none."""
-    program = shutil.which("xdg-open") or shutil.which("open")
-    if program is None or path.endswith(".bin"):
+    """Show a picture in the system's viewer; return False if there is none."""
+    program = find_program("xdg-open") or find_program("open")
+    if program is None:
         return False
     with open(os.devnull, "r+b") as nothing:
-        subprocess.Popen(  # noqa: S603
-            [program, path], stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+        viewer = subprocess.Popen(  # noqa: S603
+            [program, path],
+            cwd=os.path.dirname(path),
+            env=safe_environment(),
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            start_new_session=True,
         )
+    threading.Thread(target=viewer.wait, daemon=True).start()  # so that no zombie stays behind
     return True

@@ -111,7 +111,7 @@ TRANSCRIPT = (
     Key("period", "find(1)", "the next place found"),
     Key("comma", "find(-1)", "the place found before"),
     Key("s", "switch", "switch to another branch from the fork point above", "branches"),
-    Key("o", "picture", "save the picture under the cursor and open it"),
+    Key("o", "picture", "open the picture under the cursor"),
     Key("t", "tree", "the tree, at this place", "tree"),
     Key("c", "compare", "compare with another branch"),
     Key("y", "copy", "copy the text under the cursor"),

@@ -49,6 +49,13 @@ __all__ = ["chat_command"]
     metavar="FILE",
     help="Let the model call the tools of the MCP servers that this file names.",
 )
+@click.option(
+    "--allow-tool",
+    "allowed_tools",
+    metavar="SERVER.TOOL",
+    multiple=True,
+    help="Call this MCP tool without asking; can be given several times.",
+)
 @click.option("--name", metavar="TITLE", help="Give the session a title.")
 @click.option("--no-session", is_flag=True, help="Keep nothing.")
 @click.option(
@@ -67,6 +74,7 @@ def chat_command(
     model: str | None,
     base_url: str | None,
     file: str | None,
+    allowed_tools: tuple[str, ...],
     name: str | None,
     no_session: bool,  # noqa: FBT001
     cwd: str | None,
@@ -89,6 +97,7 @@ def chat_command(
         model=model,
         base_url=base_url,
         servers=file,
+        allowed_tools=allowed_tools,
         title=name,
         cwd=cwd,
         prompt=_words(prompt),

@@ -6,7 +6,6 @@ Nothing is put into the folders of other programs unless somebody asks for it.
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -112,13 +111,13 @@ def run_conversion(out: Output, live: Session, order: ConvertRequest) -> None:
             write_new(path, made.data)
         except FileExistsError:
             raise click.ClickException(f"{path} exists already and stays as it is; choose with -o") from None
-        resume = _resume(order, path, made.header)
+        resume = _resume(order, path, made.header) if order.install else None
         if not out.json:
             out.line(f"converted {live.id} into {path} ({order.target}, {format_size(len(made.data))})")
-            if order.install:
+            if resume is not None:
                 out.line(resume)
             _tell(made.fidelity)
-        files.append(_fields(made, path, resume if order.install else None))
+        files.append(_fields(made, path, resume))
     if out.json:
         fields = {"source": live.id, "source_file": live.file, "source_format": live.transcript.format.name}
         out.result("convert", {**fields, "target": order.target, "files": files})
@@ -174,14 +173,21 @@ def _place(order: ConvertRequest, target: Format, header: Header) -> str:
     return os.path.join(path, name) if os.path.isdir(path) else path
 
 
-def _resume(order: ConvertRequest, path: str, header: Header) -> str:
-    """What a person types to go on there."""
-    from branchline.formats.continuing import RESUME_COMMANDS
+def _resume(order: ConvertRequest, path: str, header: Header) -> str | None:
+    """What you type to continue there; None, with a remark, if the session cannot be part of a command."""
+    from branchline.errors import BranchlineError
+    from branchline.formats.continuing import RESUME_COMMANDS, ResumeCommand, command_line, directory_problem
 
-    known = RESUME_COMMANDS.get(order.target)
-    words = ("branchline", "show", path) if known is None else known.command(path=path, id=header.id)
-    note = f"  # {known.note}" if known is not None and known.note else ""
-    return f"cd {shlex.quote(header.cwd)} && {shlex.join(words)}{note}"
+    known = RESUME_COMMANDS.get(order.target) or ResumeCommand(argv=("branchline", "show"), takes="path")
+    try:
+        words = known.command(path=path, id=header.id)
+    except BranchlineError as problem:
+        remark(str(problem))
+        return None
+    if problem_of_cwd := directory_problem(header.cwd):
+        remark(problem_of_cwd)
+    note = f"  # {known.note}" if known.note else ""
+    return command_line(words, None if problem_of_cwd else header.cwd) + note
 
 
 # -- the account ------------------------------------------------------------------------------------------

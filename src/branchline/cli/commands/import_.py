@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,7 +72,8 @@ def import_command(
         path = _write_free(target, _name(source, session_id), data, source.transcript.format.suffix)
         _tell(out, source, path, session_id)
         if source.findings:
-            remark(f"{count(len(source.findings), 'finding')} in it; `branchline check {path}` tells them")
+            found = count(len(source.findings), "finding")
+            remark(f"{found} in it; `branchline check {shlex.quote(path)}` tells them")
 
 
 def _import_portable(out: Output, source: Session, cwd: str | None, directory: str | None) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -15,6 +13,7 @@ from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import discovery, resolve_session
 from branchline.places import resolve_cwd
+from branchline.programs import continue_session, find_program
 
 if TYPE_CHECKING:
     from branchline.formats.continuing import ResumePlan
@@ -58,23 +57,25 @@ def resume_command(
         agent = _agent(found)
         going = plan_resume(
             agent,
-            path=found.file,
+            path=None if found.file is None else os.path.abspath(found.file),
             id=found.id,
             cwd=found.cwd if cwd is None else resolve_cwd(cwd),
-            installed=shutil.which,
+            installed=find_program,
             is_directory=os.path.isdir,
             here=here,
         )
     if out.json:
         fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
-        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": not going.cwd_missing})
+        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": going.unusable is None})
         return
     if show:
         out.line(going.shell_command)
+        if going.unusable is not None:
+            remark(going.unusable)
         return
-    if going.cwd_missing:
-        going = msgspec.structs.replace(going, cwd=_another(going.cwd), moved=False)
-    if going.program != "branchline":
+    if going.unusable is not None:
+        going = msgspec.structs.replace(going, cwd=_another(going.unusable), unusable=None)
+    if not going.is_ours:
         _run_program(out, going)
         return
     if going.note:
@@ -98,14 +99,12 @@ def _agent(session: Session) -> str:
     return session.transcript.format.name
 
 
-def _another(directory: str | None) -> str:
-    """Another directory to go on in, because that of the session is gone: this one, if the person agrees."""
+def _another(problem: str) -> str:
+    """Return the present directory if you agree to continue there instead of in the session's."""
     now = os.getcwd()
     if not sys.stdin.isatty():
-        raise click.ClickException(
-            f"the directory of this session is gone: {directory}; --cwd DIR names another"
-        )
-    remark(f"the directory of this session is gone: {directory}")
+        raise click.ClickException(f"{problem}; --cwd DIR names another")
+    remark(problem)
     if not click.confirm(f"Go on in {now}?", err=True):
         raise click.Abort
     return now
@@ -120,5 +119,7 @@ def _run_program(out: Output, going: ResumePlan) -> None:
     remark(going.shell_command)
     if going.note:
         remark(going.note)
-    done = subprocess.run(going.command, cwd=going.cwd, check=False)  # noqa: S603  it was shown
-    click.get_current_context().exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
+    code = continue_session(going, going.cwd)
+    if code is None:
+        raise click.ClickException(f"{going.program} could not be started")
+    click.get_current_context().exit(code if code >= 0 else 128 - code)

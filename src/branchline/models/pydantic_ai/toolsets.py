@@ -6,14 +6,15 @@ The tools live as long as the connections to their servers, which open and close
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.messages import BinaryContent
 from pydantic_ai.models.test import TestModel
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_ai.toolsets import AbstractToolset, PrefixedToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
 from branchline.entries import Image, Text
@@ -22,14 +23,17 @@ from branchline.models.protocol import Tool
 
 __all__ = ["mcp_toolsets", "toolset_tools"]
 
+_ENV_FILE = "FASTMCP_ENV_FILE"
+
 
 def mcp_toolsets(
     *, config: str | None = None, urls: Iterable[str] = (), commands: Iterable[Sequence[str]] = ()
 ) -> list[AbstractToolset[Any]]:
     """MCP servers: those of a ``mcpServers`` file, by address, and by the command that starts them."""
     try:
-        from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
-        from pydantic_ai.mcp import MCPToolset, load_mcp_toolsets  # noqa: PLC0415
+        with _no_env_file():
+            from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
+            from pydantic_ai.mcp import MCPToolset, load_mcp_toolsets  # noqa: PLC0415
     except ImportError as problem:
         raise NotSupported("MCP servers need a client library: pip install 'branchline[chat]'") from problem
     found: list[AbstractToolset[Any]] = []
@@ -43,6 +47,19 @@ def mcp_toolsets(
     return found
 
 
+@contextmanager
+def _no_env_file() -> Iterator[None]:
+    """Keep fastmcp from reading its settings out of ``.env`` in the working directory when it is imported."""
+    if _ENV_FILE in os.environ:
+        yield
+        return
+    os.environ[_ENV_FILE] = os.devnull
+    try:
+        yield
+    finally:
+        del os.environ[_ENV_FILE]
+
+
 @asynccontextmanager
 async def toolset_tools(toolsets: Iterable[AbstractToolset[Any]]) -> AsyncGenerator[tuple[Tool, ...], None]:
     """The tools of these toolsets while their connections are open. Enter and leave in one task."""
@@ -52,6 +69,7 @@ async def toolset_tools(toolsets: Iterable[AbstractToolset[Any]]) -> AsyncGenera
         tools: list[Tool] = []
         for toolset in toolsets:
             opened = await stack.enter_async_context(toolset)
+            prefix = f"{opened.prefix}_" if isinstance(opened, PrefixedToolset) else ""
             for name, tool in (await opened.get_tools(context)).items():
                 tools.append(
                     Tool(
@@ -59,6 +77,8 @@ async def toolset_tools(toolsets: Iterable[AbstractToolset[Any]]) -> AsyncGenera
                         description=tool.tool_def.description or "",
                         parameters=tool.tool_def.parameters_json_schema,
                         function=_caller(opened, name, tool, context),
+                        server=prefix[:-1] or opened.id or opened.label,
+                        name_there=name.removeprefix(prefix),
                     )
                 )
         yield tuple(tools)

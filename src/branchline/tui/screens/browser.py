@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from functools import partial
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from branchline.errors import BranchlineError
 from branchline.formats.continuing import ResumePlan, plan_resume
 from branchline.library import SessionRow
 from branchline.places import NATIVE_AGENT
+from branchline.programs import find_program
 from branchline.tui.browser_state import BrowserState, Pill
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog
@@ -316,14 +316,16 @@ class BrowserScreen(SessionListScreen):
         row = self.row
         if row is None or row.problem is not None:
             return None
-        return plan_resume(
-            self.source.agent(row),
-            path=row.path,
-            id=row.id,
-            cwd=row.cwd,
-            installed=shutil.which,
-            is_directory=os.path.isdir,
-        )
+        with self.branchline.telling():  # an id or a path that cannot be part of a command
+            return plan_resume(
+                self.source.agent(row),
+                path=None if row.path is None else os.path.abspath(row.path),
+                id=row.id,
+                cwd=row.cwd,
+                installed=find_program,
+                is_directory=os.path.isdir,
+            )
+        return None
 
     def action_copy(self) -> None:
         if (going := self._going()) is not None:
@@ -333,8 +335,8 @@ class BrowserScreen(SessionListScreen):
         going = self._going()
         if going is None:
             return
-        cwd = self.source.cwd if going.cwd_missing else going.cwd
-        if not going.cwd_missing and going.not_installed is None:
+        cwd = going.cwd if going.unusable is None else self.source.cwd
+        if going.unusable is None and going.not_installed is None:
             self.branchline.go_on(going, cwd=cwd)
             return
 
@@ -343,9 +345,9 @@ class BrowserScreen(SessionListScreen):
                 self.branchline.go_on(going, cwd=cwd)
 
         words = [] if going.not_installed is None else [f"{going.note}."]
-        if going.cwd_missing:
-            words.append(f"The directory of this session is not there any more:\n{going.cwd}")
-        words.append(f"Continue in {cwd} instead?" if going.cwd_missing else "Continue there?")
+        if going.unusable is not None:
+            words.append(f"{going.unusable[0].upper()}{going.unusable[1:]}")
+        words.append("Continue there?" if going.unusable is None else f"Continue in {cwd} instead?")
         self.ask(ConfirmDialog("\n\n".join(words), "continue there"), answered)
 
     def action_tree(self) -> None:

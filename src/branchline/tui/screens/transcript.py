@@ -11,7 +11,7 @@ from textual.binding import BindingType
 
 from branchline.session import Session
 from branchline.tui.conversation import Conversation, images_of
-from branchline.tui.images import open_picture, save_picture
+from branchline.tui.images import open_picture
 from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.screens.dialogs import MenuItem, SelectDialog
 from branchline.tui.session_watcher import SessionWatcher
@@ -253,13 +253,16 @@ class TranscriptScreen(ListScreen):
         if not pictures:
             self.tell("there is no picture in this part")
             return
-        for mime_type, data in pictures:
+        for _, data in pictures:
             try:
-                path = save_picture(mime_type, data)
+                path = self.branchline.pictures.save(data)
             except OSError as problem:
                 self.tell(f"the picture cannot be saved: {problem}", wrong=True)
                 return
-            self.tell(f"opened: {path}" if open_picture(path) else f"saved: {path}")
+            if path is None:
+                self.tell("not opened: this is not a PNG, JPEG, GIF or WebP picture", wrong=True)
+            else:
+                self.tell(f"opened: {path}" if open_picture(path) else f"saved until you quit: {path}")
 
     def action_copy(self) -> None:
         part, number = self.view.selected

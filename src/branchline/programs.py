@@ -1,0 +1,100 @@
+"""Starting other programs, and branchline itself, without running code from a session's directory.
+
+A session file names the directory that its conversation belongs to. The author of the file chose that
+directory, so nothing in it may decide what runs: program names are looked up in absolute ``PATH`` entries
+only, search paths in the environment lose their relative entries, and branchline starts itself without the
+working directory on the module path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+
+from branchline.formats.continuing import ResumePlan, directory_problem
+
+__all__ = ["continue_session", "find_program", "is_usable_directory", "own_command", "safe_environment"]
+
+_SEARCH_PATHS = (
+    "PATH",
+    "PYTHONPATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "NODE_PATH",
+    "PERL5LIB",
+    "RUBYLIB",
+)
+"""Variables that list directories to load code from. An empty entry means the working directory."""
+
+
+def find_program(name: str) -> str | None:
+    """Return the absolute path of an installed program, or None.
+
+    Relative ``PATH`` entries (``.``, or an empty one) are ignored: they would find a file in whatever
+    directory the program is started in. A ``name`` with a directory in it must be absolute.
+    """
+    if os.path.dirname(name) and not os.path.isabs(name):
+        return None
+    path = os.environ.get("PATH")
+    return shutil.which(name, path=_absolute_entries(os.defpath if path is None else path))
+
+
+def safe_environment() -> dict[str, str]:
+    """Return a copy of the environment whose search paths have absolute entries only."""
+    environment = dict(os.environ)
+    for name in _SEARCH_PATHS:
+        if name not in environment:
+            continue
+        if kept := _absolute_entries(environment[name]):
+            environment[name] = kept
+        else:
+            del environment[name]
+    environment.setdefault("PATH", os.defpath)  # an empty PATH would mean the working directory
+    return environment
+
+
+def own_command(*arguments: str) -> tuple[str, ...]:
+    """Return the command that starts branchline with these arguments, in the interpreter that runs now.
+
+    ``-P`` keeps the working directory off the module path; virtual environments, editable installs and the
+    user site directory still work. An isolated interpreter (``-I``) starts an isolated one. Run the command
+    with :func:`safe_environment`, because ``PYTHONPATH`` may name the working directory as well.
+    """
+    return (sys.executable, "-I" if sys.flags.isolated else "-P", "-m", "branchline", *arguments)
+
+
+def is_usable_directory(cwd: str) -> bool:
+    """Return whether programs can be started in the directory that a session names.
+
+    It must exist, and be an absolute path: a relative one would depend on where branchline was started.
+    """
+    return directory_problem(cwd) is None and os.path.isdir(cwd)
+
+
+def continue_session(going: ResumePlan, cwd: str | None) -> int | None:
+    """Run the command that continues a session in the terminal.
+
+    Returns its exit code, or None if it cannot be started. Our own chat gets the directory as an option and
+    starts in the present one; another agent starts in ``cwd``.
+    """
+    name, *arguments = going.command
+    if going.is_ours:
+        command = own_command(*arguments, *(() if cwd is None else ("--cwd", cwd)))
+        return _run(command, None)
+    program = find_program(name)
+    return None if program is None else _run((program, *arguments), cwd)
+
+
+def _run(command: tuple[str, ...], cwd: str | None) -> int | None:
+    environment: Mapping[str, str] = safe_environment()
+    try:
+        return subprocess.run(command, cwd=cwd, env=environment, check=False).returncode  # noqa: S603
+    except (OSError, ValueError):  # ValueError: a null byte in an argument
+        return None
+
+
+def _absolute_entries(path: str) -> str:
+    return os.pathsep.join(entry for entry in path.split(os.pathsep) if os.path.isabs(entry))
