@@ -10,7 +10,7 @@ __all__ = ["Occurrences"]
 
 
 class Occurrences:
-    """The positions at which a column says this name; each entry is asked once, when somebody wants to know."""
+    """Positions at which a column holds this name; each position is checked once, on first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
