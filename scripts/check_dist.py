@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,7 +82,7 @@ def try_sdist(sdist: Path, wheel: Path, directory: Path) -> None:
     source = only(directory, "branchline-*")
     build(source, directory / "again", "-t", "wheel")
     if contents(only(directory / "again", "*.whl")) != contents(wheel):
-        sys.exit("the wheel that the sdist builds is not the wheel that the repository builds")
+        raise SystemExit("the wheel that the sdist builds is not the wheel that the repository builds")
     imported = "import branchline, sys; sys.exit(not branchline.__file__.startswith(sys.argv[1]))"
     path = str(source / "src")
     run(sys.executable, "-c", imported, path, cwd=source, PYTHONPATH=path)
@@ -97,10 +98,11 @@ def main() -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     build(ROOT, DIST)
     wheel, sdist = only(DIST, "*.whl"), only(DIST, "*.tar.gz")
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in ENVIRONMENTS:
-            try_wheel(wheel, name, Path(scratch))
-        try_sdist(sdist, wheel, Path(scratch))
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor() as pool:
+        work = [pool.submit(try_wheel, wheel, name, Path(scratch)) for name in ENVIRONMENTS]
+        work.append(pool.submit(try_sdist, sdist, wheel, Path(scratch)))
+        for job in work:
+            job.result()
 
 
 main()
