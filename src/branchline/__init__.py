@@ -11,7 +11,7 @@ flows load on first access.
 
 from typing import TYPE_CHECKING, Any
 
-from branchline import later
+from branchline import _lazy
 from branchline._version import __version__
 from branchline.context import Context, ContextMessage, ModelRef
 from branchline.entries import (
@@ -155,7 +155,7 @@ def __getattr__(name: str) -> Any:
         import importlib  # noqa: PLC0415
 
         return importlib.import_module("branchline.flows")
-    return later.find(__name__, _LATER, name)
+    return _lazy.lazy_attribute(__name__, _LATER, name)
 
 
 def __dir__() -> list[str]:

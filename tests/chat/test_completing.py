@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from branchline.chat import COMMANDS
-from branchline.chat.completing import suggestions
+from branchline.chat.completion import suggestions
 from chat.kit import Talk, drive
 
 

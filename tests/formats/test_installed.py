@@ -13,7 +13,7 @@ import pytest
 from branchline import Session, SessionLibrary
 from branchline.entries import message_text
 from branchline.errors import NotASession
-from branchline.formats import detect, formats, installed
+from branchline.formats import detect, formats, installed_formats
 from branchline.library import Discovery
 from homes import PROGRAMS, build_home
 from support import ROOT
@@ -41,10 +41,10 @@ def install(tmp_path, monkeypatch):
         (about / "entry_points.txt").write_text(f"[branchline.formats]\n{listed}")
         if str(site) not in sys.path:
             monkeypatch.syspath_prepend(str(site))
-        installed.cache_clear()
+        installed_formats.cache_clear()
 
     yield call
-    installed.cache_clear()
+    installed_formats.cache_clear()
     for path in site.glob("*.py"):
         sys.modules.pop(path.stem, None)
 
@@ -107,7 +107,7 @@ def test_a_native_fork_of_such_a_session_holds_its_conversation(tiny, tmp_path):
 def test_a_broken_format_is_told_by_name_and_breaks_nothing(install, tiny, tmp_path, source, value, reason):
     install("broken_one", source, bad=value)
 
-    (broken,) = installed().broken
+    (broken,) = installed_formats().broken
     assert broken.name == "bad of broken_one"
     assert re.fullmatch(reason, broken.reason)
     assert detect(CONTENT, "x.jsonl").name == "tiny"

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from branchline.errors import LockTimeout, NotSaved, ReadOnly
-from branchline.log import Durability, FileLog, System, Torn, publish_file, replace_file
+from branchline.log import Durability, FileLog, System, TornTail, publish_file, replace_file
 from log.crash import Promise, Recorder, materialise, states
 from log.faults import KINDS, Faulty, Unsynced
 
@@ -59,7 +59,7 @@ def prove_tail(directory: Path, system: System) -> int:
         path.unlink(missing_ok=True)
         path.write_bytes(whole[:cut])
         with FileLog(path, system=system, durability="os") as log:
-            torns: list[Torn | None] = []
+            torns: list[TornTail | None] = []
             for name in ("a", "b"):
                 with log.exclusive() as writer:
                     offset = writer.append(record(name))

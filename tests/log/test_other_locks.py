@@ -12,7 +12,7 @@ import pytest
 
 from branchline.errors import LockTimeout, LogError
 from branchline.log import FileLog
-from branchline.log.holders import holder_of
+from branchline.log.lock_holder import holder_of
 
 LINE = b'{"a":1}\n'
 HOLD = """

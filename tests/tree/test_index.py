@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.entries import SIDE
+from branchline.entries import SIDE_TYPES
 from branchline.errors import EntryNotFound
 from branchline.tree import ROOT, Outline, Tree
 
@@ -98,13 +98,13 @@ def test_side_records_and_placeholders_are_passed_through_to_the_conversation():
     tree = built([ROOT, 0, 1, 2, 3, 4, 5, ROOT], types)
     tree.add("lost", 5, type="damaged", placeholder=True)
 
-    assert tree.conversation(5) == 0
-    assert tree.conversation(6) == 6
-    assert tree.conversation(7) == ROOT
-    assert tree.conversation(tree.position("lost")) == 0
-    assert tree.conversation(ROOT) == ROOT
+    assert tree.nearest_conversation_entry(5) == 0
+    assert tree.nearest_conversation_entry(6) == 6
+    assert tree.nearest_conversation_entry(7) == ROOT
+    assert tree.nearest_conversation_entry(tree.position("lost")) == 0
+    assert tree.nearest_conversation_entry(ROOT) == ROOT
     assert tree.conversation_path("6") == ["0", "6"]
-    assert set(types) - {"message", "later_type"} == set(SIDE)
+    assert set(types) - {"message", "later_type"} == set(SIDE_TYPES)
 
 
 # -- laws -------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_a_very_deep_tree_is_walked_without_recursion(count):
     assert tree.common_ancestor(last, str(count // 2)) == str(count // 2)
     assert tree.children(str(count // 2)) == [str(count // 2 + 1)]
     assert tree.tip_positions() == [count - 1]
-    assert tree.conversation(count - 1) == count - 1
+    assert tree.nearest_conversation_entry(count - 1) == count - 1
     assert sum(1 for _ in tree.ancestors(last)) == count - 1
 
 
@@ -266,7 +266,7 @@ def test_a_long_row_of_side_records_is_passed_through():
     types = ["message"] + ["label"] * (count - 1)
     tree.fill(list(range(-1, count - 1)), types, [""] * count, [None] * count, ())
 
-    assert tree.conversation(count - 1) == 0
+    assert tree.nearest_conversation_entry(count - 1) == 0
     assert tree.conversation_path(str(count - 1)) == ["0"]
     assert tree.conversation_children("0") == []
 
@@ -300,7 +300,7 @@ def test_a_random_large_forest_hangs_together():
         depth[position] = 1 if parent == ROOT else depth[parent] + 1
 
     for position in rng.sample(range(count), 200):
-        assert len(tree.chain(position)) == depth[position]
+        assert len(tree.path_positions(position)) == depth[position]
     assert sum(len(tree.child_positions(position)) for position in range(count)) == count - len(tree.roots())
 
 
@@ -369,7 +369,7 @@ def test_what_was_put_off_is_asked_for_once_and_kept_until_it_could_be_told():
     with pytest.raises(OSError, match="not now"):
         _ = tree.times
     assert tree.times == ["first", "second", "third"]
-    assert tree.quiet == {1}
+    assert tree.textless == {1}
     assert asked == [3, 3]
 
 

@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline.views.fuzzy import fuzzy_score
-from branchline.views.query import FIELDS, Contents, Face, Query, parse_query
+from branchline.views.query import FIELDS, Query, SearchFields, SearchText, parse_query
 
 NOW = datetime(2026, 1, 21, 12, tzinfo=UTC)
 DAY = 86_400_000
 
 
-def face(name: str = "fix the login test", **more: object) -> Face:
+def face(name: str = "fix the login test", **more: object) -> SearchFields:
     fields = {
         "around": "019b /home/u/shop",
         "cwd": "/home/u/shop",
         "agent": "pi",
         "model": "anthropic/claude",
     }
-    return Face(name=name, **{**fields, "active_ms": round(NOW.timestamp() * 1000) - DAY, **more})  # type: ignore[arg-type]
+    return SearchFields(name=name, **{**fields, "active_ms": round(NOW.timestamp() * 1000) - DAY, **more})  # type: ignore[arg-type]
 
 
-INSIDE = Contents(
+INSIDE = SearchText(
     texts={"user": "why is the token red", "assistant": "it expires at midnight", "toolresult": "401 != 200"},
     tools=frozenset({"bash", "read"}),
     labels=("works",),
@@ -33,7 +33,7 @@ INSIDE = Contents(
 )
 
 
-def found(text: str, contents: Contents | None = INSIDE, **options: bool) -> bool | None:
+def found(text: str, contents: SearchText | None = INSIDE, **options: bool) -> bool | None:
     """Whether the query finds the session; None while only its contents could say."""
     verdict = parse_query(text, now=NOW).judge(face(), contents, **options)
     return None if verdict.open else verdict.found

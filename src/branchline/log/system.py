@@ -21,7 +21,7 @@ __all__ = [
     "UNCHANGED",
     "System",
     "close_quietly",
-    "explain",
+    "describe_oserror",
     "opening",
     "problem_with",
     "random_name",
@@ -137,7 +137,7 @@ _WORDS = {
 }
 
 
-def explain(problem: OSError) -> str:
+def describe_oserror(problem: OSError) -> str:
     """Say an OSError in words, with the name of its number: «disk full (ENOSPC)»."""
     if problem.errno is None:
         return str(problem)
@@ -149,8 +149,8 @@ def problem_with(doing: str, problem: OSError, outcome: str) -> NotSaved | ReadO
     """Return the exception for a write that the system refused: may not, or could not."""
     if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         where = f" at {os.fsdecode(problem.filename)}" if problem.filename is not None else ""
-        return ReadOnly(f"cannot {doing}: {explain(problem)}{where}; {outcome}")
-    return NotSaved(f"cannot {doing}: {explain(problem)}; {outcome}")
+        return ReadOnly(f"cannot {doing}: {describe_oserror(problem)}{where}; {outcome}")
+    return NotSaved(f"cannot {doing}: {describe_oserror(problem)}; {outcome}")
 
 
 @contextlib.contextmanager
@@ -163,6 +163,6 @@ def opening(name: str) -> Iterator[None]:
     except FileNotFoundError as problem:
         raise FileMissing(problem.errno, "there is no such file", name) from problem
     except PermissionError as problem:
-        raise PermissionDenied(problem.errno, explain(problem), name) from problem
+        raise PermissionDenied(problem.errno, describe_oserror(problem), name) from problem
     except OSError as problem:
-        raise CannotOpen(problem.errno, explain(problem), name) from problem
+        raise CannotOpen(problem.errno, describe_oserror(problem), name) from problem
