@@ -6,11 +6,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 # The first interpreter that is new enough and really starts (a shim may exist and do nothing).
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint format bench parity demo lock clean
+.PHONY: help run test test-all lint dist format bench screenshots parity demo lock clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,11 +24,14 @@ test: $(VENV)/ready  ## run every test but the long campaigns
 test-all: $(VENV)/ready  ## run every test, long campaigns included
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 $(ARGS)
 
-lint: $(VENV)/ready  ## format, lint, types, storeys
+lint: $(VENV)/ready  ## format, lint, types, import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+dist: $(VENV)/ready  ## build wheel and sdist, and test both in clean environments
+	$(BIN)/python scripts/check_dist.py
 
 format: $(VENV)/ready  ## put the code into its one format
 	$(BIN)/ruff format .
@@ -51,10 +54,12 @@ demo: $(VENV)/ready  ## write the demo library of the package again
 lock:  ## write requirements/*.txt again (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--upgrade --group dev --all-extras pyproject.toml -o requirements/dev.txt -q
-	@! grep -n '://' requirements/dev.txt
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		--upgrade --constraints requirements/dev.txt pyproject.toml -o requirements/base.txt -q
+	@! grep -n '://' requirements/*.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/ready: requirements/dev.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "branchline needs Python 3.11 or newer; none found" >&2; exit 1; }

@@ -94,6 +94,7 @@ def _ours(home: Home) -> None:
         with Session.create(cwd, directory=directory, id=f"ours{len(cwd)}", clock=clock) as session:
             session.append_message("Why is the sky blue?")
             session.append_message({"role": "assistant", "content": [{"type": "text", "text": "Air."}]})
+        assert session.file is not None
         files["branchline"].append(Path(session.file))
 
 

@@ -272,7 +272,7 @@ _TYPES = [
     "compaction",
     "odd_type",
 ]
-_FURTHER = {
+_FURTHER: dict[str, list[dict[str, Any]]] = {
     "label": [{"targetId": "a", "label": "here"}, {"targetId": "a"}, {"targetId": "zz", "label": "there"}],
     "session_info": [{"name": ""}, {"name": " a name "}, {"name": "другое"}],
     "leaf": [

@@ -4,34 +4,159 @@ from branchline import Session
 
 session = Session.create()
 session.append_message("hello")
+
+Importing the package loads sessions, records and errors, and msgspec. The library, the conductor, plugins and
+flows load on first access.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from branchline import _lazy
 from branchline._version import __version__
-from branchline.session import Session
+from branchline.context import Context, ContextMessage, ModelRef
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    Block,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    Content,
+    Cost,
+    CustomContent,
+    Image,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+    UnknownMessage,
+    Usage,
+    UserMessage,
+)
+from branchline.errors import (
+    Ambiguous,
+    AuthMissing,
+    BranchlineError,
+    CannotOpen,
+    ContextOverflow,
+    EntryNotFound,
+    FileMissing,
+    FlowError,
+    InvalidId,
+    IsADirectory,
+    LockTimeout,
+    LogError,
+    LogGone,
+    LogReplaced,
+    LogShrank,
+    MalformedStream,
+    ModelError,
+    ModelRefused,
+    NetworkFailure,
+    NoSummarizer,
+    NotASession,
+    NothingToCompact,
+    NotSaved,
+    NotSupported,
+    PermissionDenied,
+    RateLimited,
+    ReadOnly,
+    SessionMoved,
+    SessionNotFound,
+    SummaryFailed,
+    UnknownModel,
+)
+from branchline.session import Node, Session
 
 if TYPE_CHECKING:
     from branchline import flows
-    from branchline.conductor import Conductor
-    from branchline.library import SessionLibrary
-    from branchline.plugins import Plugins
+    from branchline.conductor import Conductor, Policy
+    from branchline.library import SessionLibrary, SessionRow
+    from branchline.plugins import Plugins, hookimpl
 
-__all__ = ["Conductor", "Plugins", "Session", "SessionLibrary", "__version__", "flows"]
+__all__ = [
+    "Ambiguous",
+    "AssistantMessage",
+    "AuthMissing",
+    "BashExecution",
+    "Block",
+    "BranchSummaryMessage",
+    "BranchlineError",
+    "CannotOpen",
+    "CompactionSummaryMessage",
+    "Conductor",
+    "Content",
+    "Context",
+    "ContextMessage",
+    "ContextOverflow",
+    "Cost",
+    "CustomContent",
+    "EntryNotFound",
+    "FileMissing",
+    "FlowError",
+    "Image",
+    "InvalidId",
+    "IsADirectory",
+    "LockTimeout",
+    "LogError",
+    "LogGone",
+    "LogReplaced",
+    "LogShrank",
+    "MalformedStream",
+    "Message",
+    "ModelError",
+    "ModelRef",
+    "ModelRefused",
+    "NetworkFailure",
+    "NoSummarizer",
+    "Node",
+    "NotASession",
+    "NotSaved",
+    "NotSupported",
+    "NothingToCompact",
+    "PermissionDenied",
+    "Plugins",
+    "Policy",
+    "RateLimited",
+    "ReadOnly",
+    "Session",
+    "SessionLibrary",
+    "SessionMoved",
+    "SessionNotFound",
+    "SessionRow",
+    "SummaryFailed",
+    "SystemMessage",
+    "Text",
+    "Thinking",
+    "ToolCall",
+    "ToolResult",
+    "UnknownBlock",
+    "UnknownMessage",
+    "UnknownModel",
+    "Usage",
+    "UserMessage",
+    "__version__",
+    "flows",
+    "hookimpl",
+]
+
+_LATER = {
+    "conductor": ("Conductor", "Policy"),
+    "library": ("SessionLibrary", "SessionRow"),
+    "plugins": ("Plugins", "hookimpl"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load the rest when it is first asked for: an agent that keeps one session never needs it."""
-    import importlib  # noqa: PLC0415
+    """Load what a program that keeps one session never needs, on first access."""
+    if name == "flows":
+        import importlib  # noqa: PLC0415
 
-    match name:
-        case "SessionLibrary":
-            return importlib.import_module("branchline.library").SessionLibrary
-        case "Conductor":
-            return importlib.import_module("branchline.conductor").Conductor
-        case "Plugins":
-            return importlib.import_module("branchline.plugins").Plugins
-        case "flows":
-            return importlib.import_module("branchline.flows")
-        case _:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return importlib.import_module("branchline.flows")
+    return _lazy.lazy_attribute(__name__, _LATER, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

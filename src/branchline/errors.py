@@ -5,6 +5,10 @@ What comes from files, other programs and people is one of these::
 
     BranchlineError
     ├── NotASession          nothing in this file is a session (or the format is known and unsupported)
+    │   └── IsADirectory     the path is a directory (also a CannotOpen and an IsADirectoryError)
+    ├── CannotOpen           the file cannot be opened or read, and why (also an OSError)
+    │   ├── FileMissing      there is no such file (also a FileNotFoundError)
+    │   └── PermissionDenied the file or its directory may not be read (also a PermissionError)
     ├── ReadOnly             the session may be read but not appended to, and why
     ├── EntryNotFound        no entry with this id (also a LookupError)
     ├── SessionNotFound      no session with this id, prefix or title (also a LookupError)
@@ -40,10 +44,13 @@ __all__ = [
     "Ambiguous",
     "AuthMissing",
     "BranchlineError",
+    "CannotOpen",
     "ContextOverflow",
     "EntryNotFound",
+    "FileMissing",
     "FlowError",
     "InvalidId",
+    "IsADirectory",
     "LockTimeout",
     "LogError",
     "LogGone",
@@ -58,6 +65,7 @@ __all__ = [
     "NotSaved",
     "NotSupported",
     "NothingToCompact",
+    "PermissionDenied",
     "RateLimited",
     "ReadOnly",
     "SessionMoved",
@@ -73,6 +81,28 @@ class BranchlineError(Exception):
 
 class NotASession(BranchlineError):
     """The file holds no session that we can read."""
+
+
+class CannotOpen(BranchlineError, OSError):
+    """The file cannot be opened or read.
+
+    Takes the arguments of OSError: ``errno``, ``strerror`` (the reason) and ``filename``.
+    """
+
+    def __str__(self) -> str:
+        return f"cannot open {self.filename}: {self.strerror}"
+
+
+class FileMissing(CannotOpen, FileNotFoundError):
+    """There is no file at this path."""
+
+
+class PermissionDenied(CannotOpen, PermissionError):
+    """The file, or a directory above it, may not be read."""
+
+
+class IsADirectory(NotASession, CannotOpen, IsADirectoryError):
+    """The path of a session leads to a directory."""
 
 
 class ReadOnly(BranchlineError):

@@ -121,7 +121,8 @@ class Talk:
 
     def words(self) -> list[str]:
         """What is said on the path, as the file has it."""
-        with Session.open(self.session.file) if not self.session.is_draft else self.session as read:
+        file = None if self.session.is_draft else self.session.file
+        with self.session if file is None else Session.open(file) as read:
             messages = [item.message for item in read.context().messages]
         return [message_text(message) for message in messages]
 

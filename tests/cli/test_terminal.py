@@ -34,6 +34,7 @@ def terminal(monkeypatch):
             stdin=subprocess.DEVNULL,
             stdout=there,
             stderr=subprocess.PIPE,
+            env=dict(os.environ),  # readline sets COLUMNS behind the back of os.environ
         )
         os.close(there)
         printed = b""

@@ -12,7 +12,7 @@ from branchline.conductor import (
 )
 from branchline.entries import AssistantMessage, message_text
 from branchline.errors import ContextOverflow, NothingToCompact, SummaryFailed
-from branchline.flows import SessionBeforeCompactResult
+from branchline.flows import Cancel, SessionBeforeCompactResult
 from branchline.models import OfflineModel
 from branchline.plugins import Plugins, hookimpl
 from conductor.kit import Watched, conductor, ended, events_of, require_kept, talk
@@ -109,6 +109,54 @@ def test_an_overflow_is_compacted_away_once_and_tried_once_more(tmp_path, midway
     assert said == 3, "the record of the failed attempt stays"
     assert "fine " not in texts
     assert "condensed" in message_text(requests[-1].messages[0])
+
+
+def test_an_abort_right_after_the_compaction_of_an_overflow_stops_the_second_attempt(tmp_path):
+    async def work():
+        class Interrupts:
+            @hookimpl
+            def session_compact(self, event, context):
+                talking.abort("Escape")
+
+        plugins = Plugins()
+        plugins.register(Interrupts(), "interrupts")
+        model = Watched()
+        policy = Policy(auto_compact=False, keep_recent_tokens=20)
+        async with conductor(tmp_path, model, policy=policy, hooks=plugins) as talking:
+            await events_of(talking.send("first"))
+            events = await events_of(talking.send("offline: fail overflow 1\noffline: say too late"))
+            require_kept(talking)
+            return events, len(model.requests), talking.session.index.roles.count("assistant")
+
+    events, requests, answered = talk(work)
+
+    assert ended(events).reason == "aborted"
+    assert kinds(events) == [("CompactionStarted", "overflow"), ("ContextCompacted", "overflow")]
+    assert requests == 3, "two prompts and a summary"
+    assert answered == 2, "the first answer and the record of the failed attempt"
+
+
+def test_a_plugin_that_refuses_to_compact_an_overflow_is_reported(tmp_path):
+    class Refuses:
+        @hookimpl
+        def session_before_compact(self, event, context):
+            return Cancel("not now")
+
+    async def work():
+        plugins = Plugins()
+        plugins.register(Refuses(), "refuses")
+        policy = Policy(auto_compact=False, keep_recent_tokens=20)
+        async with conductor(tmp_path, policy=policy, hooks=plugins) as talking:
+            await events_of(talking.send("first"))
+            events = await events_of(talking.send("offline: fail overflow 1"))
+            require_kept(talking)
+            return events
+
+    events = talk(work)
+
+    assert kinds(events) == [("CompactionStarted", "overflow"), ("CompactionFailed", "overflow")]
+    assert [event.message for event in events if isinstance(event, CompactionFailed)] == ["not now"]
+    assert isinstance(ended(events).error, ContextOverflow)
 
 
 def test_an_overflow_that_stays_is_not_compacted_again_and_again(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from branchline.errors import NothingToCompact, NotSupported, SummaryFailed
 from branchline.flows import AbortSignal, AttemptResult, rewind_failed, run, turn
+from branchline.plugins import Plugins, hookimpl
 from flows.kit import LONG, Recorder, Writer, foreign
 from session.kit import assistant, new, reopened, user, words
 
@@ -223,3 +224,23 @@ def test_who_aborts_the_compaction_gets_no_second_attempt(place):
     done = run(turn(session, keep_recent_tokens=50, abort=abort), attempt=model, summarizer=interrupted)
 
     assert (done.attempts, done.compacted.status, len(model.seen)) == (1, "aborted", 1)
+
+
+def test_an_abort_after_the_compaction_was_written_stops_the_second_attempt(place):
+    session, abort = long_talk(place), AbortSignal()
+    model = Model(session, 1)
+
+    class Interrupts:
+        @hookimpl
+        def session_compact(self, event, context):
+            abort.set("Escape")
+
+    plugins = Plugins()
+    plugins.register(Interrupts(), "interrupts")
+
+    done = run(
+        turn(session, keep_recent_tokens=50, abort=abort), attempt=model, summarizer=Writer(), hooks=plugins
+    )
+
+    assert (done.attempts, done.compacted.status, len(model.seen)) == (1, "done", 1)
+    assert session.leaf == done.compacted.entry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def read(data: bytes | Path, name: str = NAME) -> EntryLog:
     return EntryLog(CODEX, lambda offset, size: content[offset : offset + size], path)
 
 
-def finder(root: Path):
+def finder(root: Path) -> Callable[[str], EntryLog | None]:
     """A function that finds the rollout with an id below a directory."""
 
     def find(rollout: str) -> EntryLog | None:

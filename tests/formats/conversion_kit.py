@@ -132,8 +132,8 @@ def rich_sessions(draw: st.DrawFn, most: int = 14) -> bytes:
     keys: list[str] = []
     for number in range(draw(st.integers(1, most))):
         entry = draw(strategies.entry_strategies[draw(st.sampled_from(_KINDS))])
-        above = st.sampled_from([*keys, None]) if keys else st.none()
-        parent = keys[-1] if keys and draw(st.integers(0, 3)) else draw(above)
+        above: st.SearchStrategy[str | None] = st.sampled_from([*keys, None]) if keys else st.none()
+        parent = keys[-1] if keys and draw(st.integers(0, 3)) > 0 else draw(above)
         entry = _placed(draw, entry, f"{number:04x}aaaa", parent, keys)
         lines.append(encode_entry(entry))
         keys.append(entry.id)

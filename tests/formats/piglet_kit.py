@@ -133,5 +133,5 @@ def as_piglet(data: bytes) -> dict[str, Any]:
         elif kind in ("user", "assistant", "tool_result"):
             context.append(kind)
         elif kind == "custom_message":
-            context.append("assistant" if payload["role"] == "assistant" else "user")
+            context.append("assistant" if nodes[key]["data"]["role"] == "assistant" else "user")
     return {"leaf": leaf or None, "path": path, "context": "".join(kind[0] for kind in context)}

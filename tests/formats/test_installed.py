@@ -113,7 +113,7 @@ def test_a_broken_format_is_told_by_name_and_breaks_nothing(install, tiny, tmp_p
     assert detect(CONTENT, "x.jsonl").name == "tiny"
     with pytest.raises(NotASession, match="the format 'bad of broken_one' is broken"):
         detect(b"nobody knows this", "x.jsonl")
-    assert Discovery(environment={}, home=tmp_path).broken_formats == [broken]
+    assert Discovery(environment={}, home=tmp_path).broken == [broken]
 
 
 def test_a_format_that_fails_over_a_file_does_not_know_it(install):
@@ -132,7 +132,7 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
 
     with pytest.raises(NotASession, match=r"tried: .*failing"):
         detect(b"nobody knows this", "x.jsonl")
-    assert [one.reason for one in Discovery().broken_formats] == ["KeyError: 'lost'"]
+    assert [one.reason for one in Discovery().broken] == ["KeyError: 'lost'"]
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from branchline.entries import (
     UnknownBlock,
     Usage,
     UserMessage,
+    message_text,
 )
 from branchline.errors import NotSupported
 from branchline.formats.operator import OPERATOR
@@ -551,6 +552,24 @@ def test_a_fork_of_a_compacted_path_has_the_same_context():
     fork = read(OPERATOR.fork(source, source.reading.leaf, NEW))
 
     assert context_letters(fork) == context_letters(source) == "kuaua"
+
+
+def test_a_fork_moves_the_first_kept_entry_when_it_leaves_that_entry_out(session):
+    """A fork drops labels; a compaction that keeps from a label keeps from the next entry instead."""
+    label = session.append_label("799d704c", "checkpoint")
+    session.append_message("kept question")
+    session.append_message(AssistantMessage(content=(Text(text="kept answer"),)))
+    session.append_compaction("what came before", first_kept=label)
+    session.append_message("later question")
+
+    with session.fork() as fork, Session.open(fork.file) as again:
+        texts = [message_text(item.message) for item in again.context().messages]
+        parents = [json.loads(again.raw(key)).get("parent_id") for key in again.index.keys]
+
+        assert label not in again
+        assert parents == [None, *again.index.keys[:-1]]
+    assert texts == ["what came before", "kept question", "kept answer", "later question"]
+    assert texts == [message_text(item.message) for item in session.context().messages]
 
 
 def test_a_copy_holds_every_line_as_it_was():

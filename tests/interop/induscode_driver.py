@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from induscode.conductor.transcript_store import TranscriptStore, fs_backend
@@ -65,7 +66,7 @@ def part_of(value: Any, name: str) -> Any:
 
 
 def main() -> None:
-    verbs = {"write": write, "look": look}
+    verbs: dict[str, Callable[..., Coroutine[Any, Any, dict[str, Any]]]] = {"write": write, "look": look}
     for line in sys.stdin:
         order = json.loads(line)
         try:

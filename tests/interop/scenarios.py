@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from branchline import Session
+from branchline.compaction import SummaryRequest
 from branchline.entries import Usage
 from branchline.flows import Attempt, AttemptResult, compact, navigate, rewind_failed, run, turn
 
@@ -184,11 +185,15 @@ def navigation(session: Session) -> None:
     run(navigate(session, ids[3], label="again"))
 
 
+def _writes(text: str) -> Callable[[SummaryRequest], str]:
+    return lambda request: text
+
+
 def a_compaction_by_flow(session: Session) -> None:
     """Inside a turn, twice, the second time as an update."""
     talk(session)
     for text in ("so far", "and further"):
-        run(compact(session, keep_recent_tokens=2), summarizer=lambda request, text=text: text)
+        run(compact(session, keep_recent_tokens=2), summarizer=_writes(text))
         session.append_message(f"after {text}")
         session.append_message(assistant("still here"))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from stores.places import common_place
@@ -10,6 +12,6 @@ __all__ = ["common_place", "place"]
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path: Path) -> Path:
     """A directory for sessions that is not there yet."""
     return tmp_path / "sessions"

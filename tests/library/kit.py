@@ -46,6 +46,7 @@ def fill(directory: Path, count: int) -> SessionLibrary:
     for number in range(count):
         with talk(directory, number) as session:
             path = session.file
+        assert path is not None
         age(path, number)
     return SessionLibrary(directory, clock=clock(count))
 
@@ -88,7 +89,7 @@ class _WatchedSnapshot:
     def __enter__(self) -> Any:
         read = self.inner.__enter__()
 
-        def watched(offset: int, size: int) -> bytes:
+        def watched(offset: int, size: int) -> Any:
             self.reads.append((self.key, offset, size))
             return read(offset, size)
 

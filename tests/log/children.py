@@ -3,6 +3,8 @@
 Each acknowledges on its standard output, one line at a time, what it has done.
 """
 
+from __future__ import annotations
+
 import itertools
 import json
 import os
@@ -13,10 +15,10 @@ import sys
 import time
 
 from branchline.errors import BranchlineError
-from branchline.log import FileLog
+from branchline.log import Durability, FileLog
 
 
-def say(*words: object):
+def say(*words: object) -> None:
     os.write(1, (" ".join(str(word) for word in words) + "\n").encode())
 
 
@@ -24,7 +26,7 @@ def line_of(name: str, number: int, size: int = 0) -> bytes:
     return json.dumps({"name": name, "number": number, "text": "x" * size}).encode() + b"\n"
 
 
-def append(path: str, durability: str, name: str, count: str, large: str = "0"):
+def append(path: str, durability: Durability, name: str, count: str, large: str = "0") -> None:
     """Append `count` records (0: until killed), now and then a `large` one, and say where each begins."""
     chance = random.Random(name)
     with FileLog(path, durability=durability, lock_timeout=60) as log:
@@ -36,7 +38,7 @@ def append(path: str, durability: str, name: str, count: str, large: str = "0"):
             say(name, number, offset, end)
 
 
-def foreign(path: str, name: str, count: str):
+def foreign(path: str, name: str, count: str) -> None:
     """Append like a program that knows nothing of locks, one whole line per write."""
     chance = random.Random(name)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
@@ -46,17 +48,18 @@ def foreign(path: str, name: str, count: str):
         time.sleep(chance.random() / 1000)
 
 
-def hold(path: str):
+def hold(path: str) -> None:
     """Take the lock and keep it until killed."""
     with FileLog(path) as log, log.exclusive():
         say("held")
         time.sleep(60)
 
 
-def limited(path: str, size: str):
+def limited(path: str, size: str) -> None:
     """Append under a limit for the size of files, which the system enforces in the middle of a write."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     with FileLog(path) as log:
+        before = number = 0
         for number in itertools.count():
             before = log.size()
             try:
@@ -70,7 +73,7 @@ def limited(path: str, size: str):
             say(writer.append(line_of("limited", number, 300)) == before)
 
 
-def fork(path: str):
+def fork(path: str) -> None:
     """Fork while the lock is held: the child must neither write with it nor release it."""
     log = FileLog(path, lock_timeout=0)
     done, tell = os.pipe()
@@ -104,7 +107,7 @@ def _attempt(log: FileLog) -> str:
     return "saved"
 
 
-def orphan(path: str):
+def orphan(path: str) -> None:
     """Die while holding the lock, leaving a forked child behind that has inherited its descriptor."""
     log = FileLog(path)
     with log.exclusive():

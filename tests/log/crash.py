@@ -11,15 +11,20 @@ The model is harsher than real file systems: syncing a file does not sync its na
 Lock files are left out, because nobody relies on them after a crash.
 """
 
+from __future__ import annotations
+
 import errno
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from branchline.log import SYSTEM, System
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike, ReadableBuffer, StrOrBytesPath
 
 SECTOR = 64
 """Smaller than any real one, so that records of ordinary length have several."""
@@ -64,7 +69,7 @@ ROOT = 0
 
 
 class Recorder(System):
-    def __init__(self, root: Path):
+    def __init__(self, root: Path) -> None:
         self.root = str(root)
         self.events: list[Event] = []
         self.full = False
@@ -75,11 +80,11 @@ class Recorder(System):
         self._next_file = itertools.count(ROOT + 1)
         self._next_directory = itertools.count(ROOT - 1, -1)
 
-    def promise(self, promise: Promise):
+    def promise(self, promise: Promise) -> None:
         self.events.append(promise)
 
-    def open(self, path, flags, mode=0o777):
-        descriptor = SYSTEM.open(path, flags, mode)
+    def open(self, path: StrOrBytesPath, flags: int, mode: int = 0o777, **more: Any) -> int:
+        descriptor = SYSTEM.open(path, flags, mode, **more)
         place = self._place(path)
         if place is None:
             return descriptor
@@ -93,74 +98,82 @@ class Recorder(System):
         self._open[descriptor] = node
         return descriptor
 
-    def close(self, descriptor):
+    def close(self, descriptor: int) -> None:
         self._open.pop(descriptor, None)
         SYSTEM.close(descriptor)
 
-    def write(self, descriptor, data):
+    def write(self, descriptor: int, data: ReadableBuffer) -> int:
+        data = bytes(data)
         if self.full:
             if len(data) < 20:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             data = data[: len(data) // 2]
         written = SYSTEM.write(descriptor, data)
         node = self._open[descriptor]
-        self.events.append(Data(node, self._sizes[node], bytes(data[:written])))
+        self.events.append(Data(node, self._sizes[node], data[:written]))
         self._sizes[node] += written
         return written
 
-    def pwrite(self, descriptor, data, offset):
+    def pwrite(self, descriptor: int, data: ReadableBuffer, offset: int) -> int:
         assert descriptor not in self._open, "only lock files are written to at an offset"
         return SYSTEM.pwrite(descriptor, data, offset)
 
-    def ftruncate(self, descriptor, size):
+    def ftruncate(self, descriptor: int, size: int) -> None:
         SYSTEM.ftruncate(descriptor, size)
         self.events.append(Cut(self._open[descriptor], size))
         self._sizes[self._open[descriptor]] = size
 
-    def fsync(self, descriptor):
+    def fsync(self, descriptor: FileDescriptorLike) -> None:
+        assert isinstance(descriptor, int)
         if descriptor in self._open:
             self.events.append(Sync(self._open[descriptor]))
 
-    def fdatasync(self, descriptor):
+    def fdatasync(self, descriptor: FileDescriptorLike) -> None:
         self.fsync(descriptor)
 
-    def mkdir(self, path, mode=0o777):
-        SYSTEM.mkdir(path, mode)
+    def mkdir(self, path: StrOrBytesPath, mode: int = 0o777, **more: Any) -> None:
+        SYSTEM.mkdir(path, mode, **more)
         place = self._place(path)
         if place is not None:
             node = next(self._next_directory)
             self._entries[node] = {}
             self._change(place[0], (place[1], node))
 
-    def link(self, source, target):
-        SYSTEM.link(source, target)
-        node = self._node(source)
-        directory, name = self._place(target)
+    def link(self, src: StrOrBytesPath, dst: StrOrBytesPath, **more: Any) -> None:
+        SYSTEM.link(src, dst, **more)
+        node = self._node(src)
+        directory, name = self._known_place(dst)
         self._change(directory, (name, node))
 
-    def unlink(self, path):
-        SYSTEM.unlink(path)
-        directory, name = self._place(path)
+    def unlink(self, path: StrOrBytesPath, **more: Any) -> None:
+        SYSTEM.unlink(path, **more)
+        directory, name = self._known_place(path)
         self._change(directory, (name, None))
 
-    def rename(self, source, target):
-        SYSTEM.rename(source, target)
-        node = self._node(source)
-        directory, old = self._place(source)
-        assert self._place(target)[0] == directory, "one step only within a directory"
-        self._change(directory, (old, None), (self._place(target)[1], node))
+    def rename(self, src: StrOrBytesPath, dst: StrOrBytesPath, **more: Any) -> None:
+        SYSTEM.rename(src, dst, **more)
+        node = self._node(src)
+        directory, old = self._known_place(src)
+        other, new = self._known_place(dst)
+        assert other == directory, "one step only within a directory"
+        self._change(directory, (old, None), (new, node))
 
-    def _change(self, directory: int, *changes: tuple[str, int | None]):
+    def _change(self, directory: int, *changes: tuple[str, int | None]) -> None:
         self.events.append(Name(directory, changes))
         _apply(self._entries[directory], changes)
 
-    def _node(self, path) -> int:
-        directory, name = self._place(path)
+    def _node(self, path: StrOrBytesPath) -> int:
+        directory, name = self._known_place(path)
         return self._entries[directory][name]
 
-    def _place(self, path) -> tuple[int, str] | None:
+    def _known_place(self, path: StrOrBytesPath) -> tuple[int, str]:
+        place = self._place(path)
+        assert place is not None, "lock files are neither linked, renamed nor removed"
+        return place
+
+    def _place(self, path: StrOrBytesPath) -> tuple[int, str] | None:
         """The directory and the name that a path means; None for what the model leaves out."""
-        parts = os.path.relpath(path, self.root).split(os.sep)
+        parts = os.path.relpath(os.fsdecode(path), self.root).split(os.sep)
         if parts[0] == ".." or "locks" in parts:
             return None
         if parts == ["."]:
@@ -171,7 +184,7 @@ class Recorder(System):
         return directory, parts[-1]
 
 
-def _apply(entries: dict[str, int], changes: tuple[tuple[str, int | None], ...]):
+def _apply(entries: dict[str, int], changes: tuple[tuple[str, int | None], ...]) -> None:
     for name, node in changes:
         if node is None:
             entries.pop(name, None)
@@ -185,7 +198,7 @@ class _Pending:
 
     data: bytes = b""
     names: dict[str, int] = field(default_factory=dict)
-    events: list = field(default_factory=list)
+    events: list[Name | Data | Cut] = field(default_factory=list)
 
 
 def states(events: list[Event]) -> Iterator[tuple[Tree, Promise]]:
@@ -216,14 +229,14 @@ def states(events: list[Event]) -> Iterator[tuple[Tree, Promise]]:
                 pending.events = []
             case Name(directory, changes):
                 nodes[directory].events.append(event)
-                for _, node in changes:
-                    if node is not None:
-                        nodes.setdefault(node, _Pending())
+                for _, made in changes:
+                    if made is not None:
+                        nodes.setdefault(made, _Pending())
             case Data(node) | Cut(node):
                 nodes[node].events.append(event)
 
 
-def _written(data: bytes, events: list) -> bytes:
+def _written(data: bytes, events: Sequence[Name | Data | Cut]) -> bytes:
     for event in events:
         match event:
             case Data(_, offset, piece):
@@ -256,9 +269,10 @@ def _combinations(contents: dict[int, set[bytes]], nodes: dict[int, _Pending]) -
             yield dict(zip(contents, each, strict=True))
 
 
-def _subsets(events: list) -> list[tuple]:
-    assert len(events) <= 6, "too many names without a sync"
-    return [each for count in range(len(events) + 1) for each in itertools.combinations(events, count)]
+def _subsets(events: Sequence[Name | Data | Cut]) -> list[tuple[Name, ...]]:
+    names = [event for event in events if isinstance(event, Name)]
+    assert len(names) == len(events) <= 6, "too many names without a sync, or data in a directory"
+    return [each for count in range(len(names) + 1) for each in itertools.combinations(names, count)]
 
 
 def _walk(entries: dict[int, dict[str, int]], directory: int, prefix: str) -> Iterator[tuple[str, int]]:
@@ -300,7 +314,7 @@ def _without_sectors(whole: bytes, event: Data) -> Iterator[bytes]:
         yield bytes(data)
 
 
-def materialise(tree: Tree, root: str):
+def materialise(tree: Tree, root: str) -> None:
     """Write a state down as real files."""
     os.mkdir(root)
     for path, content in tree:

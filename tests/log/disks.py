@@ -3,6 +3,8 @@
 Needs root. The mounts vanish with this process. What was seen is said on standard output as JSON.
 """
 
+from __future__ import annotations
+
 import fcntl
 import json
 import os
@@ -15,18 +17,18 @@ import threading
 import time
 
 from branchline.errors import NotSaved
-from branchline.log import FileLog, replace_file
+from branchline.log import Durability, FileLog, replace_file
 
 GOING_DOWN = 0x8004587D
 """FS_IOC_GOINGDOWN: the file system stops at once, as if the power had failed."""
 WITHOUT_LOG_FLUSH = 2
 
 
-def sh(*command: str):
+def sh(*command: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def make_disk(image: str, kind: str, megabytes: int):
+def make_disk(image: str, kind: str, megabytes: int) -> None:
     with open(image, "wb") as file:
         file.truncate(megabytes << 20)
     sh(f"mkfs.{kind}", "-q", image)
@@ -41,7 +43,7 @@ def append(log: FileLog, line: bytes) -> int:
         return writer.append(line)
 
 
-def full(directory: str, kind: str):
+def full(directory: str, kind: str) -> None:
     """Fill a small disk to the last byte: every failure leaves the files as they were, and room heals it."""
     mount = os.path.join(directory, "mount")
     os.mkdir(mount)
@@ -57,8 +59,8 @@ def full(directory: str, kind: str):
         file.write(bytes(100_000))
         os.fsync(file.fileno())
 
-    said = []
-    number = 0
+    said: list[str] = []
+    number, before = 0, b""
     while not said:
         before = _read(path)
         try:
@@ -103,7 +105,7 @@ def full(directory: str, kind: str):
     print(json.dumps({"saved": number, "said": said}))
 
 
-def _fill(path: str):
+def _fill(path: str) -> None:
     with open(path, "wb", buffering=0) as file:
         size = 4096
         while size:
@@ -119,7 +121,7 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-def power(directory: str, kind: str, durability: str, rounds: str):
+def power(directory: str, kind: str, durability: Durability, rounds: str) -> None:
     """Cut the power under a writer, many times; after each look for what it had acknowledged."""
     image, mount = os.path.join(directory, "image"), os.path.join(directory, "mount")
     os.mkdir(mount)
@@ -137,12 +139,12 @@ def power(directory: str, kind: str, durability: str, rounds: str):
     print(json.dumps(result))
 
 
-def _until_the_cut(mount: str, path: str, durability: str, chance: random.Random) -> list[bytes]:
+def _until_the_cut(mount: str, path: str, durability: Durability, chance: random.Random) -> list[bytes]:
     lines = [line_of(0, 100)]
     log = FileLog.create(path, lines[0], durability=durability)
     sizes = [chance.choice([20, 300, 3000, 30_000]) for _ in range(1000)]
 
-    def work():
+    def work() -> None:
         for number, size in enumerate(sizes, 1):
             try:
                 append(log, line_of(number, size))
@@ -164,7 +166,7 @@ def _until_the_cut(mount: str, path: str, durability: str, chance: random.Random
     return lines[:acknowledged]
 
 
-def _look(path: str, acknowledged: list[bytes], result: dict[str, int]):
+def _look(path: str, acknowledged: list[bytes], result: dict[str, int]) -> None:
     found = [line + b"\n" for line in _read(path).split(b"\n")]
     lost = [line for line in acknowledged if line not in found]
     result["acknowledged"] += len(acknowledged)

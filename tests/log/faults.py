@@ -4,11 +4,17 @@ Every call is counted. A fault strikes at call number N; with `lasting` it strik
 on, as on a dead disk, until `heal`. Syncs do not reach the disk: what they promise is proven elsewhere.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from branchline.log import SYSTEM, System
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
 
 CALLS = [
     name for name in vars(System) if not name.startswith("_") and name not in {"time", "sleep", "monotonic"}
@@ -28,15 +34,15 @@ KINDS = [*ERRORS, "short write", "short write then ENOSPC", "interrupt before", 
 class Unsynced(System):
     """The real system without its syncs, for tests that are not about them."""
 
-    def fsync(self, descriptor):
+    def fsync(self, descriptor: FileDescriptorLike) -> None:
         pass
 
-    def fdatasync(self, descriptor):
+    def fdatasync(self, descriptor: FileDescriptorLike) -> None:
         pass
 
 
 class Faulty(System):
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
         self.struck = False
         self._at = 0
@@ -45,20 +51,20 @@ class Faulty(System):
         for name in CALLS:
             setattr(self, name, partial(self._call, name))
 
-    def strike(self, at: int, kind: str, *, lasting: bool = False):
+    def strike(self, at: int, kind: str, *, lasting: bool = False) -> None:
         self.count = 0
         self.struck = False
         self._at, self._kind, self._lasting = at, kind, lasting
 
-    def heal(self):
+    def heal(self) -> None:
         self._at = 0
 
-    def _real(self, name, *arguments):
+    def _real(self, name: str, *arguments: Any) -> Any:
         if name in {"fsync", "fdatasync"}:
             return None
         return getattr(SYSTEM, name)(*arguments)
 
-    def _call(self, name, *arguments):
+    def _call(self, name: str, *arguments: Any) -> Any:
         self.count += 1
         if not self._at or (self.count < self._at if self._lasting else self.count != self._at):
             return self._real(name, *arguments)

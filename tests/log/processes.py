@@ -1,8 +1,11 @@
 """Starting the children of `children.py`, and what they acknowledge."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +17,7 @@ def command(*arguments: object) -> list[str]:
 
 
 @contextmanager
-def child(*arguments: object):
+def child(*arguments: object) -> Iterator[subprocess.Popen[str]]:
     """A running child; killed at the end of the block, if it still runs."""
     with subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -4,13 +4,15 @@ Each takes a `System` (or a class of them) and a directory, and raises Assertion
 a line fused or a promise broken.
 """
 
+from __future__ import annotations
+
 import itertools
 import os
 import shutil
 from pathlib import Path
 
 from branchline.errors import LockTimeout, NotSaved, ReadOnly
-from branchline.log import FileLog, System, publish_file, replace_file
+from branchline.log import Durability, FileLog, System, TornTail, publish_file, replace_file
 from log.crash import Promise, Recorder, materialise, states
 from log.faults import KINDS, Faulty, Unsynced
 
@@ -35,7 +37,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
-def require_next_append_stands_alone(path: str | os.PathLike[str], *, system: System):
+def require_next_append_stands_alone(path: str | os.PathLike[str], *, system: System) -> None:
     """Whatever the file looks like: two more lines can be appended, and each is a line of its own."""
     before = _read(path)
     lines = [record("next 1"), record("next 2")]
@@ -57,7 +59,7 @@ def prove_tail(directory: Path, system: System) -> int:
         path.unlink(missing_ok=True)
         path.write_bytes(whole[:cut])
         with FileLog(path, system=system, durability="os") as log:
-            torns = []
+            torns: list[TornTail | None] = []
             for name in ("a", "b"):
                 with log.exclusive() as writer:
                     offset = writer.append(record(name))
@@ -69,7 +71,9 @@ def prove_tail(directory: Path, system: System) -> int:
         assert lines_of(path.read_bytes()) == expected
         assert torns[1] is None
         if tail and not complete:
+            assert torns[0] is not None
             assert (torns[0].offset, torns[0].size) == (start, len(tail))
+            assert torns[0].kept_at is not None
             assert Path(torns[0].kept_at).read_bytes() == tail
         else:
             assert torns[0] is None
@@ -81,7 +85,7 @@ def prove_failures(
     faulty: type[Faulty],
     *,
     lasting: bool,
-    durability: str,
+    durability: Durability,
     kinds: list[str] = KINDS,
     before: bytes = HEADER + b'{"id":"torn","te',
 ) -> int:
@@ -104,7 +108,7 @@ def prove_failures(
     return runs
 
 
-def _append_through_failures(path: Path, system: Faulty, *, durability: str, before: bytes):
+def _append_through_failures(path: Path, system: Faulty, *, durability: Durability, before: bytes) -> None:
     try:
         log = FileLog(path, system=system, durability=durability, lock_timeout=0.05)
     except (OSError, KeyboardInterrupt):
@@ -114,8 +118,8 @@ def _append_through_failures(path: Path, system: Faulty, *, durability: str, bef
     known = path.read_bytes()
     try:
         for each in data:
+            saved, offset = False, -1
             for _attempt in range(3):
-                saved = False
                 try:
                     with log.exclusive() as writer:
                         offset = writer.append(each)
@@ -146,7 +150,7 @@ def _append_through_failures(path: Path, system: Faulty, *, durability: str, bef
     require_next_append_stands_alone(path, system=system)
 
 
-def prove_exclusion(directory: Path, system: System):
+def prove_exclusion(directory: Path, system: System) -> None:
     """While one log holds the lock, another on the same file does not get it, and gets it afterwards."""
     path = directory / "s.jsonl"
     path.write_bytes(HEADER)
@@ -161,7 +165,7 @@ def prove_exclusion(directory: Path, system: System):
             writer.append(record("other"))
 
 
-def prove_foreign_writer(directory: Path, system: System):
+def prove_foreign_writer(directory: Path, system: System) -> None:
     """A program that appends without locking loses nothing to us, and we nothing to it."""
     path = directory / "s.jsonl"
     path.write_bytes(HEADER)
@@ -180,20 +184,20 @@ def prove_foreign_writer(directory: Path, system: System):
 DRAFT, SESSION = "drafts/d.jsonl", "sessions/s.jsonl"
 
 
-def live(recorder: Recorder, *, durability: str, records: int = 8):
+def live(recorder: Recorder, *, durability: Durability, records: int = 8) -> None:
     """One life of a session: draft, appends, publication, a torn tail, a full disk, a rewrite."""
     lines = [HEADER, record("first", 130)]
     draft, session = Path(recorder.root, DRAFT), Path(recorder.root, SESSION)
     synced = durability == "fsync"
 
-    def promise(*paths: str, kept: tuple[tuple[str, bytes], ...] = (), synced: bool = synced):
+    def promise(*paths: str, kept: tuple[tuple[str, bytes], ...] = (), synced: bool = synced) -> None:
         promised = tuple(lines) if synced else recorder_lines[-1]
         recorder_lines.append(promised)
         recorder.promise(Promise(paths, promised, kept))
 
     recorder_lines: list[tuple[bytes, ...]] = [()]
 
-    def append(log: FileLog, *new: bytes):
+    def append(log: FileLog, *new: bytes) -> None:
         with log.exclusive() as writer:
             writer.append(b"".join(new))
         lines.extend(new)
@@ -218,7 +222,7 @@ def live(recorder: Recorder, *, durability: str, records: int = 8):
     with FileLog(session, durability=durability, system=recorder) as log:
         append(log, record("after the torn one", 150))
         lines.insert(-1, fragment + b"\n")
-        kept = (("sessions/.branchline/torn", fragment),)
+        kept: tuple[tuple[str, bytes], ...] = (("sessions/.branchline/torn", fragment),)
         promise(SESSION, kept=kept)
         for n in range(records):
             recorder.full = True
@@ -241,7 +245,9 @@ def live(recorder: Recorder, *, durability: str, records: int = 8):
             promise(SESSION, kept=kept)
 
 
-def prove_crashes(directory: Path, recorder: type[Recorder], *, durability: str, records: int = 8) -> int:
+def prove_crashes(
+    directory: Path, recorder: type[Recorder], *, durability: Durability, records: int = 8
+) -> int:
     """Cut the power everywhere in a life: what was promised is there, and the next append stands alone."""
     world = directory / "world"
     world.mkdir()
@@ -267,12 +273,12 @@ def prove_crashes(directory: Path, recorder: type[Recorder], *, durability: str,
     return count
 
 
-def _require_promise(tree: dict[str, bytes | None], promise: Promise):
+def _require_promise(tree: dict[str, bytes | None], promise: Promise) -> None:
     if promise.paths:
-        there = [path for path in promise.paths if tree.get(path) is not None]
+        there = [content for path in promise.paths if (content := tree.get(path)) is not None]
         assert there, f"no file at {promise.paths}"
         # Where the draft and the session are both there they are the same file, so any of them will do.
-        found = lines_of(tree[there[-1]])
+        found = lines_of(there[-1])
         places = iter(found)
         missing = [line for line in promise.lines if line not in places]
         assert not missing, f"lost: {missing[:3]}"

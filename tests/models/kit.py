@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from typing import Any
 
 from branchline.entries import AssistantMessage, UserMessage
 from branchline.models import Done, Model, ModelEvent, ModelRequest
 
 
-def asks(text: str, **more) -> ModelRequest:
+def asks(text: str, **more: Any) -> ModelRequest:
     return ModelRequest(messages=(UserMessage(content=text),), **more)
 
 

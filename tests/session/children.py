@@ -3,13 +3,15 @@
 Each acknowledges on its standard output, one line at a time, what it has done.
 """
 
+from __future__ import annotations
+
 import itertools
 import os
 import sys
 import time
 
 from branchline import Session
-from branchline.log import FileLog
+from branchline.log import Durability, FileLog
 
 
 def say(*words: object) -> None:
@@ -22,7 +24,7 @@ def wait() -> None:
     sys.stdin.readline()
 
 
-def append(path: str, durability: str, name: str, count: str) -> None:
+def append(path: str, durability: Durability, name: str, count: str) -> None:
     """Append messages (0: until killed), one branch of its own, and say the id of each."""
     with Session.open(path, durability=durability) as session:
         wait()
@@ -33,10 +35,11 @@ def append(path: str, durability: str, name: str, count: str) -> None:
             say(entry, session.index.parent(entry))
 
 
-def mixed(path: str, durability: str) -> None:
+def mixed(path: str, durability: Durability) -> None:
     """Use many verbs until killed, and say what each has made: an id, and the leaf after it."""
     with Session.open(path, durability=durability) as session:
         say("ready")
+        made: str | None
         for number in itertools.count():
             match number % 6:
                 case 0:
@@ -44,6 +47,7 @@ def mixed(path: str, durability: str) -> None:
                 case 1:
                     made = session.append_message({"role": "assistant", "content": []})
                 case 2:
+                    assert session.leaf is not None
                     made = session.append_label(session.leaf, f"label {number}")
                 case 3:
                     session.branch(session.path()[len(session.path()) // 2])

@@ -1,11 +1,14 @@
+from __future__ import annotations
+
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path: Path) -> Iterator[Path]:
     """A directory for sessions: in memory where the system has such a place, since most proofs are not about syncs."""
     try:
         with tempfile.TemporaryDirectory(dir=Path("/dev/shm")) as directory:
@@ -15,7 +18,7 @@ def place(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own: no test writes into the folders of the programs of whoever runs it."""
     place = tmp_path / "person"
     monkeypatch.setenv("HOME", str(place))

@@ -16,7 +16,7 @@ from branchline.entries import message_fields
 
 CWD = "/home/u/proj"
 START = 1_800_000_000_000  # later than every time in the samples
-USAGE = {
+USAGE: dict[str, Any] = {
     "input": 100,
     "output": 20,
     "cacheRead": 0,

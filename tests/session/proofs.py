@@ -10,6 +10,8 @@ import pytest
 
 from branchline import Session
 from branchline.errors import BranchlineError, LogReplaced
+from branchline.log.file import FileWriter
+from branchline.session import ForkScope
 from branchline.stores import FilesStore, Store
 from session.faults import striking
 from session.kit import (
@@ -52,7 +54,7 @@ def prove_appending_only_adds(directory: Path, steps: list[Step]) -> None:
 def prove_refresh_is_reopening(directory: Path, turns: list[tuple[str, Step]]) -> None:
     """Two writers and a foreign one take turns; whoever refreshes sees what somebody sees who opens the file."""
     one = talked(directory, 1, durability="os")
-    with one, Session.open(one.file, clock=clock(), durability="os") as other:
+    with one, Session.open(path_of(one), clock=clock(), durability="os") as other:
         writers = {"one": one, "other": other}
         for who, step in turns:
             if who == "pi":
@@ -74,7 +76,7 @@ def prove_refresh_is_reopening(directory: Path, turns: list[tuple[str, Step]]) -
         assert [f for f in one.findings if f.kind in ("duplicate-id", "orphan")] == []
 
 
-def prove_a_fork_shares_its_prefix(session: Session, entry: str | None, scope: str = "path") -> Session:
+def prove_a_fork_shares_its_prefix(session: Session, entry: str | None, scope: ForkScope = "path") -> Session:
     """«A fork shares its prefix»: its lines are its parent's, and where one is re-chained only the links differ."""
     before = bytes_of(session)
     made = session.fork(entry, scope=scope)
@@ -141,7 +143,7 @@ def prove_a_failed_verb_changes_nothing(directory: Path, step: Step) -> None:
 def prove_ids_are_told_apart(directory: Path) -> None:
     """Two programs whose clocks give the same ids take turns; no id is used twice."""
     one = talked(directory, 1)
-    with one, Session.open(one.file, clock=clock()) as other:
+    with one, Session.open(path_of(one), clock=clock()) as other:
         made = [session.append_message(str(number)) for number in range(5) for session in (one, other)]
         assert len(set(made)) == 10
         one.refresh()
@@ -201,10 +203,10 @@ def prove_a_branch_is_recorded(directory: Path) -> None:
     one = talked(directory, 1)
     target = one.leaf
     assert target is not None
-    with Session.open(one.file, clock=clock(seed=1000)) as other:
+    with Session.open(path_of(one), clock=clock(seed=1000)) as other:
         other.append_message("by the other")
     one.branch(target)
-    with Session.open(one.file) as again:
+    with Session.open(path_of(one)) as again:
         assert again.leaf == target
 
 
@@ -229,8 +231,7 @@ def prove_our_leaf_stays_ours(directory: Path) -> None:
     """A program that does not lock writes at the same moment, just before and just after us."""
     session = talked(directory, 1)
     path, leaf = path_of(session), session.leaf
-    writer = type(session._pen.log.exclusive())  # type: ignore[union-attr]
-    real = writer.append  # type: ignore[attr-defined]
+    real = FileWriter.append
 
     def write(entry: str) -> None:
         line = (
@@ -240,17 +241,15 @@ def prove_our_leaf_stays_ours(directory: Path) -> None:
         with open(path, "ab", buffering=0) as file:
             file.write(line.encode())
 
-    def append(self: object, data: bytes) -> int:
+    def append(writer: FileWriter, data: bytes) -> int:
         write("before")
-        offset = real(self, data)
+        offset = real(writer, data)
         write("after")
-        return int(offset)
+        return offset
 
-    writer.append = append  # type: ignore[attr-defined]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FileWriter, "append", append)
         entry = session.append_message("ours")
-    finally:
-        writer.append = real  # type: ignore[attr-defined]
     assert session.leaf == entry
     assert session.index.parent(entry) == leaf
     assert {"before", "after"} < set(session.index)

@@ -125,20 +125,20 @@ def as_pi_does(session: Session, kind: str, number: int) -> dict[str, Any]:
     tree = session.index
     keys = [key for key in tree.keys if tree.positions[key] not in tree.placeholders]
     target = keys[number % len(keys)] if keys else None
-    fields = {
+    further: dict[str, dict[str, Any]] = {
         "message": {"message": {"role": "user", "content": f"pi {number}"}},
         "label": {"targetId": target, "label": f"pi {number}"},
         "session_info": {"name": f"pi {number}"},
         "usage": {"kind": "warm", "provider": "p", "model": "m", "usage": {"input": number}},
         "custom": {"customType": "pi", "data": number},
         "compaction": {"summary": "pi", "firstKeptEntryId": target, "tokensBefore": 1},
-    }[kind]
-    record = {
+    }
+    record: dict[str, Any] = {
         "type": kind,
         "id": f"pi{next(_serial):06d}",
         "parentId": keys[-1] if keys else None,
         "timestamp": "2027-03-01T00:00:00.000Z",
-        **fields,
+        **further[kind],
     }
     log = session._pen.log
     assert log is not None

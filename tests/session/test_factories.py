@@ -1,11 +1,13 @@
 """Ways to come by a session: a new one, a file, the newest of a directory, one in memory, a fork from a file."""
 
+import errno
 import os
 
 import pytest
 
 from branchline import Session
-from branchline.errors import NotASession
+from branchline.errors import CannotOpen, FileMissing, IsADirectory, NotASession
+from branchline.log import System
 from branchline.stores import FilesStore, MemoryStore
 from session.kit import (
     CWD,
@@ -71,15 +73,40 @@ def test_open_says_what_is_wrong_and_touches_nothing(place):
     (place / "old.jsonl").write_bytes(b'{"v":4,"kind":"header"}\n')
     before = {path: path.read_bytes() for path in place.iterdir()}
 
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileMissing, match=r"cannot open .*none\.jsonl: there is no such file"):
         Session.open(place / "none.jsonl")
     for name in ("empty.jsonl", "text.jsonl", "old.jsonl"):
         with pytest.raises(NotASession, match=name):
             Session.open(place / name)
-    with pytest.raises(NotASession, match="directory"):
+    with pytest.raises(IsADirectory, match="it is a directory"):
         Session.open(place)
 
     assert {path: path.read_bytes() for path in place.iterdir()} == before
+
+
+def test_a_file_that_breaks_while_it_is_read_cannot_be_opened(place, monkeypatch):
+    session = talked(place, 1)
+    session.close()
+
+    def broken(descriptor, size, offset):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(System, "pread", staticmethod(broken))
+
+    for attempt in (
+        lambda: Session.open(session.file),
+        lambda: Session.from_store(FilesStore(place), session.key),
+    ):
+        with pytest.raises(CannotOpen, match=r"cannot open .*: input/output error \(EIO\)") as found:
+            attempt()
+        assert found.value.errno == errno.EIO
+
+
+def test_a_session_without_entries_is_true():
+    session = Session.in_memory()
+
+    assert len(session) == 0
+    assert session
 
 
 @pytest.mark.parity("OPR-12")

@@ -1,6 +1,7 @@
 """What may not be written is read like anything else, is never touched, and says in a sentence why nothing is appended."""
 
 import os
+import re
 import shutil
 import traceback
 
@@ -8,7 +9,7 @@ import pytest
 
 from branchline import Session
 from branchline.entries import Usage
-from branchline.errors import BranchlineError, ReadOnly
+from branchline.errors import BranchlineError, PermissionDenied, ReadOnly
 from branchline.log import SYSTEM
 from branchline.stores import FilesStore, MemoryStore
 from session.faults import in_a_child
@@ -202,14 +203,14 @@ def test_a_new_session_where_nothing_may_be_made_says_so_and_can_be_saved_elsewh
     assert list(place.iterdir()) == []
 
 
-def test_a_file_that_may_not_be_read_is_the_systems_refusal(open_place):
+def test_a_file_that_may_not_be_read_is_refused_with_its_name(open_place):
     place = open_place
     session = talked(place, 1)
     path = path_of(session)
     path.chmod(0o000)
 
     def act():
-        with pytest.raises(PermissionError):
+        with pytest.raises(PermissionDenied, match=re.escape(path.name)):
             Session.open(path)
         assert len(Session.continue_recent(CWD, directory=place)) == 0
 

@@ -113,6 +113,19 @@ def test_a_file_that_is_no_toml_costs_itself_and_is_told(read, text, line):
     assert "nothing in the file counts" in finding.message
 
 
+@pytest.mark.parametrize(("size", "used"), [(1 << 20, True), ((1 << 20) + 1, False)])
+def test_a_file_larger_than_a_megabyte_is_reported_and_ignored(read, size, used):
+    text = 'theme = "light"\n#'
+
+    loaded = read(text + "x" * (size - len(text)))
+
+    assert loaded.exists
+    assert loaded.settings.theme == ("light" if used else Settings().theme)
+    assert [finding.message for finding in loaded.findings] == (
+        [] if used else ["is larger than a megabyte and was not read"]
+    )
+
+
 def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(read):
     assert read(b'\xef\xbb\xbftheme = "light"\r\n').settings.theme == "light"
 

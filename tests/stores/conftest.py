@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -13,7 +14,7 @@ __all__ = ["common_place", "run_python"]
 
 
 @pytest.fixture
-def run_python():
+def run_python() -> Callable[..., str]:
     """Run a program in a fresh interpreter and give what it printed."""
 
     def run(code: str, *arguments: str) -> str:

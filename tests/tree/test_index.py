@@ -164,9 +164,9 @@ def test_growing_after_being_asked_gives_what_asking_after_growing_gives(parents
     for tree in (asked, fresh):
         if many:
             names = [str(len(parents) + number) for number in range(len(more))]
-            assert tree.register_keys(names)
+            assert tree.claim(names)
             size = len(more)
-            tree.extend_columns(more, ["message"] * size, [""] * size, [None] * size, ())
+            tree.fill(more, ["message"] * size, [""] * size, [None] * size, ())
         else:
             for number, parent in enumerate(more):
                 tree.add(str(len(parents) + number), parent, type="message")
@@ -184,28 +184,28 @@ def test_stretches_begin_where_they_do_however_the_entries_came_in(parents, data
     for position, parent in enumerate(parents[:alone]):
         tree.add(str(position), min(parent, position - 1), type="message")
     if data.draw(st.booleans()):
-        tree.run_starts()
-    tree.register_keys([str(position) for position in range(alone, size)])
+        tree.heads()
+    tree.claim([str(position) for position in range(alone, size)])
     rest = size - alone
-    tree.extend_columns(None, ["message"] * rest, [""] * rest, [None] * rest, ())
+    tree.fill(None, ["message"] * rest, [""] * rest, [None] * rest, ())
     if data.draw(st.booleans()):
-        tree.run_starts()
+        tree.heads()
 
     tree.relink_all({place: parent for place, parent in enumerate(parents) if parent != tree.parents[place]})
 
     assert tree.parents == parents
-    assert tree.run_starts() == [place for place, parent in enumerate(parents) if parent != place - 1]
+    assert tree.heads() == [place for place, parent in enumerate(parents) if parent != place - 1]
 
 
 def test_keys_are_claimed_all_or_not_at_all():
     tree = built([ROOT, 0])
 
-    assert not tree.register_keys(["x", "1"])
-    assert not tree.register_keys(["y", "y"])
+    assert not tree.claim(["x", "1"])
+    assert not tree.claim(["y", "y"])
 
     assert tree.keys == ["0", "1"]
     assert tree.positions == {"0": 0, "1": 1}
-    assert tree.register_keys(["x", "y"])
+    assert tree.claim(["x", "y"])
 
 
 def test_a_renamed_entry_is_found_by_its_new_key_alone():
@@ -223,15 +223,15 @@ def test_a_renamed_entry_is_found_by_its_new_key_alone():
 
 def chain(count: int) -> Tree:
     tree = Tree()
-    tree.register_keys([str(number) for number in range(count)])
-    tree.extend_columns(list(range(-1, count - 1)), ["message"] * count, [""] * count, [None] * count, ())
+    tree.claim([str(number) for number in range(count)])
+    tree.fill(list(range(-1, count - 1)), ["message"] * count, [""] * count, [None] * count, ())
     return tree
 
 
 def fan(count: int) -> Tree:
     tree = Tree()
-    tree.register_keys([str(number) for number in range(count)])
-    tree.extend_columns([ROOT] + [0] * (count - 1), ["message"] * count, [""] * count, [None] * count, ())
+    tree.claim([str(number) for number in range(count)])
+    tree.fill([ROOT] + [0] * (count - 1), ["message"] * count, [""] * count, [None] * count, ())
     return tree
 
 
@@ -262,9 +262,9 @@ def test_a_very_wide_tree_is_walked(count):
 def test_a_long_row_of_side_records_is_passed_through():
     count = 100_000
     tree = Tree()
-    tree.register_keys([str(number) for number in range(count)])
+    tree.claim([str(number) for number in range(count)])
     types = ["message"] + ["label"] * (count - 1)
-    tree.extend_columns(list(range(-1, count - 1)), types, [""] * count, [None] * count, ())
+    tree.fill(list(range(-1, count - 1)), types, [""] * count, [None] * count, ())
 
     assert tree.nearest_conversation_entry(count - 1) == 0
     assert tree.conversation_path(str(count - 1)) == ["0"]
@@ -312,8 +312,8 @@ def test_times_that_were_put_off_are_put_in_order_once_and_when_somebody_asks():
         asked.append(list(times))
         times[:] = [time.upper() for time in times]
 
-    tree.register_keys(["a", "b"])
-    tree.extend_columns(None, ["message"] * 2, ["first", "second"], ["user"] * 2, ())
+    tree.claim(["a", "b"])
+    tree.fill(None, ["message"] * 2, ["first", "second"], ["user"] * 2, ())
     tree.ask_times = put_in_order
     tree.add("c", 1, type="message", time="third")
 
@@ -334,8 +334,8 @@ def test_parents_are_the_same_one_by_one_and_as_a_column(steps):
     for what, number, asks in steps:
         first = len(expected)
         if what == "many":
-            tree.register_keys([str(first + place) for place in range(number)])
-            tree.extend_columns(None, ["message"] * number, [""] * number, [None] * number, ())
+            tree.claim([str(first + place) for place in range(number)])
+            tree.fill(None, ["message"] * number, [""] * number, [None] * number, ())
             expected += range(first - 1, first - 1 + number)
         elif what == "one":
             parent = min(number, first) - 1
@@ -353,8 +353,8 @@ def test_parents_are_the_same_one_by_one_and_as_a_column(steps):
 
 def test_what_was_put_off_is_asked_for_once_and_kept_until_it_could_be_told():
     tree = Tree()
-    tree.register_keys(["a", "b"])
-    tree.extend_columns(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
+    tree.claim(["a", "b"])
+    tree.fill(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
     asked = []
 
     def tell():
@@ -375,8 +375,8 @@ def test_what_was_put_off_is_asked_for_once_and_kept_until_it_could_be_told():
 
 def test_an_outline_without_branches_asks_for_no_times():
     tree = Tree()
-    tree.register_keys(["a", "b"])
-    tree.extend_columns(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
+    tree.claim(["a", "b"])
+    tree.fill(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
 
     def put_in_order(times):
         raise AssertionError("somebody asked for times")

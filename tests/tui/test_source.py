@@ -72,14 +72,14 @@ def test_one_session_is_opened_described_searched_read_again_renamed_removed_and
     assert "tide" in found.texts["user"]
     assert source.contents(row, parse_query("xylophone", now=NOW)) is None
     source.rename(row, "Tables")
-    again = source.reload_row(row)
+    again = source.again(row)
     assert again is not None
     assert again.title == "Tables"
     assert row_name(again) == row_name(row)
     token = source.remove(row)
-    assert source.reload_row(row) is None
+    assert source.again(row) is None
     source.restore(row, token)
-    assert source.reload_row(row) is not None
+    assert source.again(row) is not None
 
 
 def test_what_may_only_be_read_is_not_renamed_and_says_so(source: FileSource) -> None:

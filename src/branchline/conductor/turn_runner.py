@@ -44,7 +44,17 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.errors import ContextOverflow, FlowError, MalformedStream, ModelError, NotSupported
-from branchline.flows import Aborted, Attempt, AttemptResult, Hooks, arun, compact, rewind_failed, turn
+from branchline.flows import (
+    Aborted,
+    Attempt,
+    AttemptResult,
+    CompactResult,
+    Hooks,
+    arun,
+    compact,
+    rewind_failed,
+    turn,
+)
 from branchline.models import (
     Done,
     Model,
@@ -161,10 +171,13 @@ class TurnRunner:
             abort=run.abort,
         )
         try:
-            await arun(flow, hooks=stage.hooks, summarizer=self._summarize, attempt=self._attempt)
+            done = await arun(flow, hooks=stage.hooks, summarizer=self._summarize, attempt=self._attempt)
         except (FlowError, NotSupported) as problem:
             # The context is too long, and cannot be summed up either.
             await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
+            return self._outcome
+        if done.compacted is not None and done.attempts == 1:
+            await self._report_compaction("overflow", done.compacted)
         return self._outcome
 
     async def _attempt(self, step: Attempt) -> AttemptResult:
@@ -310,11 +323,15 @@ class TurnRunner:
             run.cannot_compact = True
             await run.emit(CompactionFailed(reason="threshold", message=str(problem)))
             return
+        run.cannot_compact = done.status != "done"
+        await self._report_compaction("threshold", done)
+
+    async def _report_compaction(self, reason: CompactionReason, done: CompactResult) -> None:
+        """Emit how a compaction ended that no further attempt reports."""
         if done.status == "done":
-            await self._tell_of_compaction("threshold")
+            await self._tell_of_compaction(reason)
         else:
-            run.cannot_compact = True
-            await run.emit(CompactionFailed(reason="threshold", message=done.reason or done.status))
+            await self._run.emit(CompactionFailed(reason=reason, message=done.reason or done.status))
 
     async def _tell_of_compaction(self, reason: CompactionReason) -> None:
         """Say what was summed up just now. A plugin may have said something after it."""

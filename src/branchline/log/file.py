@@ -8,13 +8,14 @@ takes its place, the next writer is told so instead of writing into the void.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
-from branchline.errors import NotASession, ReadOnly
+from branchline.errors import IsADirectory, NotASession, ReadOnly
 from branchline.log.appender import Appender
 from branchline.log.directories import create_directory, sync_directory
 from branchline.log.locks import FileLock
@@ -24,6 +25,7 @@ from branchline.log.system import (
     System,
     close_quietly,
     describe_oserror,
+    opening,
     problem_with,
     read_at,
     write_all,
@@ -217,10 +219,11 @@ class FileWriter:
 
 
 def _open_regular(real_path: str, name: str, system: System) -> tuple[int, os.stat_result]:
-    # Looked at before it is opened, because opening a device can act on it, and again after.
-    _require_regular(system.stat(real_path), name)
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-    descriptor = system.open(real_path, flags)
+    with opening(name):
+        # Looked at before it is opened, because opening a device can act on it, and again after.
+        _require_regular(system.stat(real_path), name)
+        descriptor = system.open(real_path, flags)
     try:
         found = system.fstat(descriptor)
         _require_regular(found, name)
@@ -231,7 +234,6 @@ def _open_regular(real_path: str, name: str, system: System) -> tuple[int, os.st
 
 
 _KINDS = {
-    stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
@@ -240,6 +242,8 @@ _KINDS = {
 
 
 def _require_regular(found: os.stat_result, name: str) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectory(errno.EISDIR, "it is a directory, not a regular file", name)
     if not stat.S_ISREG(found.st_mode):
         kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
         raise NotASession(f"cannot open {name}: it is {kind}, not a regular file")

@@ -12,8 +12,9 @@ import fcntl
 import os
 import sys
 import time
+from collections.abc import Iterator
 
-from branchline.errors import NotSaved, ReadOnly
+from branchline.errors import CannotOpen, FileMissing, NotSaved, PermissionDenied, ReadOnly
 
 __all__ = [
     "SYSTEM",
@@ -21,6 +22,7 @@ __all__ = [
     "System",
     "close_quietly",
     "describe_oserror",
+    "opening",
     "problem_with",
     "random_name",
     "read_at",
@@ -149,3 +151,18 @@ def problem_with(doing: str, problem: OSError, outcome: str) -> NotSaved | ReadO
         where = f" at {os.fsdecode(problem.filename)}" if problem.filename is not None else ""
         return ReadOnly(f"cannot {doing}: {describe_oserror(problem)}{where}; {outcome}")
     return NotSaved(f"cannot {doing}: {describe_oserror(problem)}; {outcome}")
+
+
+@contextlib.contextmanager
+def opening(name: str) -> Iterator[None]:
+    """Raise CannotOpen, with the name of the file, where the system refuses to open or read it."""
+    try:
+        yield
+    except CannotOpen:
+        raise
+    except FileNotFoundError as problem:
+        raise FileMissing(problem.errno, "there is no such file", name) from problem
+    except PermissionError as problem:
+        raise PermissionDenied(problem.errno, describe_oserror(problem), name) from problem
+    except OSError as problem:
+        raise CannotOpen(problem.errno, describe_oserror(problem), name) from problem

@@ -123,6 +123,10 @@ class SessionQueries:
     def __len__(self) -> int:
         return len(self.index)
 
+    def __bool__(self) -> bool:
+        """A session is true even without entries: ``if session`` asks whether there is one."""
+        return True
+
     def __contains__(self, entry_id: object) -> bool:
         return entry_id in self.index
 

@@ -41,6 +41,7 @@ from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
 from branchline.formats import EntryLog, detect
 from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
+from branchline.log.system import opening
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
@@ -122,18 +123,20 @@ class Session(SessionQueries):
         ``for_context`` says that the context will be asked for next, as when a conversation is resumed: the
         messages are then decoded in the same pass, which takes less time and more memory than two.
 
-        FileNotFoundError when there is no such file, NotASession when nothing in it is one. NotSupported when
-        it is compressed and what unpacks it is not installed.
+        Raises FileMissing, PermissionDenied or IsADirectory (all of them CannotOpen, and the builtin OSError
+        of that name) if the file cannot be opened, NotASession if nothing in it is a session, NotSupported if
+        it is compressed and the package that decompresses it is not installed.
         """
         log = FileLog(path, durability=durability)
         try:
-            head = log.read(0, _HEAD)
-            format_ = detect(head, log.path)
-            if (whole := locator.assembled_content(format_, log.path, head)) is not None:
-                log.close()
-                log = DecompressedLog(log.path, whole)
-            pen = SessionWriter(format_, log=log, durability=durability, for_context=for_context)
-            _require_session(pen.transcript)
+            with opening(log.path):
+                head = log.read(0, _HEAD)
+                format_ = detect(head, log.path)
+                if (whole := locator.assembled_content(format_, log.path, head)) is not None:
+                    log.close()
+                    log = DecompressedLog(log.path, whole)
+                pen = SessionWriter(format_, log=log, durability=durability, for_context=for_context)
+                _require_session(pen.transcript)
         except BaseException:
             log.close()
             raise
@@ -152,9 +155,12 @@ class Session(SessionQueries):
         draft = store.stat(key) is None
         log = store.open(key, durability=durability)
         try:
-            format_ = detect(log.read(0, _HEAD), log.name)
-            pen = SessionWriter(format_, log=log, store=store, key=key, draft=draft, durability=durability)
-            _require_session(pen.transcript)
+            with opening(log.name):
+                format_ = detect(log.read(0, _HEAD), log.name)
+                pen = SessionWriter(
+                    format_, log=log, store=store, key=key, draft=draft, durability=durability
+                )
+                _require_session(pen.transcript)
         except BaseException:
             log.close()
             raise

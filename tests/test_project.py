@@ -1,0 +1,87 @@
+"""The files of the project agree with each other: locked requirements, metadata, what the sdist holds."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+from branchline import __version__
+from support import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def locked(name: str) -> dict[str, str]:
+    """What a requirements file says of each package: version, condition and hashes."""
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    return {found[1]: found[2] for found in re.finditer(r"^([\w.-]+)==((?:.*\\\n)*.*)$", text, re.MULTILINE)}
+
+
+def required(texts: list[str]) -> set[str]:
+    return {re.match(r"[\w.-]+", text)[0] for text in texts} - {"branchline"}
+
+
+@pytest.mark.parametrize("name", ["base.txt", "dev.txt"])
+def test_locked_requirements_have_hashes_and_no_address(name):
+    packages = locked(name)
+
+    assert packages
+    assert all("--hash=sha256:" in said for said in packages.values())
+    assert "://" not in (ROOT / "requirements" / name).read_text(encoding="utf-8")
+
+
+def test_every_dependency_is_locked():
+    base = required(PROJECT["project"]["dependencies"])
+    extras = required(
+        [text for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts]
+    )
+    dev = required(PROJECT["dependency-groups"]["dev"])
+
+    assert base <= locked("base.txt").keys()
+    assert base | extras | dev <= locked("dev.txt").keys()
+
+
+def test_the_base_environment_has_the_versions_of_the_development_environment():
+    base, dev = locked("base.txt"), locked("dev.txt")
+
+    assert base == {name: dev.get(name) for name in base}
+
+
+def test_the_changelog_follows_keep_a_changelog():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    versions = re.findall(r"^## \[?([^\]\n]+?)\]?(?: - \d{4}-\d\d-\d\d)?$", text, re.MULTILINE)
+    kinds = re.findall(r"^### (.+)$", text, re.MULTILINE)
+
+    assert versions[0] == "Unreleased"
+    assert __version__ in versions or len(versions) == 1
+    assert set(kinds) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+@pytest.mark.parametrize("page", ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"])
+def test_links_between_the_files_of_the_project_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+
+    targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
+
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_contributing_has_one_line_for_every_package_and_module():
+    source = ROOT / "src" / "branchline"
+    there = {
+        path.name + ("/" if path.is_dir() else "")
+        for path in source.iterdir()
+        if path.name not in ("__init__.py", "__main__.py", "_version.py", "py.typed", "__pycache__")
+    }
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+    rows = [
+        name
+        for row in re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)
+        for name in re.findall(r"`([^`]+)`", row)
+    ]
+
+    assert sorted(rows) == sorted(there)
