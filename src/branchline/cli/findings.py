@@ -89,11 +89,14 @@ def read_anything(path: str) -> tuple[Transcript, list[Finding]]:
 def transcript_of(log: FileLog, path: str) -> Transcript:
     """A reading of a log whatever it holds; what no format knows is read as if it were ours."""
     from branchline.errors import NotASession
-    from branchline.formats import PI, Transcript, detect, unpacked
+    from branchline.formats import PI, Transcript, detect
+    from branchline.stores import unpacked
 
     head = log.read(0, _HEAD)
     try:
         format_ = detect(head, path)
     except NotASession:
         format_ = PI
-    return Transcript(format_, unpacked(format_, head, log.read), path)
+    if format_.is_packed(head):
+        return Transcript(format_, unpacked(format_, log.read, log.size()).read, path)
+    return Transcript(format_, log.read, path)

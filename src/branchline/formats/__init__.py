@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.formats.base import Format, LabelState, Reader, Reading, Span, Survey
+from branchline.formats.base import Content, Format, LabelState, Reader, Reading, Span, Survey
 from branchline.formats.detect import OTHERS, Program, detect, format_named, formats
 from branchline.formats.feed import feed_from
 from branchline.formats.installed import BrokenFormat, installed
-from branchline.formats.peek import Peek, peek, peek_header, unpacked
+from branchline.formats.peek import Peek, peek, peek_header, unpacked_head
 from branchline.formats.pi import PI
 from branchline.formats.transcript import Transcript
 
@@ -30,6 +30,7 @@ __all__ = [
     "PIGLET",
     "ZOT",
     "BrokenFormat",
+    "Content",
     "Format",
     "LabelState",
     "Peek",
@@ -46,7 +47,7 @@ __all__ = [
     "installed",
     "peek",
     "peek_header",
-    "unpacked",
+    "unpacked_head",
 ]
 
 

@@ -15,6 +15,7 @@ from branchline.log.filesystems import filesystem_warning
 from branchline.log.locks import is_locked
 from branchline.log.memory import MemoryLog
 from branchline.log.replace import publish_file, replace_file
+from branchline.log.spool import Spool
 from branchline.log.system import SYSTEM, System
 from branchline.log.unpacked import UnpackedLog
 
@@ -24,6 +25,7 @@ __all__ = [
     "FileLog",
     "Log",
     "MemoryLog",
+    "Spool",
     "System",
     "Torn",
     "UnpackedLog",

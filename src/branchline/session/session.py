@@ -123,15 +123,16 @@ class Session(SessionView):
         messages are then decoded in the same pass, which takes less time and more memory than two.
 
         FileNotFoundError when there is no such file, NotASession when nothing in it is one. NotSupported when
-        it is compressed and what unpacks it is not installed.
+        it is compressed and what unpacks it is not installed, TooLarge (a kind of NotSupported) when it
+        unpacks to more than the setting ``max_unpacked`` allows.
         """
         log = FileLog(path, durability=durability)
         try:
             head = log.read(0, _HEAD)
             format_ = detect(head, log.path)
-            if (whole := homes.whole_content(format_, log.path, head)) is not None:
+            if (content := homes.whole_content(format_, log, head)) is not None:
                 log.close()
-                log = UnpackedLog(log.path, whole)
+                log = UnpackedLog(log.path, content)
             pen = Pen(format_, log=log, durability=durability, for_context=for_context)
             _require_session(pen.transcript)
         except BaseException:

@@ -1,6 +1,7 @@
 """Codex rollouts, read and never written: one line of records per file, forks and reverts between files."""
 
 from branchline.formats.codex.format import CODEX, CodexFormat
+from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import CodexReader
 from branchline.formats.codex.reading import CodexReading, HistoryBase
 from branchline.formats.codex.threads import (
@@ -11,7 +12,6 @@ from branchline.formats.codex.threads import (
     read_names,
     resolve_chain,
     rollout_name,
-    unpack,
 )
 
 __all__ = [

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, jsontext
-from branchline.formats.base import Format, Reading
+from branchline.formats.base import Content, Format, Reading
 from branchline.formats.codex.decoding import decode_line
+from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.reading import CodexReading
 from branchline.formats.codex.rows import ITEMS
-from branchline.formats.codex.threads import gathered, read_names, rollout_name, unpack
+from branchline.formats.codex.threads import gathered, read_names, rollout_name
 from branchline.formats.lines import head_lines
 from branchline.formats.transcript import Transcript
 
@@ -77,15 +78,17 @@ class CodexFormat(Format):
     def is_packed(self, head: bytes) -> bool:
         return head.startswith(ZSTD)
 
-    def unpack(self, data: bytes, size: int | None = None) -> bytes:
-        return unpack(data, size)
+    def unpack(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+        return unpack(read)
 
     def begins_elsewhere(self, head: bytes) -> bool:
         """A paginated fork or revert copies nothing: its first record says where it begins."""
         first, newline, _ = head.partition(b"\n")
         return b'"history_base"' in first or not newline
 
-    def gather(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
+    def gather(
+        self, content: Content, path: str, find: Callable[[str], Content | None]
+    ) -> Iterator[bytes] | None:
         name = rollout_name(path)
         return gathered(content, "" if name is None else name.rollout, find)
 
