@@ -231,14 +231,18 @@ COMMANDS = [
 # -- listing ----------------------------------------------------------------------------------------------
 
 
-def test_a_list_shows_what_a_bomb_begins_with_and_why_it_cannot_be_opened(computer):
-    bombs = {make: computer.next() for make in OVER if computer.place(make(computer.next()))}
+@pytest.mark.parametrize(
+    "makers", [[many_frames, one_frame], pytest.param(OVER, marks=pytest.mark.slow, id="all")]
+)
+def test_a_list_shows_what_a_bomb_begins_with_and_why_it_cannot_be_opened(computer, makers):
+    for make in makers:
+        computer.place(make(computer.next()))
 
     rows = computer.rows()
 
     assert rows[computer.threads[0]]["problem"] is None
     assert rows[computer.threads[0]]["messages"] == 2
-    for make, thread in zip(bombs, computer.threads[1:], strict=True):
+    for make, thread in zip(makers, computer.threads[1:], strict=True):
         row = rows[thread]
         assert "unpacks to more than" in row["problem"], make
         assert "raise the setting max_unpacked (2048 MiB)" in row["problem"], make
