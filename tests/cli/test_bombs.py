@@ -281,7 +281,6 @@ def test_the_browser_loads_its_rows_and_forest(computer):
 # -- one file ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [many_frames, one_frame])
 def test_every_command_refuses_a_bomb(computer, make):
     bomb = computer.place(make(computer.next()))
@@ -293,16 +292,6 @@ def test_every_command_refuses_a_bomb(computer, make):
         assert ended.code == 1, command
         assert f"cannot open {bomb}: it unpacks to more than" in ended.err, command
         assert not (computer.path / "copy.jsonl").exists()
-
-
-@pytest.mark.parametrize("make", [many_frames, one_frame])
-def test_showing_a_bomb_is_refused(computer, make):
-    bomb = computer.place(make(computer.next()))
-
-    ended = computer.run("show", bomb)
-
-    assert ended.code == 1
-    assert f"cannot open {bomb}: it unpacks to more than" in ended.err
 
 
 def test_check_stats_and_forest_go_on_with_the_other_sessions(computer):
