@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.codex import CODEX, rollout_name, unpack
 from support import CORPUS, SHARED, load
 
@@ -25,19 +25,19 @@ def unpacked(data: bytes) -> bytes:
     return b"".join(unpack(lambda offset, size: data[offset : offset + size]))
 
 
-def read(data: bytes | Path, name: str = NAME) -> Transcript:
+def read(data: bytes | Path, name: str = NAME) -> EntryLog:
     content = data.read_bytes() if isinstance(data, Path) else data
     path = str(data) if isinstance(data, Path) else name
     if path.endswith(".zst"):
         pytest.importorskip("zstandard", reason="the package zstandard is not installed")
         content = unpacked(content)
-    return Transcript(CODEX, lambda offset, size: content[offset : offset + size], path)
+    return EntryLog(CODEX, lambda offset, size: content[offset : offset + size], path)
 
 
 def finder(root: Path):
     """A function that finds the rollout with an id below a directory."""
 
-    def find(rollout: str) -> Transcript | None:
+    def find(rollout: str) -> EntryLog | None:
         for path in sorted(root.rglob("rollout-*.jsonl")):
             name = rollout_name(str(path))
             if name is not None and name.rollout == rollout:

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from branchline.errors import LogError, ReadOnly
-from branchline.log import Spool, UnpackedLog
+from branchline.log import DecompressedLog, Spool
 
 CONTENT = b'{"line":1}\n{"line":2}\n'
 MIB = 1 << 20
@@ -26,7 +26,7 @@ def open_files() -> int:
 
 
 def test_offsets_and_sizes_are_those_of_the_content(packed):
-    with UnpackedLog(packed, Spool([CONTENT[:5], CONTENT[5:]])) as log:
+    with DecompressedLog(packed, Spool([CONTENT[:5], CONTENT[5:]])) as log:
         assert (log.size(), log.name) == (len(CONTENT), str(packed))
         assert log.read(0, 1000) == CONTENT
         assert log.read(11, 4) == CONTENT[11:15]
@@ -38,7 +38,7 @@ def test_offsets_and_sizes_are_those_of_the_content(packed):
 def test_it_cannot_be_appended_to(packed):
     before = packed.read_bytes()
 
-    with UnpackedLog(packed, Spool([CONTENT])) as log, pytest.raises(ReadOnly), log.exclusive():
+    with DecompressedLog(packed, Spool([CONTENT])) as log, pytest.raises(ReadOnly), log.exclusive():
         pass
 
     assert packed.read_bytes() == before

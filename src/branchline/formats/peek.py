@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from branchline.entries import Header
 from branchline.errors import NotASession
-from branchline.formats.base import Format
 from branchline.formats.detect import detect
+from branchline.formats.protocol import Format
 
 __all__ = ["Peek", "peek", "peek_header", "unpacked_head"]
 
@@ -39,7 +39,7 @@ def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format 
             if last:
                 raise
             continue
-        if found.is_packed(data):
+        if found.is_compressed(data):
             return Peek(found, found.peek(unpacked_head(found, read), path, whole=True))
         header = found.peek(data, path, whole=whole)
         if header is None and last and not whole:
@@ -63,7 +63,7 @@ def unpacked_head(
     """At least the first megabyte of the content of a compressed log, or all of it if there is less."""
     pieces: list[bytes] = []
     size = 0
-    for piece in format.unpack(read):
+    for piece in format.decompress(read):
         pieces.append(piece)
         size += len(piece)
         if size >= _LIMIT:

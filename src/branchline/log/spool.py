@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from branchline.errors import LogError
-from branchline.log.system import SYSTEM, close_quietly, explain, read_at, write_all
+from branchline.log.system import SYSTEM, close_quietly, describe_oserror, read_at, write_all
 
 __all__ = ["Spool"]
 
@@ -64,7 +64,7 @@ class Spool:
                 write_all(SYSTEM, self._descriptor, piece)
         except OSError as problem:
             raise LogError(
-                f"cannot write the temporary file for its content: {explain(problem)}"
+                f"cannot write the temporary file for its content: {describe_oserror(problem)}"
             ) from problem
         pieces.clear()
 
@@ -76,4 +76,6 @@ def _nameless_file() -> int:
         with tempfile.TemporaryFile(buffering=0) as file:
             return os.dup(file.fileno())
     except OSError as problem:
-        raise LogError(f"cannot create a temporary file for its content: {explain(problem)}") from problem
+        raise LogError(
+            f"cannot create a temporary file for its content: {describe_oserror(problem)}"
+        ) from problem

@@ -19,8 +19,8 @@ from typing import NamedTuple
 from branchline.errors import BranchlineError, TooLarge
 from branchline.formats import Content, Format, unpacked_head
 from branchline.log import Spool
-from branchline.stores.base import Read
-from branchline.views.words import size_words
+from branchline.stores.protocol import Read
+from branchline.views.humanize import format_size
 
 __all__ = ["Allowance", "Listed", "unpacked", "unpacked_for_listing"]
 
@@ -67,7 +67,7 @@ class Allowance:
             yield piece
 
     def _too_large(self, most: str, size: int) -> TooLarge:
-        because = "" if size == self.limit else f" from {size_words(self._packed)}"
+        because = "" if size == self.limit else f" from {format_size(self._packed)}"
         way_out = f"raise the setting max_unpacked ({self.limit // _MIB} MiB) to open it"
         return TooLarge(f"it unpacks to more than {most}{because}; {way_out}")
 
@@ -85,7 +85,7 @@ def unpacked(format_: Format, read: Read, size: int, allowance: Allowance | None
     TooLarge if a limit is exceeded, NotSupported as by :meth:`Format.unpack`.
     """
     allowance = Allowance() if allowance is None else allowance
-    return Spool(allowance.check(format_.unpack(read), size))
+    return Spool(allowance.check(format_.decompress(read), size))
 
 
 class Listed(NamedTuple):
@@ -103,7 +103,7 @@ def unpacked_for_listing(format_: Format, read: Read, size: int) -> Listed:
     Raises NotSupported if not even that can be unpacked.
     """
     allowance = Allowance()
-    pieces = allowance.check(format_.unpack(read), size)
+    pieces = allowance.check(format_.decompress(read), size)
     try:
         return Listed(Spool(_no_more(pieces, allowance.limit // _LISTED)), whole=True)
     except _More:

@@ -1,0 +1,28 @@
+"""A file whose content is somewhere else, because it was compressed or begins in other files; read-only."""
+
+from __future__ import annotations
+
+import os
+
+from branchline.log.file import FileLog
+from branchline.log.spool import Spool
+
+__all__ = ["DecompressedLog"]
+
+
+class DecompressedLog(FileLog):
+    """The log of a file whose lines are in ``content``, which is closed with it."""
+
+    def __init__(self, path: str | os.PathLike[str], content: Spool) -> None:
+        self._content = content
+        super().__init__(path, writable=False)
+
+    def size(self) -> int:
+        return self._content.size()
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._content.read(offset, size)
+
+    def close(self) -> None:
+        super().close()
+        self._content.close()
