@@ -15,6 +15,7 @@ What comes from files, other programs and people is one of these::
     ├── Ambiguous            several sessions or entries answer to this prefix
     ├── InvalidId            an id that cannot be a file name or is malformed (also a ValueError)
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
+    │   └── TooLarge         a compressed file unpacks to more than the setting max_unpacked allows
     ├── FlowError            a flow could not do what was asked; nothing was written
     │   ├── NoSummarizer     a summary is wanted and there is nothing that writes one
     │   ├── SummaryFailed    the summary did not come, is empty or was cut off
@@ -71,6 +72,7 @@ __all__ = [
     "SessionMoved",
     "SessionNotFound",
     "SummaryFailed",
+    "TooLarge",
     "UnknownModel",
 ]
 
@@ -127,6 +129,10 @@ class InvalidId(BranchlineError, ValueError):
 
 class NotSupported(BranchlineError):
     """The format of this file cannot hold what was asked for."""
+
+
+class TooLarge(NotSupported):
+    """A compressed file unpacks to more than the setting ``max_unpacked`` allows."""
 
 
 class FlowError(BranchlineError):

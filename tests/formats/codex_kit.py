@@ -22,12 +22,16 @@ THREAD = "019f1000-0000-7000-8000-000000000001"
 NAME = f"rollout-2026-09-02T01-00-00-{THREAD}.jsonl"
 
 
+def unpacked(data: bytes) -> bytes:
+    return b"".join(unpack(lambda offset, size: data[offset : offset + size]))
+
+
 def read(data: bytes | Path, name: str = NAME) -> EntryLog:
     content = data.read_bytes() if isinstance(data, Path) else data
     path = str(data) if isinstance(data, Path) else name
     if path.endswith(".zst"):
         pytest.importorskip("zstandard", reason="the package zstandard is not installed")
-        content = unpack(content)
+        content = unpacked(content)
     return EntryLog(CODEX, lambda offset, size: content[offset : offset + size], path)
 
 

@@ -35,7 +35,6 @@ from branchline.formats.codex import (
     read_names,
     resolve_chain,
     rollout_name,
-    unpack,
 )
 from formats.codex_kit import (
     ALL,
@@ -51,6 +50,7 @@ from formats.codex_kit import (
     meta,
     read,
     turn,
+    unpacked,
 )
 from support import sample
 
@@ -440,14 +440,14 @@ def test_unpacking_without_the_package_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
 
     with pytest.raises(NotSupported, match="zstandard"):
-        unpack(b"")
+        unpacked(b"")
 
 
 def test_damaged_compressed_bytes_are_refused_with_a_reason():
     pytest.importorskip("zstandard", reason="the package zstandard is not installed")
 
     with pytest.raises(NotSupported, match="cannot be unpacked"):
-        unpack(b"not zstd at all")
+        unpacked(b"not zstd at all")
 
 
 # -- the library ------------------------------------------------------------------------------------------

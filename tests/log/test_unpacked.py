@@ -1,27 +1,32 @@
-"""A compressed file is the log of its content: read like any other, never appended to."""
+"""The log of a file whose content was unpacked elsewhere: read like any other, never appended to."""
 
 from __future__ import annotations
 
 import os
-import zlib
+import stat
 
 import pytest
 
-from branchline.errors import NotSupported, ReadOnly
-from branchline.log import DecompressedLog
+from branchline.errors import LogError, ReadOnly
+from branchline.log import DecompressedLog, Spool
 
 CONTENT = b'{"line":1}\n{"line":2}\n'
+MIB = 1 << 20
 
 
 @pytest.fixture
 def packed(tmp_path):
     path = tmp_path / "log.packed"
-    path.write_bytes(zlib.compress(CONTENT))
+    path.write_bytes(b"packed")
     return path
 
 
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+
 def test_offsets_and_sizes_are_those_of_the_content(packed):
-    with DecompressedLog(packed, zlib.decompress) as log:
+    with DecompressedLog(packed, Spool([CONTENT[:5], CONTENT[5:]])) as log:
         assert (log.size(), log.name) == (len(CONTENT), str(packed))
         assert log.read(0, 1000) == CONTENT
         assert log.read(11, 4) == CONTENT[11:15]
@@ -33,18 +38,40 @@ def test_offsets_and_sizes_are_those_of_the_content(packed):
 def test_it_cannot_be_appended_to(packed):
     before = packed.read_bytes()
 
-    with DecompressedLog(packed, zlib.decompress) as log, pytest.raises(ReadOnly), log.exclusive():
+    with DecompressedLog(packed, Spool([CONTENT])) as log, pytest.raises(ReadOnly), log.exclusive():
         pass
 
     assert packed.read_bytes() == before
 
 
-def test_what_cannot_be_unpacked_says_which_file_and_holds_nothing_open(packed):
-    def refuse(_data):
-        raise NotSupported("it needs something")
+def test_large_content_is_in_a_private_file_that_no_directory_shows(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = open_files()
 
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    with pytest.raises(NotSupported, match=f"cannot open {packed}: it needs something"):
-        DecompressedLog(packed, refuse)
+    spool = Spool(bytes([number]) * MIB for number in range(10))
 
-    assert (len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0) == before
+    assert os.listdir(tmp_path) == []
+    assert stat.S_IMODE(os.fstat(spool._descriptor).st_mode) == 0o600
+    assert (spool.size(), spool.read(3 * MIB - 1, 2)) == (10 * MIB, b"\x02\x03")
+    spool.close()
+    assert open_files() == before
+
+
+def test_content_that_breaks_off_leaves_no_file_open():
+    def pieces():
+        yield bytes(8 * MIB)
+        raise ValueError("no more")
+
+    before = open_files()
+
+    with pytest.raises(ValueError, match="no more"):
+        Spool(pieces())
+
+    assert open_files() == before
+
+
+def test_a_directory_that_cannot_be_written_is_named_as_the_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+
+    with pytest.raises(LogError, match="cannot create a temporary file"):
+        Spool([bytes(8 * MIB)])

@@ -89,11 +89,14 @@ def read_leniently(path: str) -> tuple[EntryLog, list[Finding]]:
 def transcript_of(log: FileLog, path: str) -> EntryLog:
     """A reading of a log whatever it holds; what no format knows is read as if it were ours."""
     from branchline.errors import NotASession
-    from branchline.formats import PI, EntryLog, decompressed, detect
+    from branchline.formats import PI, EntryLog, detect
+    from branchline.stores import unpacked
 
     head = log.read(0, _HEAD)
     try:
         format_ = detect(head, path)
     except NotASession:
         format_ = PI
-    return EntryLog(format_, decompressed(format_, head, log.read), path)
+    if format_.is_compressed(head):
+        return EntryLog(format_, unpacked(format_, log.read, log.size()).read, path)
+    return EntryLog(format_, log.read, path)

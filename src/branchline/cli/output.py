@@ -24,6 +24,7 @@ __all__ = ["Color", "Output", "Piece", "StyleRole", "paint", "remark"]
 
 Color = Literal["auto", "always", "never"]
 
+_TOGETHER = 1000
 _DEEPEST = 20_000
 _ASCII = str.maketrans("│└├─•›‹…⋯⊞⊟▸▾·×→↳█▉▊▋▌▍▎▏▇▆▅▄▃▂▁", "|`|-*><~~+->v.x>>########%*+=-:.")
 """What our drawings become where only ASCII is wanted; each character has one column, as before."""
@@ -108,9 +109,15 @@ class Output:
 
     def text(self, text: str, *, indent: str = "", role: StyleRole = "plain") -> None:
         """Write some text with all its lines; long ones are broken between words on a terminal."""
+        room = None if self.columns is None else self.columns - len(indent)
+        parts: list[str] = []
         for line in safe(text).split("\n"):
-            for part in _broken(line, None if self.columns is None else self.columns - len(indent)):
-                self._put(indent + self._styled(part, role) if part else "")
+            parts += [indent + self._styled(part, role) if part else "" for part in _broken(line, room)]
+            if len(parts) >= _TOGETHER:  # one system call for many lines: a text may have millions
+                self._put("\n".join(parts))
+                parts.clear()
+        if parts:
+            self._put("\n".join(parts))
 
     def table(self, rows: Iterable[tuple[str, Piece]], *, role: StyleRole = "dim") -> None:
         """Write names and values, the values in one column."""

@@ -6,9 +6,9 @@ from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, detect, fo
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.feed import feed_log
 from branchline.formats.installed import BrokenFormat, installed_formats
-from branchline.formats.peek import Peek, decompressed, peek, peek_header
+from branchline.formats.peek import Peek, peek, peek_header, unpacked_head
 from branchline.formats.pi import PI
-from branchline.formats.protocol import ByteRange, Format, LabelState, LogIndex, Reader, Survey
+from branchline.formats.protocol import ByteRange, Content, Format, LabelState, LogIndex, Reader, Survey
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
@@ -32,6 +32,7 @@ __all__ = [
     "BrokenFormat",
     "BuiltinFormat",
     "ByteRange",
+    "Content",
     "EntryLog",
     "Format",
     "LabelState",
@@ -39,7 +40,6 @@ __all__ = [
     "Peek",
     "Reader",
     "Survey",
-    "decompressed",
     "detect",
     "feed_log",
     "format_named",
@@ -47,6 +47,7 @@ __all__ = [
     "installed_formats",
     "peek",
     "peek_header",
+    "unpacked_head",
 ]
 
 

@@ -10,7 +10,7 @@ from branchline.errors import NotASession
 from branchline.formats.detect import detect
 from branchline.formats.protocol import Format
 
-__all__ = ["Peek", "decompressed", "peek", "peek_header"]
+__all__ = ["Peek", "peek", "peek_header", "unpacked_head"]
 
 _FIRST, _LIMIT = 4096, 1 << 20
 
@@ -40,7 +40,7 @@ def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format 
                 raise
             continue
         if found.is_compressed(data):
-            return Peek(found, _packed_header(found, read, path))
+            return Peek(found, found.peek(unpacked_head(found, read), path, whole=True))
         header = found.peek(data, path, whole=whole)
         if header is None and last and not whole:
             header = found.peek(data, path, whole=True)
@@ -56,27 +56,16 @@ def peek_header(read: Callable[[int, int], bytes], path: str = "") -> Header | N
         return None
 
 
-def decompressed(
+def unpacked_head(
     format: Format,  # noqa: A002
-    head: bytes,
     read: Callable[[int, int], bytes],
-) -> Callable[[int, int], bytes]:
-    """``read`` itself; for a log that is compressed, the same over its content, which is then in memory."""
-    if not format.is_compressed(head):
-        return read
-    data = format.decompress(_everything(read))
-    return lambda offset, size: data[offset : offset + size]
-
-
-def _packed_header(format_: Format, read: Callable[[int, int], bytes], path: str) -> Header | None:
-    data = format_.decompress(_everything(read), _LIMIT)
-    return format_.peek(data, path, whole=True)
-
-
-def _everything(read: Callable[[int, int], bytes]) -> bytes:
+) -> bytes:
+    """At least the first megabyte of the content of a compressed log, or all of it if there is less."""
     pieces: list[bytes] = []
-    offset = 0
-    while data := read(offset, _LIMIT):
-        pieces.append(data)
-        offset += len(data)
+    size = 0
+    for piece in format.decompress(read):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= _LIMIT:
+            break
     return b"".join(pieces)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -30,6 +30,7 @@ _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
 __all__ = [
     "ByteRange",
+    "Content",
     "Format",
     "LabelState",
     "LineChunk",
@@ -41,6 +42,14 @@ __all__ = [
 ]
 
 _PI_RULES = ContextRules()
+
+
+class Content(Protocol):
+    """Bytes that can be read at any offset, fewer than ``size`` only at their end."""
+
+    def size(self) -> int: ...
+
+    def read(self, offset: int, size: int) -> bytes: ...
 
 
 class ByteRange(NamedTuple):
@@ -327,12 +336,13 @@ class Format:
         del head
         return False
 
-    def decompress(self, data: bytes, size: int | None = None) -> bytes:
-        """The content of a compressed file, or the first ``size`` bytes of it.
+    def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+        """Yield the content of the compressed file behind ``read(offset, size)`` in small pieces.
 
-        NotSupported when what is needed for it is not installed, or when it cannot be unpacked.
+        Produces no more than is consumed: the caller limits how much that is. NotSupported if a required
+        package is not installed or the data is corrupt.
         """
-        del data, size
+        del read
         raise NotSupported(f"sessions of {self.name} are not compressed")
 
     def has_external_prefix(self, head: bytes) -> bool:
@@ -340,13 +350,16 @@ class Format:
         del head
         return False
 
-    def assemble(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
-        """The content of a file together with what it begins with in others.
+    def assemble(
+        self, content: Content, path: str, find: Callable[[str], Content | None]
+    ) -> Iterator[bytes] | None:
+        """The content of a file joined with its beginning in other files; None if it is complete itself.
 
-        ``find`` gives the content of the file near this one whose name ends with an id, None when none does.
+        ``find`` returns the content of the file near this one whose name ends with an id, None if there is
+        none.
         """
-        del path, find
-        return content
+        del content, path, find
+        return None
 
     def roots_near(self, path: str) -> list[str]:
         """The directories that hold the sessions of the program to which this file belongs."""

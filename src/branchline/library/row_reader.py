@@ -15,10 +15,10 @@ from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import EntryLog, Format, Survey, decompressed, detect
+from branchline.formats import EntryLog, Format, Survey, detect
 from branchline.library.rows import SessionRow
 from branchline.log.system import describe_oserror
-from branchline.stores import Read, StoredLog
+from branchline.stores import Listed, Read, StoredLog, unpacked, unpacked_for_listing
 from branchline.tree import Tree
 
 __all__ = [
@@ -90,6 +90,7 @@ class _Log(NamedTuple):
     read: Read
     start: bytes
     whole: bool
+    packed: bool
 
 
 def read_row(
@@ -102,6 +103,10 @@ def read_row(
 ) -> ReadLog:
     """The row of a log. NotASession when nothing in it is one; the formats are as in :func:`read_log`."""
     log = _open(read, stored, known, expected)
+    if log.packed:
+        return _look_unpacked(
+            log, stored, unpacked_for_listing(log.format, log.read, stored.size), draft=draft
+        )
     found = log.format.survey(log.start) if log.whole else None
     if found is not None:
         return ReadLog(_surveyed_row(stored, found, log.format, draft=draft), log.format, found.header, None)
@@ -117,7 +122,10 @@ def read_log(
 
     ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
     """
-    return _transcript(_open(read, stored, known, expected))
+    log = _open(read, stored, known, expected)
+    if log.packed:
+        log = log._replace(read=unpacked(log.format, log.read, stored.size).read)
+    return _transcript(log)
 
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
@@ -132,7 +140,26 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
 
     head = start[:_HEAD]
     format_ = detect(head, name, expected=expected) if known is None else known
-    return _Log(name, format_, decompressed(format_, head, read), start, whole)
+    return _Log(name, format_, read, start, whole, format_.is_compressed(head))
+
+
+def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool) -> ReadLog:
+    """The row of a compressed log. Of one that is too large, what its beginning tells; counts are unknown."""
+    try:
+        transcript = _transcript(log._replace(read=listed.content.read))
+    except NotASession as problem:
+        raise listed.problem or problem from None
+    row = deep_row(stored, transcript, draft=draft)
+    if not listed.whole:
+        row = msgspec.structs.replace(
+            row,
+            last_activity_ms=None,
+            messages=None,
+            total_messages=None,
+            findings=None,
+            problem=None if listed.problem is None else _reason(listed.problem),
+        )
+    return ReadLog(row, log.format, transcript.reading.header, transcript if listed.whole else None)
 
 
 def _transcript(log: _Log) -> EntryLog:

@@ -19,7 +19,9 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One session in a list.
 
     Without reading the file only what stands before ``cwd`` is known; the rest is None. ``problem`` says why
-    a file could not be read as a session; such a row holds what the directory tells.
+    a file could not be read as a session; such a row holds what the directory tells and, of a compressed
+    file that is too large or damaged, what its beginning tells. Counts are None where a compressed file is
+    too large for a listing to read.
     """
 
     key: str

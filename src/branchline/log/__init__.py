@@ -16,6 +16,7 @@ from branchline.log.locks import is_locked
 from branchline.log.memory import MemoryLog
 from branchline.log.protocol import Durability, Log, TornTail, Writer
 from branchline.log.replace import publish_file, replace_file
+from branchline.log.spool import Spool
 from branchline.log.system import SYSTEM, System
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "FileLog",
     "Log",
     "MemoryLog",
+    "Spool",
     "System",
     "TornTail",
     "Writer",

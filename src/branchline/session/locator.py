@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from branchline import places
 from branchline.entries import Header
-from branchline.errors import BranchlineError, NotSupported
-from branchline.formats import PI, Format, format_named, peek
-from branchline.stores import FilesStore, MemoryStore, Store
+from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
+from branchline.formats import PI, Content, Format, format_named, peek
+from branchline.log import FileLog, Spool
+from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
 
 __all__ = [
     "NATIVE",
@@ -28,6 +29,8 @@ __all__ = [
     "store_of",
     "writable_format",
 ]
+
+_HEAD = 4096
 
 NATIVE = "branchline"
 """Whose sessions are ours: pi's format, kept in our own layout."""
@@ -63,23 +66,44 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
     return FilesStore(directory, suffix=writable_format(name).suffix)
 
 
-def assembled_content(format_: Format, path: str, head: bytes) -> Callable[[bytes], bytes] | None:
-    """What makes a whole session of a file that is compressed or begins in others; None where it is one."""
+def assembled_content(format_: Format, log: FileLog, head: bytes) -> Spool | None:
+    """The complete content of a file that is compressed or begins in others; None if the file is complete.
+
+    TooLarge if this file and the compressed ones in which it begins together unpack to too much.
+    """
     packed = format_.is_compressed(head)
     if not packed and not format_.has_external_prefix(head):
         return None
+    try:
+        allowance = Allowance()
+        content = unpacked(format_, log.read, log.size(), allowance) if packed else None
+        joined = format_.assemble(
+            log if content is None else content, log.path, _finder(format_, log.path, allowance)
+        )
+        return content if joined is None else Spool(joined)
+    except (NotSupported, LogError) as problem:
+        raise type(problem)(f"cannot open {log.path}: {problem}") from problem
 
-    def whole(data: bytes) -> bytes:
-        return format_.assemble(format_.decompress(data) if packed else data, path, _finder(format_, path))
 
-    return whole
+class _File:
+    """The content of a file that is open only while it is being read; a session may begin in many."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def size(self) -> int:
+        return os.stat(self._path).st_size
+
+    def read(self, offset: int, size: int) -> bytes:
+        with snapshot_of(self._path) as read:
+            return read(offset, size)
 
 
-def _finder(format_: Format, path: str) -> Callable[[str], bytes | None]:
+def _finder(format_: Format, path: str, allowance: Allowance) -> Callable[[str], Content | None]:
     """Finds files of the same program by how their names end, and reads them."""
     known: dict[str, str] = {}
 
-    def find(ending: str) -> bytes | None:
+    def find(ending: str) -> Content | None:
         if not known:
             for root in format_.roots_near(path):
                 for directory, _, names in os.walk(root):
@@ -88,15 +112,23 @@ def _finder(format_: Format, path: str) -> Callable[[str], bytes | None]:
                         known.setdefault(format_.key_of(name), os.path.join(directory, name))
         for key in sorted(known):
             if ending and key.endswith(ending):
-                try:
-                    with open(known[key], "rb") as file:
-                        data = file.read()
-                    return format_.decompress(data) if format_.is_compressed(data) else data
-                except (OSError, NotSupported):
-                    return None
+                return _found(format_, known[key], allowance)
         return None
 
     return find
+
+
+def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
+    """The content of a file in which another begins; None if it cannot be read."""
+    file = _File(path)
+    try:
+        if not format_.is_compressed(file.read(0, _HEAD)):
+            return file
+        return unpacked(format_, file.read, file.size(), allowance)
+    except TooLarge as problem:
+        raise TooLarge(f"it begins in {path}: {problem}") from problem
+    except (OSError, NotSupported, NotASession):
+        return None
 
 
 def external_title(format_: Format, path: str, header: Header | None) -> str | None:

@@ -125,16 +125,17 @@ class Session(SessionQueries):
 
         Raises FileMissing, PermissionDenied or IsADirectory (all of them CannotOpen, and the builtin OSError
         of that name) if the file cannot be opened, NotASession if nothing in it is a session, NotSupported if
-        it is compressed and the package that decompresses it is not installed.
+        it is compressed and the package that decompresses it is not installed, TooLarge (a NotSupported) if
+        it unpacks to more than the setting ``max_unpacked`` allows.
         """
         log = FileLog(path, durability=durability)
         try:
             with opening(log.path):
                 head = log.read(0, _HEAD)
                 format_ = detect(head, log.path)
-                if (whole := locator.assembled_content(format_, log.path, head)) is not None:
+                if (content := locator.assembled_content(format_, log, head)) is not None:
                     log.close()
-                    log = DecompressedLog(log.path, whole)
+                    log = DecompressedLog(log.path, content)
                 pen = SessionWriter(format_, log=log, durability=durability, for_context=for_context)
                 _require_session(pen.transcript)
         except BaseException:

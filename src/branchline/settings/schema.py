@@ -59,6 +59,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reserve_tokens: Annotated[
         int, _says("How much room a compaction leaves for the next answer, in tokens.", ge=0)
     ] = 16_384
+    max_unpacked: Annotated[
+        int, _says("How much a compressed session may unpack to, in MiB; protects memory and disk.", ge=0)
+    ] = 2048
     pins: Annotated[tuple[str, ...], _says("Ids of the sessions that the browser shows at the top.")] = ()
 
 

@@ -2,10 +2,13 @@
 
 from branchline.stores.files import FilesStore, snapshot_of
 from branchline.stores.memory import MemoryStore
+from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
 from branchline.stores.protocol import Read, ScanResult, SkippedFile, Store, StoredLog, TrashItem, check_key
 
 __all__ = [
+    "Allowance",
     "FilesStore",
+    "Listed",
     "MemoryStore",
     "Read",
     "ScanResult",
@@ -15,4 +18,6 @@ __all__ = [
     "TrashItem",
     "check_key",
     "snapshot_of",
+    "unpacked",
+    "unpacked_for_listing",
 ]

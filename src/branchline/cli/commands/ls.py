@@ -158,9 +158,15 @@ def _row_pieces(row: SessionRow, columns: _Columns) -> list[Piece]:
     ]
     program = [paint("program", f"{row.agent or '':<{columns.agent}}  ")] if columns.agent else []
     if row.problem is not None:
-        return [*pieces, *program, paint("error", f"unreadable: {row.problem}")]
+        known = [f"{words}  "] if (words := row.title or row.first_prompt) else []
+        return [*pieces, *program, *known, paint("error", f"unreadable: {row.problem}")]
     if row.messages is None:
-        return [*pieces, paint("dim", f"{format_size(row.size):>10}  "), *program, row.title or row.key]
+        return [
+            *pieces,
+            paint("dim", f"{format_size(row.size):>10}  "),
+            *program,
+            row.title or row.first_prompt or row.key,
+        ]
     pieces += [paint("number", f"{row.messages:>5}  "), *program]
     if columns.with_directory:
         from branchline.views.tool_calls import short_path

@@ -2,6 +2,7 @@
 
 from branchline.formats.codex.format import CODEX, CodexFormat
 from branchline.formats.codex.log_index import CodexReading, HistoryBase
+from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import CodexReader
 from branchline.formats.codex.rollouts import (
     Rollout,
@@ -11,7 +12,6 @@ from branchline.formats.codex.rollouts import (
     read_names,
     resolve_chain,
     rollout_name,
-    unpack,
 )
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -12,13 +12,14 @@ import msgspec
 from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, json_codec
 from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import decode_line
-from branchline.formats.codex.rollouts import assemble_rollout, read_names, rollout_name, unpack
+from branchline.formats.codex.rollouts import assemble_rollout, read_names, rollout_name
 from branchline.formats.codex.rows import ITEMS
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, LogIndex
+from branchline.formats.protocol import Content, Format, LogIndex
 
 __all__ = ["CODEX", "CodexFormat"]
 
@@ -77,15 +78,17 @@ class CodexFormat(Format):
     def is_compressed(self, head: bytes) -> bool:
         return head.startswith(ZSTD)
 
-    def decompress(self, data: bytes, size: int | None = None) -> bytes:
-        return unpack(data, size)
+    def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+        return unpack(read)
 
     def has_external_prefix(self, head: bytes) -> bool:
         """A paginated fork or revert copies nothing: its first record says where it begins."""
         first, newline, _ = head.partition(b"\n")
         return b'"history_base"' in first or not newline
 
-    def assemble(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
+    def assemble(
+        self, content: Content, path: str, find: Callable[[str], Content | None]
+    ) -> Iterator[bytes] | None:
         name = rollout_name(path)
         return assemble_rollout(content, "" if name is None else name.rollout, find)
 

@@ -1,4 +1,4 @@
-"""Rollouts that belong together: prefixes in other files, copies of a parent, names, compressed files.
+"""Rollouts that belong together: prefixes in other files, copies of a parent, names.
 
 Nothing here opens a file; a function finds what is asked for.
 """
@@ -6,16 +6,15 @@ Nothing here opens a file; a function finds what is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from branchline.entries import json_codec
-from branchline.errors import NotSupported
 from branchline.formats.codex.log_index import CodexReading, base_of
 from branchline.formats.codex.reader import NAME
 from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
 from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
 from branchline.formats.entry_log import EntryLog
+from branchline.formats.protocol import Content
 
 __all__ = [
     "Rollout",
@@ -26,8 +25,10 @@ __all__ = [
     "read_names",
     "resolve_chain",
     "rollout_name",
-    "unpack",
 ]
+
+_PIECE = 1 << 20
+_LONGEST_FIRST = 1 << 26
 
 
 class Rollout(NamedTuple):
@@ -83,29 +84,64 @@ def resolve_chain(transcript: EntryLog, find: Callable[[str], EntryLog | None]) 
     return RolloutChain(rollouts[::-1], problems)
 
 
-def assemble_rollout(content: bytes, rollout: str, find: Callable[[str], bytes | None]) -> bytes:
+def assemble_rollout(
+    content: Content, rollout: str, find: Callable[[str], Content | None]
+) -> Iterator[bytes] | None:
     """The lines of a paginated rollout as a copy would hold them: the first records, the beginning, its own.
 
     First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
     the oldest first. Where one cannot be found, is of the older kind or begins with itself, the rest
-    is given.
+    is given. None if the rollout has no beginning elsewhere, or none that can be used.
     """
     heads: list[bytes] = []
-    rests: list[bytes] = []
-    seen, found = {rollout}, content
+    rests: list[_Rest] = []
+    seen, found, end = {rollout}, content, content.size()
     while True:
-        head, _, rest = found.partition(b"\n")
+        head = _first_line(found, end)
         meta = _meta_of(head)
         base = base_of(meta)
         if heads and meta.get("history_mode") != "paginated":
             break
         heads.append(head + b"\n")
-        rests.append(rest if rest.endswith(b"\n") or not rests else rest + b"\n")
+        rests.append(_Rest(found, min(len(head) + 1, end), end))
         if base is None or base.rollout in seen or (other := find(base.rollout)) is None:
             break
         seen.add(base.rollout)
-        found = other[: base.end_offset]
-    return content if len(heads) == 1 else b"".join(heads + rests[::-1])
+        found, end = other, min(base.end_offset, other.size())
+    return None if len(heads) == 1 else _joined(heads, rests)
+
+
+class _Rest(NamedTuple):
+    """What follows the first line of a rollout, as far as it counts."""
+
+    content: Content
+    start: int
+    end: int
+
+
+def _joined(heads: list[bytes], rests: list[_Rest]) -> Iterator[bytes]:
+    yield from heads
+    for rest in reversed(rests):
+        piece, offset = b"", rest.start
+        while data := rest.content.read(offset, min(_PIECE, rest.end - offset)):
+            yield data
+            piece = data
+            offset += len(data)
+        if rest is not rests[0] and not piece.endswith(b"\n"):
+            yield b"\n"
+
+
+def _first_line(content: Content, end: int) -> bytes:
+    """The first line without its newline; empty if it is longer than any real one."""
+    size = _PIECE
+    while True:
+        data = content.read(0, min(size, end))
+        line, newline, _ = data.partition(b"\n")
+        if newline or len(data) < size:
+            return line
+        if size >= _LONGEST_FIRST:
+            return b""
+        size *= 4
 
 
 def model_history(rollouts: Sequence[Rollout]) -> list[dict[str, Any]]:
@@ -158,25 +194,6 @@ def read_names(index: bytes) -> dict[str, str]:
             if isinstance(thread, str) and isinstance(name, str):
                 names[thread] = name
     return names
-
-
-def unpack(data: bytes, size: int | None = None) -> bytes:
-    """The content of a compressed rollout, or the first ``size`` bytes of it.
-
-    NotSupported when the package for it is not installed.
-    """
-    try:
-        zstandard = import_module("zstandard")  # only for the files that are compressed
-    except ImportError:
-        raise NotSupported(
-            "this rollout is compressed with zstd, which needs the package zstandard: "
-            "pip install 'branchline[zstd]'"
-        ) from None
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as content:
-            return bytes(content.read(-1 if size is None else size))
-    except zstandard.ZstdError as reason:
-        raise NotSupported(f"this compressed rollout cannot be unpacked: {reason}") from None
 
 
 def _meta_of(line: bytes) -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""Bytes that are produced in pieces and then read at any offset: a private temporary file without a name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from branchline.errors import LogError
+from branchline.log.system import SYSTEM, close_quietly, describe_oserror, read_at, write_all
+
+__all__ = ["Spool"]
+
+_IN_MEMORY = 1 << 22
+
+
+class Spool:
+    """The concatenation of ``pieces``, all consumed here.
+
+    Up to 4 MiB stay in memory. Anything larger goes to an unlinked file of mode 0600 in the directory for
+    temporary files, which vanishes with this object. LogError if that file cannot be written.
+    """
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._descriptor = -1
+        self._size = 0
+        self._content = b""
+        kept: list[bytes] = []
+        try:
+            for piece in pieces:
+                self._size += len(piece)
+                kept.append(piece)
+                if self._descriptor < 0 and self._size > _IN_MEMORY:
+                    self._descriptor = _nameless_file()
+                if self._descriptor >= 0:
+                    self._write(kept)
+        except BaseException:
+            self.close()
+            raise
+        self._content = b"".join(kept)
+
+    def size(self) -> int:
+        return self._size
+
+    def read(self, offset: int, size: int) -> bytes:
+        if offset < 0 or size < 0:
+            raise ValueError(f"cannot read {size} bytes at {offset}")
+        if self._descriptor < 0:
+            return self._content[offset : offset + size]
+        return read_at(SYSTEM, self._descriptor, offset, size)
+
+    def close(self) -> None:
+        """Free the memory or the disk space. Closing twice is harmless."""
+        descriptor, self._descriptor = self._descriptor, -1
+        self._content = b""
+        if descriptor >= 0:
+            close_quietly(SYSTEM, descriptor)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _write(self, pieces: list[bytes]) -> None:
+        try:
+            for piece in pieces:
+                write_all(SYSTEM, self._descriptor, piece)
+        except OSError as problem:
+            raise LogError(
+                f"cannot write the temporary file for its content: {describe_oserror(problem)}"
+            ) from problem
+        pieces.clear()
+
+
+def _nameless_file() -> int:
+    import tempfile  # noqa: PLC0415  only needed for large content
+
+    try:
+        with tempfile.TemporaryFile(buffering=0) as file:
+            return os.dup(file.fileno())
+    except OSError as problem:
+        raise LogError(
+            f"cannot create a temporary file for its content: {describe_oserror(problem)}"
+        ) from problem

@@ -1,0 +1,129 @@
+"""The content of compressed session files, within limits, so that a small file cannot fill memory or disk.
+
+One setting, ``max_unpacked`` (default 2 GiB), scales all limits. Compressed data may unpack to:
+
+- no more than ``max_unpacked``;
+- no more than 1/64 of it (32 MiB) plus 100 times its compressed size;
+- no more than one line for each KiB, and one JSON array or object for each 64 bytes, of the above;
+- no line longer than 1/64 of ``max_unpacked`` (32 MiB).
+
+Real sessions compress 5 to 20 times, rarely 100 times; decompression bombs 10,000 times and more. Lines and
+values are limited too, since each costs far more memory and time than its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from branchline.errors import BranchlineError, TooLarge
+from branchline.formats import Content, Format, unpacked_head
+from branchline.log import Spool
+from branchline.stores.protocol import Read
+from branchline.views.humanize import format_size
+
+__all__ = ["Allowance", "Listed", "unpacked", "unpacked_for_listing"]
+
+_MIB = 1 << 20
+_ANY_RATIO, _RATIO = 64, 100
+_PER_LINE, _PER_VALUE = 1024, 64
+_LONGEST_LINE = 64
+_LISTED = 8
+
+
+class Allowance:
+    """How much compressed files may unpack to; files that belong together share one.
+
+    ``limit`` is in bytes, by default the setting ``max_unpacked``.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = max_unpacked() if limit is None else limit
+        self._packed = 0
+        self._unpacked = 0
+        self._lines = 0
+        self._values = 0
+
+    def check(self, pieces: Iterable[bytes], packed: int) -> Iterator[bytes]:
+        """Yield the pieces that a file of ``packed`` bytes unpacks to. TooLarge once they exceed a limit."""
+        self._packed += packed
+        size = min(self.limit, self.limit // _ANY_RATIO + _RATIO * self._packed)
+        lines, values, longest = size // _PER_LINE, size // _PER_VALUE, self.limit // _LONGEST_LINE
+        line = 0
+        for piece in pieces:
+            self._unpacked += len(piece)
+            self._lines += piece.count(b"\n")
+            self._values += piece.count(b"[") + piece.count(b"{")
+            end = piece.rfind(b"\n") + 1
+            line = len(piece) - end if end else line + len(piece)
+            if self._unpacked > size:
+                raise self._too_large(_amount(size), size)
+            if self._lines > lines:
+                raise self._too_large(f"{lines:,} lines", size)
+            if self._values > values:
+                raise self._too_large(f"{values:,} arrays and objects", size)
+            if line > longest:
+                raise self._too_large(f"{_amount(longest)} in one line", self.limit)
+            yield piece
+
+    def _too_large(self, most: str, size: int) -> TooLarge:
+        because = "" if size == self.limit else f" from {format_size(self._packed)}"
+        way_out = f"raise the setting max_unpacked ({self.limit // _MIB} MiB) to open it"
+        return TooLarge(f"it unpacks to more than {most}{because}; {way_out}")
+
+
+def max_unpacked() -> int:
+    """The setting in force, in bytes."""
+    from branchline.settings import load  # noqa: PLC0415  only compressed files need it
+
+    return load().settings.max_unpacked * _MIB
+
+
+def unpacked(format_: Format, read: Read, size: int, allowance: Allowance | None = None) -> Spool:
+    """Unpack the compressed file of ``size`` bytes behind ``read``: in memory if small, else on disk.
+
+    TooLarge if a limit is exceeded, NotSupported as by :meth:`Format.unpack`.
+    """
+    allowance = Allowance() if allowance is None else allowance
+    return Spool(allowance.check(format_.decompress(read), size))
+
+
+class Listed(NamedTuple):
+    """As much of a compressed file as a listing reads."""
+
+    content: Content
+    whole: bool
+    problem: BranchlineError | None = None
+    """Why the file cannot be opened; the content is then its beginning."""
+
+
+def unpacked_for_listing(format_: Format, read: Read, size: int) -> Listed:
+    """Unpack a file if it holds no more than 1/8 of ``max_unpacked`` (256 MiB), else its first megabyte.
+
+    Raises NotSupported if not even that can be unpacked.
+    """
+    allowance = Allowance()
+    pieces = allowance.check(format_.decompress(read), size)
+    try:
+        return Listed(Spool(_no_more(pieces, allowance.limit // _LISTED)), whole=True)
+    except _More:
+        return Listed(Spool([unpacked_head(format_, read)]), whole=False)
+    except BranchlineError as problem:
+        return Listed(Spool([unpacked_head(format_, read)]), whole=False, problem=problem)
+
+
+class _More(Exception):
+    """There is more content than a listing reads."""
+
+
+def _no_more(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > most:
+            raise _More
+        yield piece
+
+
+def _amount(size: int) -> str:
+    return f"{size >> 30} GiB" if size and not size & (1 << 30) - 1 else f"{size / _MIB:.0f} MiB"
