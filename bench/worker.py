@@ -38,7 +38,7 @@ def open_(path: str) -> Work:
 
 def context(path: str) -> Work:
     """Open a session and build what the model sees, as typed records."""
-    return lambda: Session.open(path, for_context=True).context().messages, len
+    return lambda: Session.open(path).context().messages, len
 
 
 def list_deep(directory: str) -> Work:

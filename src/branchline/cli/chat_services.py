@@ -44,7 +44,7 @@ class CliServices:
         if draft is not None and (found := library.open(draft.key)) is not None:
             return found
         try:
-            return Session.open(resolve_path(name), for_context=True)
+            return Session.open(resolve_path(name))
         except click.UsageError as problem:  # a program that there is not
             raise SessionNotFound(problem.format_message()) from None
         except OSError as problem:

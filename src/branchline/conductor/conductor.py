@@ -316,7 +316,7 @@ class Conductor(ConversationState):
 
         ``source`` is its file, or a function that opens it, for example from a library or a draft.
         """
-        opening = source if callable(source) else lambda: Session.open(source, for_context=True)
+        opening = source if callable(source) else lambda: Session.open(source)
         with self._busy("resume another session") as run:
             flow = switch(
                 self._session,

@@ -64,19 +64,15 @@ def build_context(source: EntrySource, leaf: int) -> Context:
         speaking = list(compress(speaking, map(spoken.__contains__, kinds)))
     compaction = selection.compaction
     older = sum(types[position] in spoken for position in selection.positions[: selection.measured])
-    if compaction is None and (said := _at_hand(source, speaking)) is not None:
-        messages = said
-        measured_from = older
-    else:
-        entries = source.entries(speaking)
-        edits = edits_in(entries, tree, selection)
-        messages = []
-        if compaction is not None:
-            opening = apply_edit(opening_messages(compaction), edits.get(compaction.id))
-            messages += [ContextMessage(compaction.id, message) for message in opening]
-        messages += _messages(entries[:older], edits)
-        measured_from = len(messages)
-        messages += _messages(entries[older:], edits)
+    entries = source.entries(speaking)
+    edits = edits_in(entries, tree, selection)
+    messages = []
+    if compaction is not None:
+        opening = apply_edit(opening_messages(compaction), edits.get(compaction.id))
+        messages += [ContextMessage(compaction.id, message) for message in opening]
+    messages += _messages(entries[:older], edits)
+    measured_from = len(messages)
+    messages += _messages(entries[older:], edits)
     if (finish := rules.finish) is not None:
         past = {item.entry for item in messages[:measured_from]}
         messages = finish(messages)
@@ -87,12 +83,6 @@ def build_context(source: EntrySource, leaf: int) -> Context:
         thinking_level=thinking_level_of(source, selection),
         measured_from=measured_from,
     )
-
-
-def _at_hand(source: EntrySource, positions: list[int]) -> list[ContextMessage] | None:
-    """What these entries say, if each says what its message says and the source has them all decoded."""
-    messages = getattr(source, "messages", None)
-    return None if messages is None else cast("list[ContextMessage] | None", messages(positions))
 
 
 def entry_messages(entry: Entry) -> tuple[Message, ...]:

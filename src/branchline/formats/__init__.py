@@ -8,7 +8,7 @@ from branchline.formats.feed import feed_log
 from branchline.formats.installed import BrokenFormat, installed_formats
 from branchline.formats.peek import Peek, peek, peek_header, unpacked_head
 from branchline.formats.pi import PI
-from branchline.formats.protocol import ByteRange, Content, Format, LabelState, LogIndex, Reader, Survey
+from branchline.formats.protocol import ByteRange, Content, Format, LabelState, LogIndex, Reader
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
@@ -39,7 +39,6 @@ __all__ = [
     "LogIndex",
     "Peek",
     "Reader",
-    "Survey",
     "detect",
     "feed_log",
     "format_named",

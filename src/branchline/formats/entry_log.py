@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from operator import gt
-from typing import TypeVar, cast
+from typing import TypeVar
 
-from branchline.context import ContextMessage, ContextRules, ModelRef
+from branchline.context import ContextRules, ModelRef
 from branchline.entries import Entry
 from branchline.errors import LogShrank
 from branchline.formats.feed import feed_log
@@ -18,7 +18,6 @@ __all__ = ["EntryLog"]
 
 _MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
-_NOTHING = type(None)
 _T = TypeVar("_T")
 
 
@@ -33,14 +32,12 @@ class EntryLog:
         format: Format,  # noqa: A002
         read: Callable[[int, int], bytes],
         name: str = "session",
-        *,
-        reader: Reader | None = None,
     ) -> None:
         self.format = format
         self.name = name
         self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
         self._read = read
-        self._adopt(format.reader(name) if reader is None else reader)
+        self._adopt(format.reader(name))
         self._feed()
 
     def _adopt(self, reader: Reader) -> None:
@@ -84,15 +81,10 @@ class EntryLog:
             self._feed()
         return len(self.tree) - before
 
-    def take(self, data: bytes, written: Sequence[Entry] = ()) -> None:
-        """Take in whole lines that were just written behind what is known already.
-
-        ``written`` are the entries in them: a reader may know enough without reading their lines again.
-        """
-        reader = self._reader
-        if len(written) != 1 or not reader.take_written(written[0], data):
-            reader.feed(data, len(data))
-            reader.finish(b"")
+    def take(self, data: bytes) -> None:
+        """Take in whole lines that were just written behind what is known already."""
+        self._reader.feed(data, len(data))
+        self._reader.finish(b"")
         self._mark = (self.reading.consumed, data[-_MARK:])
 
     def is_unchanged(self) -> bool:
@@ -173,31 +165,10 @@ class EntryLog:
                 found.append(decode(data[start : ends[position - first]], reading, position))
         return found
 
-    def messages(self, positions: Sequence[int]) -> list[ContextMessage] | None:
-        """What these entries say, if each of them holds a message that was decoded while reading."""
-        reading = self.reading
-        kept = reading.messages
-        if not kept or not reading.linker.is_regular or any(map(gt, positions, positions[1:])):
-            return None
-        found: list[ContextMessage | None] = []
-        number = 0
-        while number < len(positions):
-            block = reading.block_of(positions[number])
-            if block.first not in kept:
-                return None
-            wanted = self._in_block(positions, number, block)
-            number += len(wanted)
-            found += _taken(kept[block.first], wanted, block.first)
-        return None if _NOTHING in set(map(type, found)) else cast("list[ContextMessage]", found)
-
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: LineChunk) -> Sequence[int]:
         """The positions from here on that lie in this block; they go up, so these stand together."""
         return positions[number : bisect_left(positions, block.first + len(block.ends), number)]
-
-    def forget_messages(self) -> None:
-        """Let go of messages that were decoded while reading."""
-        self.reading.messages.clear()
 
     def _lines_of(self, block: LineChunk) -> bytes:
         size = block.ends[-1]
@@ -206,16 +177,8 @@ class EntryLog:
             self.raw(block.first + len(block.ends) - 1)  # raises with the whole story
         return data
 
-    def _ask(self) -> None:
-        """Tell the tree what was put off while reading."""
-        for block in self.reading.unasked:
-            self.tree.fill_in(block.first, *self.format.put_off(self._lines_of(block), block.first))
-        self.reading.unasked.clear()
-
     def _feed(self) -> None:
         feed_log(self._reader, self._read)
-        if self.reading.unasked:
-            self.tree.ask = self._ask
         self._set_mark()
 
     def _set_mark(self) -> None:

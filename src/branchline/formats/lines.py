@@ -1,8 +1,8 @@
-"""What all line formats share: lines in order, damage contained, findings with line and offset.
+"""The one line reader: bulk decoding, lenient decoding and damage, the same for every line format.
 
-A format says how one JSON object becomes an entry (:meth:`LineReader.take`), how a record begins (to find
-whole ones behind a fragment), what a damaged line still tells, and where the leaf is. Everything that can go
-wrong with a line is handled here, once.
+A format decodes many lines into typed rows in one call (:meth:`LineReader.decode_rows`), makes the same rows
+from objects that its typed decoder refuses (:meth:`LineReader.take`), and interprets rows in one place
+(:meth:`LineReader.take_rows`). Everything that can go wrong with a line is handled here, once:
 
 - A byte order mark, blank lines and carriage returns are accepted.
 - An unreadable line is read piece by piece: whole records at its start, then from the first place on from
@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from branchline.entries import Entry, json_codec
+from branchline.entries import json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.protocol import LineChunk, LogIndex
 from branchline.tree import Kind, Linker, Tree
@@ -69,6 +69,37 @@ class DecodedChunk(NamedTuple):
         return [stop - self.start for stop in self.stops] if self.start else self.stops
 
 
+class Lines:
+    """Where rows lie: consecutive lines of some data, each with one row on it."""
+
+    __slots__ = ("_data", "_start", "_stops", "alone", "number", "offset")
+
+    def __init__(
+        self, data: bytes, start: int, stops: list[int], offset: int, number: int, *, alone: bool
+    ) -> None:
+        self._data = data
+        self._start = start
+        self._stops = stops
+        self.offset = offset
+        """Where the first line starts in the log."""
+        self.number = number
+        """The number of the first line."""
+        self.alone = alone
+        """Whether this is one row that has to be taken, whatever it is."""
+
+    def __len__(self) -> int:
+        return len(self._stops)
+
+    def __getitem__(self, index: int) -> bytes:
+        return self._data[self._stops[index - 1] + 1 if index else self._start : self._stops[index]]
+
+    @property
+    def ends(self) -> list[int]:
+        """Where each line ends, counted from ``offset``."""
+        start = self._start
+        return [stop - start for stop in self._stops] if start else self._stops
+
+
 class LineReader:
     """Reads a log line by line into a :class:`LogIndex`. Subclasses say what the lines mean."""
 
@@ -93,17 +124,28 @@ class LineReader:
 
     # -- what a format says ---------------------------------------------------------------------------
 
-    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        """One JSON object; use :meth:`add` for an entry, ``reading.note`` for what is odd."""
+    def decode_rows(self, data: memoryview) -> Sequence[Any]:
+        """The typed rows of many lines; raises what msgspec raises where one of them is unusual."""
         raise NotImplementedError
 
-    def take_regular(self, data: bytes, start: int, end: int) -> bool:
-        """The lines in ``data[start:end]``, which lie at ``reading.consumed``, if all are in good order.
+    def take_rows(self, rows: Sequence[Any], lines: Lines) -> bool:
+        """Interpret rows, one on each of these lines; the only place that does.
 
-        False, and nothing done, when one is not.
+        False, and nothing done, if they have to be taken one at a time. A row that stands alone
+        (``lines.alone``) is always taken.
         """
-        del data, start, end
-        return False
+        raise NotImplementedError
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        """An object that may be a header, a row of another shape, or no row.
+
+        A format makes its typed row of the fields and hands it to :meth:`take_one`.
+        """
+        raise NotImplementedError
+
+    def takes_rows(self) -> bool:
+        """Whether rows may be taken now, or the next line needs a look of its own, as a header does."""
+        return True
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
         """Id and parent that a damaged piece still tells."""
@@ -132,28 +174,42 @@ class LineReader:
     # -- what is the same for all ---------------------------------------------------------------------
 
     def feed(self, data: bytes, end: int) -> None:
+        """Take whole lines: together where the format can, one at a time around those that are unusual."""
         reading = self.reading
         start, some = 0, 1
-        with_care = not reading.lines and (self.begins_with_header or data.startswith(_BOM))
-        if with_care:
+        careful = not reading.lines and (self.begins_with_header or data.startswith(_BOM))
+        if careful:
             some = _beginning(data, end, self.headers)
-        while start < end and (with_care or self.gap or not self.take_regular(data, start, end)):
-            # What is odd often stands at the beginning, so the rest may be regular work. Ever more lines are
-            # read with care between two tries, so that there are few of them.
+        while start < end and (careful or not self._take_chunk(data, start, end)):
+            # What is unusual often stands at the beginning, so the rest may be regular. Each time more lines
+            # are taken one by one before the next try, so that there are few tries.
             stop = _after_lines(data, start, end, some)
-            offset = reading.consumed
             for line in each_line(data, stop, start):
-                self._feed_line(line, offset)
-                offset += len(line) + 1
-            reading.consumed = offset
+                self._feed_line(line, reading.consumed)
+                reading.consumed += len(line) + 1
             start = stop
             some *= 3
-            with_care = False
+            careful = False
         reading.consumed += end - start
 
-    def take_written(self, entry: Entry, data: bytes) -> bool:
-        del entry, data
-        return False
+    def _take_chunk(self, data: bytes, start: int, end: int) -> bool:
+        if self.gap or not self.takes_rows():
+            return False
+        found = decode_chunk(data, end, self.decode_rows, start=start)
+        if found is None:
+            return False
+        reading = self.reading
+        lines = Lines(data, start, found.stops, reading.consumed, reading.lines + 1, alone=False)
+        if not self.take_rows(found.values, lines):
+            return False
+        reading.lines += len(found.stops)
+        return True
+
+    def take_one(self, row: Any, line: bytes, offset: int) -> None:
+        """Take a row that was made of the object on this line, or of a part of a damaged line."""
+        taken = self.take_rows((row,), Lines(line, 0, [len(line)], offset, self.reading.lines, alone=True))
+        assert taken, "a row that stands alone is always taken"
+        self.gap = False
 
     def finish(self, tail: bytes) -> None:
         reading = self.reading
@@ -198,35 +254,55 @@ class LineReader:
         reading.add_range(position, offset, len(line), reading.lines)
         return position
 
-    def add_block(self, first: int, offset: int, ends: list[int]) -> None:
-        """Say where the entries lie that were just linked together, one on each line."""
-        reading = self.reading
-        reading.blocks.append(LineChunk(first, offset, reading.lines + 1, array("q", ends)))
-        reading.lines += len(ends)
+    def link(
+        self,
+        lines: Lines,
+        ids: list[str],
+        parents: list[str | None],
+        *,
+        types: list[str],
+        times: list[str],
+        roles: list[str | None],
+        quiet: Collection[int] = (),
+        counts: Sequence[int] | None = None,
+    ) -> bool:
+        """Put the entries of these lines into the tree and record where they lie.
 
-    def add_lines(self, first: int, offset: int, sizes: Sequence[int], ends: list[int]) -> None:
-        """The same where some lines are several entries or none: ``sizes`` says how many each is."""
+        ``quiet`` are the positions of answers without text. ``counts`` says how many entries each line is,
+        where that is not one. False, and nothing done, if the entries have to be linked one at a time.
+        """
         reading = self.reading
-        blocks, line = reading.blocks, reading.lines + 1
-        done = 0
-        while done < len(sizes):
-            start = ends[done - 1] + 1 if done else 0
-            alike = done
-            while alike < len(sizes) and sizes[alike] == 1:
-                alike += 1
-            if alike > done:
-                inside = array("q", [end - start for end in ends[done:alike]])
-                blocks.append(LineChunk(first, offset + start, line + done, inside))
-                first += alike - done
-                done = alike
-                continue
-            for _ in range(sizes[done]):
-                blocks.append(
-                    LineChunk(first, offset + start, line + done, array("q", (ends[done] - start,)))
+        first = len(reading.tree)
+        if lines.alone:
+            for position, (key, parent, kind, time, role) in enumerate(
+                zip(ids, parents, types, times, roles, strict=True), first
+            ):
+                reading.linker.add(
+                    key,
+                    parent,
+                    type=kind,
+                    time=time,
+                    role=role,
+                    quiet=position in quiet,
+                    after_gap=self.gap,
                 )
-                first += 1
-            done += 1
-        reading.lines += len(ends)
+                self.gap = False
+        elif not reading.linker.extend(ids, parents, types, times, roles, quiet):
+            return False
+        self.locate(first, lines, counts)
+        return True
+
+    def locate(self, first: int, lines: Lines, counts: Sequence[int] | None = None) -> None:
+        """Record where the entries from ``first`` on lie: one on each line, or as many as ``counts`` says."""
+        reading = self.reading
+        ends = lines.ends
+        if lines.alone:
+            for position in range(first, first + (1 if counts is None else counts[0])):
+                reading.add_range(position, lines.offset, ends[0], lines.number)
+        elif counts is None:
+            reading.blocks.append(LineChunk(first, lines.offset, lines.number, array("q", ends)))
+        else:
+            reading.blocks += _chunks(first, lines.offset, lines.number, ends, counts)
 
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         self.gap = False
@@ -285,6 +361,28 @@ class LineReader:
         if glued and all(piece.whole for piece in found):
             message = f"{len(found)} entries stand in one line"
             reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
+
+
+def _chunks(
+    first: int, offset: int, number: int, ends: list[int], counts: Sequence[int]
+) -> Iterator[LineChunk]:
+    """Runs of lines with one entry each, and each entry of any other line by itself."""
+    done = 0
+    while done < len(counts):
+        start = ends[done - 1] + 1 if done else 0
+        alike = done
+        while alike < len(counts) and counts[alike] == 1:
+            alike += 1
+        if alike > done:
+            inside = array("q", [end - start for end in ends[done:alike]])
+            yield LineChunk(first, offset + start, number + done, inside)
+            first += alike - done
+            done = alike
+            continue
+        for _ in range(counts[done]):
+            yield LineChunk(first, offset + start, number + done, array("q", (ends[done] - start,)))
+            first += 1
+        done += 1
 
 
 # -- lines that hold something else than one record -------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from branchline.context import ContextMessage, ContextRules, ModelRef
+from branchline.context import ContextRules, ModelRef
 from branchline.context.selection import model_of_answer
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
@@ -36,9 +36,7 @@ __all__ = [
     "LineChunk",
     "LinkFields",
     "LogIndex",
-    "PutOff",
     "Reader",
-    "Survey",
 ]
 
 _PI_RULES = ContextRules()
@@ -83,29 +81,6 @@ class LinkFields(NamedTuple):
     """Of a label: what it names, where the nearest entry above with that id is meant and not any."""
 
 
-class PutOff(NamedTuple):
-    """What a reader may leave open until somebody draws the tree."""
-
-    times: list[str]
-    quiet: list[int]
-    """The positions of quiet answers."""
-
-
-class Survey(NamedTuple):
-    """What a row of a list shows of a session that is in good order."""
-
-    header: Header
-    title: str | None
-    messages: int
-    """Those of person, model and tools on the path."""
-    total_messages: int
-    first_prompt: str
-    """As it was said; in a fork the first of its own, if it has one."""
-    model: ModelRef | None
-    last_message_time: float | None
-    """In milliseconds."""
-
-
 class LabelState(msgspec.Struct, frozen=True, gc=False):
     """A label in force: its text, and when it was set."""
 
@@ -131,9 +106,6 @@ class LogIndex:
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[LineChunk] = []
-        # Decoded while reading, for who asks for them next: the messages of a block, by its first entry.
-        self.messages: dict[int, list[ContextMessage | None]] = {}
-        self.unasked: list[LineChunk] = []  # whose times and quiet answers were put off
         # The log again, for formats in which an entry tells what it means only beside another one.
         self.read: Callable[[int, int], bytes] = _no_log
         self.labels: dict[str, LabelState] = {}
@@ -145,7 +117,7 @@ class LogIndex:
         self.lines = 0
         self.unterminated = False
         self.read_only: str | None = None
-        self.last_message_time: float | None = None  # in milliseconds; known to listing readers, not to all
+        self.last_message_time: float | None = None  # in milliseconds
         self.other_objects: list[
             int
         ] = []  # readable objects that are no entries: the size of the tree at each
@@ -170,10 +142,10 @@ class LogIndex:
     def add_range(self, position: int, offset: int, size: int, line: int) -> None:
         """Say where the entry that was just added lies."""
         if self.blocks:
-            first, start, first_line, ends = self.blocks[-1]
+            _, start, first_line, ends = self.blocks[-1]
             end = ends[-1]
             follows = first_line + len(ends) == line and start + end + 1 == offset
-            if follows and end < _BLOCK and first not in self.messages:
+            if follows and end < _BLOCK:
                 ends.append(offset - start + size)
                 return
         self.blocks.append(LineChunk(position, offset, line, array("q", (size,))))
@@ -246,10 +218,6 @@ class Reader(Protocol):
         """Take what follows the last newline, if anything, and settle links and leaf."""
         ...
 
-    def take_written(self, entry: Entry, data: bytes) -> bool:
-        """Take one entry whose line, newline included, was just written; False when it must be fed."""
-        ...
-
 
 class Format:
     """How one program writes sessions: a base with everything refused that a format does not say it can.
@@ -292,26 +260,6 @@ class Format:
         """A fresh reader; the path helps where a file does not say everything itself."""
         raise NotImplementedError
 
-    def listing_reader(self, path: str = "") -> Reader:
-        """A reader for lists of sessions, which may leave out what only a tree screen asks for."""
-        return self.reader(path)
-
-    def survey(self, data: bytes) -> Survey | None:
-        """A whole file in a few words, if it is in good order and never branched; else a reader is asked."""
-        del data
-        return None
-
-    def context_reader(self, path: str = "") -> Reader:
-        """A reader for somebody who will ask for the context next: it may decode and keep the messages."""
-        return self.reader(path)
-
-    def put_off(self, data: bytes, first: int) -> PutOff:
-        """What the entries on these lines, counted from ``first``, say that nobody wanted to know before.
-
-        Only asked of blocks that a reader has left in ``reading.unasked``.
-        """
-        raise NotImplementedError
-
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The header as the beginning of a file tells it; None where more of the file has to be seen.
 
@@ -322,7 +270,7 @@ class Format:
         for _ in range(self.header_lines):
             first = head.find(b"\n", first) + 1 or last
         for end in dict.fromkeys((first, last)):
-            reader = self.listing_reader(path)
+            reader = self.reader(path)
             if end:
                 reader.feed(head, end)
             reader.finish(head[last:] if whole and end == last else b"")

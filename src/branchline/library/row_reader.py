@@ -15,7 +15,7 @@ from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import EntryLog, Format, Survey, detect
+from branchline.formats import EntryLog, Format, detect
 from branchline.library.rows import SessionRow
 from branchline.log.system import describe_oserror
 from branchline.stores import Listed, Read, StoredLog, unpacked, unpacked_for_listing
@@ -107,9 +107,6 @@ def read_row(
         return _look_unpacked(
             log, stored, unpacked_for_listing(log.format, log.read, stored.size), draft=draft
         )
-    found = log.format.survey(log.start) if log.whole else None
-    if found is not None:
-        return ReadLog(_surveyed_row(stored, found, log.format, draft=draft), log.format, found.header, None)
     transcript = _transcript(log)
     row = deep_row(stored, transcript, draft=draft)
     return ReadLog(row, log.format, transcript.reading.header, transcript)
@@ -163,30 +160,10 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
 
 
 def _transcript(log: _Log) -> EntryLog:
-    transcript = EntryLog(log.format, log.read, log.name, reader=log.format.listing_reader(log.name))
+    transcript = EntryLog(log.format, log.read, log.name)
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
     return transcript
-
-
-def _surveyed_row(stored: StoredLog, found: Survey, format_: Format, *, draft: bool) -> SessionRow:
-    """What a survey of the whole file tells; the same as :func:`deep_row` would."""
-    modified = round(stored.modified * 1000)
-    spoken = found.last_message_time or milliseconds(found.header.timestamp)
-    return _row(
-        stored,
-        found.header,
-        found.model,
-        draft=draft,
-        title=found.title,
-        last_activity_ms=round(spoken) if spoken else modified,
-        messages=found.messages,
-        total_messages=found.total_messages,
-        first_prompt=one_line(found.first_prompt) or None,
-        format=format_.name,
-        version=found.header.version,
-        findings=0,
-    )
 
 
 def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:

@@ -209,9 +209,7 @@ class SessionQueries:
     def context(self, leaf: str | None = None) -> Context:
         """What a model would see at an entry (default: the leaf)."""
         key = self._leaf if leaf is None else leaf
-        context = build_context(self.transcript, ROOT if key is None else self.index.position(key))
-        self.transcript.forget_messages()
-        return context
+        return build_context(self.transcript, ROOT if key is None else self.index.position(key))
 
     def usage(self) -> UsageTotals:
         """Tokens and cost of everything in the file, own and inherited apart."""

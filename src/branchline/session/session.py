@@ -114,14 +114,10 @@ class Session(SessionQueries):
         path: _Path,
         *,
         cwd: _Path | None = None,
-        for_context: bool = False,
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
         """The session in a file. Reads it, changes nothing.
-
-        ``for_context`` says that the context will be asked for next, as when a conversation is resumed: the
-        messages are then decoded in the same pass, which takes less time and more memory than two.
 
         Raises FileMissing, PermissionDenied or IsADirectory (all of them CannotOpen, and the builtin OSError
         of that name) if the file cannot be opened, NotASession if nothing in it is a session, NotSupported if
@@ -136,7 +132,7 @@ class Session(SessionQueries):
                 if (content := locator.assembled_content(format_, log, head)) is not None:
                     log.close()
                     log = DecompressedLog(log.path, content)
-                pen = SessionWriter(format_, log=log, durability=durability, for_context=for_context)
+                pen = SessionWriter(format_, log=log, durability=durability)
                 _require_session(pen.transcript)
         except BaseException:
             log.close()

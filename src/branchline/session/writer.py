@@ -41,7 +41,6 @@ class SessionWriter:
         key: str = "",
         draft: bool = False,
         durability: Durability = "fsync",
-        for_context: bool = False,
     ) -> None:
         self.format = format
         self.key = key
@@ -58,8 +57,7 @@ class SessionWriter:
             self.transcript = EntryLog(format, MemoryLog(start).read, key)
         else:
             self._lock_as_the_program_does(log)
-            reader = format.context_reader(log.name) if for_context and not _compacted(log) else None
-            self.transcript = EntryLog(format, log.read, log.name, reader=reader)
+            self.transcript = EntryLog(format, log.read, log.name)
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -137,7 +135,7 @@ class SessionWriter:
             if offset == reading.consumed and not reading.unterminated:
                 keys = reading.tree.keys
                 known = len(keys)
-                transcript.take(data, made)
+                transcript.take(data)
                 return keys[known:]
             try:
                 transcript.catch_up()
@@ -304,9 +302,3 @@ class SessionWriter:
 
 def _replaced(path: str) -> LogReplaced:
     return LogReplaced(f"another file lies at {path} now; open it again to see it")
-
-
-def _compacted(log: Log) -> bool:
-    """Whether a compaction stands near the end, so that a context needs few of the entries before it."""
-    end = log.size()
-    return b'"type":"compaction"' in log.read(max(0, end - _TAIL), _TAIL)

@@ -31,10 +31,9 @@ class Tree:
 
     ``keys`` are unique: the id of the entry, or ``id#2``, ``id#3`` for later holders of the same id.
     ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well).
-    Quiet answers and ``times`` may be put off: when somebody first asks for either, ``ask`` finds them out
-    and says them by :meth:`fill_in`. Times may also be filled in as the file has them; then ``ask_times``
-    puts the column in order, in place, when somebody first asks for it.
-    ``placeholders`` stand for lines that could not be read.
+    Times may be filled in as the file has them; then ``ask_times`` puts the column in order, in place, when
+    somebody first asks for it.
+
     ``parents`` is made when somebody asks for all of it: nearly every entry hangs from the one before it, and
     what :meth:`parent_position` says of the others is enough for paths and outlines.
     """
@@ -49,7 +48,6 @@ class Tree:
         "_quiet",
         "_seen",
         "_times",
-        "ask",
         "ask_times",
         "keys",
         "placeholders",
@@ -63,7 +61,6 @@ class Tree:
         self.positions: dict[str, int] = {}
         self.types: list[str] = []
         self.roles: list[str | None] = []
-        self.ask: Callable[[], None] | None = None
         self.ask_times: Callable[[list[str]], None] | None = None
         self._times: list[str] = []
         self._parents: list[int] = []  # of the first entries; of those behind them:
@@ -108,9 +105,6 @@ class Tree:
         return self._times
 
     def _answer(self) -> None:
-        if self.ask is not None:
-            self.ask()
-            self.ask = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -338,11 +332,6 @@ class Tree:
         if self._first_child is not None:
             for position in range(first, len(self.types)):
                 self._hang(position, self.parent_position(position))
-
-    def fill_in(self, first: int, times: list[str], quiet: Iterable[int]) -> None:
-        """Say what was put off for the entries from ``first`` on."""
-        self._times[first : first + len(times)] = times
-        self._quiet.update(quiet)
 
     def rename(self, position: int, key: str) -> None:
         """Give an entry another key; its old one is free."""

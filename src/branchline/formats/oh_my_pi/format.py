@@ -42,7 +42,7 @@ from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.pi import CURRENT_VERSION, PiFormat
-from branchline.formats.protocol import LineChunk, LogIndex, Survey
+from branchline.formats.protocol import LineChunk, LogIndex
 from branchline.tree import ROOT
 
 __all__ = ["OH_MY_PI", "OhMyPiFormat"]
@@ -86,10 +86,6 @@ class OhMyPiFormat(PiFormat):
 
     # -- reading --------------------------------------------------------------------------------------
 
-    def survey(self, data: bytes) -> Survey | None:
-        del data
-        return None  # titles, types and roles of its own are the reader's business
-
     def sniff(self, head: bytes, path: str) -> bool:
         """A title slot, keys or types that only oh-my-pi writes, or a place where only it keeps sessions."""
         lines = head_lines(head.removeprefix(_BOM).lstrip())
@@ -106,12 +102,6 @@ class OhMyPiFormat(PiFormat):
         return is_own_path(path) or any(map(_is_own_line, (first, second))) or any(map(_is_own_line, lines))
 
     def reader(self, path: str = "") -> OhMyPiReader:
-        return OhMyPiReader(path)
-
-    def listing_reader(self, path: str = "") -> OhMyPiReader:
-        return OhMyPiReader(path, shape_only=True)
-
-    def context_reader(self, path: str = "") -> OhMyPiReader:
         return OhMyPiReader(path)
 
     def context_rules(self) -> ContextRules:

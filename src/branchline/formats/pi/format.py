@@ -15,7 +15,7 @@ from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi.reader import PiReader
 from branchline.formats.pi.records import record
 from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, upgraded
-from branchline.formats.protocol import Format, LineChunk, LogIndex, PutOff, Survey
+from branchline.formats.protocol import Format, LineChunk, LogIndex
 from branchline.tree import ROOT
 
 __all__ = ["PI", "PiFormat"]
@@ -54,27 +54,6 @@ class PiFormat(Format):
     def reader(self, path: str = "") -> PiReader:
         del path
         return PiReader()
-
-    def listing_reader(self, path: str = "") -> PiReader:
-        del path
-        return PiReader(shape_only=True)
-
-    def survey(self, data: bytes) -> Survey | None:
-        from branchline.formats.pi.survey import survey  # noqa: PLC0415  only lists ask for it
-
-        return survey(data)
-
-    def context_reader(self, path: str = "") -> PiReader:
-        del path
-        return PiReader(keep_messages=True)
-
-    def put_off(self, data: bytes, first: int) -> PutOff:
-        try:
-            found = skeleton.decode_lines(data)
-        except msgspec.ValidationError:  # a field that was of no interest before keeps them apart
-            found = [skeleton.decode(line) for line in data.split(b"\n")]
-        quiet = skeleton.quiet_answers([one.message for one in found], first)
-        return PutOff([one.timestamp for one in found], quiet)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The first object of the file, if it is a header; a title slot may stand before it."""
