@@ -93,18 +93,14 @@ class Tree:
 
     @property
     def textless(self) -> set[int]:
-        self._answer()
         return self._quiet
 
     @property
     def times(self) -> list[str]:
-        self._answer()
         if self.ask_times is not None:
             self.ask_times(self._times)
             self.ask_times = None
         return self._times
-
-    def _answer(self) -> None:
 
     def __len__(self) -> int:
         return len(self.keys)
