@@ -8,7 +8,7 @@ import pytest
 
 from branchline.formats import EntryLog
 from branchline.formats import feed as feed_module
-from branchline.formats.pi import PiReader
+from branchline.formats.lines import LineReader
 
 
 def facts(found: EntryLog) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def facts(found: EntryLog) -> dict[str, Any]:
 
 def one_line_at_a_time(patch: pytest.MonkeyPatch) -> None:
     """Turn the fast way off: every line is read with care."""
-    patch.setattr(PiReader, "_feed_regular", lambda *arguments: False)
+    patch.setattr(LineReader, "_take_chunk", lambda *arguments: False)
 
 
 def in_chunks_of(patch: pytest.MonkeyPatch, size: int) -> None:

@@ -65,7 +65,7 @@ def test_where_something_else_finds_packages_only_the_long_look_can_tell(
 
 def test_without_such_packages_the_long_look_is_never_loaded() -> None:
     code = (
-        "import sys; from branchline.formats import installed; installed(); "
+        "import sys; from branchline.formats import installed_formats; installed_formats(); "
         "print('importlib.metadata' in sys.modules)"
     )
 

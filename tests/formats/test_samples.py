@@ -86,7 +86,7 @@ def test_the_time_of_the_last_message_is_what_pi_lists_as_modified(path):
     listed = load(path.parent / "expected-pi-1.5.0" / "_list.json")
     row = next(row for row in listed if row["path"] == path.name)
 
-    found = EntryLog(PI, MemoryLog(path.read_bytes()).read, reader=PI.listing_reader()).reading
+    found = EntryLog(PI, MemoryLog(path.read_bytes()).read).reading
 
     assert found.header is not None
     modified = found.last_message_time or milliseconds(found.header.timestamp)

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.context import ContextMessage
-from branchline.entries import MessageEntry
-from branchline.formats import PI, EntryLog, Reader
+from branchline.formats import PI, EntryLog
 from branchline.formats.pi import PiReader
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
@@ -148,8 +146,7 @@ def test_an_id_that_comes_back_in_a_plain_chain_gets_a_key_of_its_own(size, monk
     assert facts(transcript(data)) == facts(fast)
 
 
-@pytest.mark.parametrize("size", [300, 700, 1 << 17])
-def test_an_odd_line_sends_only_its_neighbours_the_careful_way(size, monkeypatch):
+def test_an_odd_line_is_the_only_one_that_is_read_alone(monkeypatch):
     lines = [b'{"type":"session","version":3,"id":"s"}']
     for number in range(60):
         parent = f'"e{number - 1}"' if number else "null"
@@ -159,51 +156,33 @@ def test_an_odd_line_sends_only_its_neighbours_the_careful_way(size, monkeypatch
     careful = []
     feed_line = PiReader._feed_line
     monkeypatch.setattr(PiReader, "_feed_line", lambda *given: [careful.append(given), feed_line(*given)])
-    monkeypatch.setattr("branchline.formats.pi.reader._PIECE", size)
 
     found = facts(transcript(data))
 
-    assert len(careful) <= 2 + size // 60
+    assert [line for _, line, _ in careful] == [lines[0], lines[30]]
     one_line_at_a_time(monkeypatch)
     assert facts(transcript(data)) == found
 
 
-# -- other readers of the same lines ----------------------------------------------------------------------
-
-
-def read_by(data: bytes, reader: Reader) -> EntryLog:
-    return EntryLog(PI, lambda offset, size: data[offset : offset + size], reader=reader)
+# -- every way to ask for records -------------------------------------------------------------------------
 
 
 def every_way(data: bytes) -> None:
-    """All readers find the same, and hand out the same records."""
+    """Records are the same one by one, in any order and together, read together or line by line."""
     plain = transcript(data)
     records = [plain.entry(position) for position in range(len(plain.tree))]
 
-    shape = read_by(data, PI.listing_reader())
-    context = read_by(data, PI.context_reader())
-
-    assert facts(context) == facts(plain)
-    own = {"quiet": None, "last message": None}  # what one of the two leaves out
-    assert {**facts(shape), **own} == {**facts(plain), **own}
     with pytest.MonkeyPatch.context() as patch:
         one_line_at_a_time(patch)
-        careful = read_by(data, PI.listing_reader())
-    assert {**facts(shape), "quiet": None} == {**facts(careful), "quiet": None}
-    for found in (plain, shape, context):
+        careful = transcript(data)
+
+    assert facts(careful) == facts(plain)
+    for found in (plain, careful):
         everything = list(range(len(records)))
         assert found.entries(everything) == records
         assert found.entries(everything[::-1]) == records[::-1]
         assert found.entries(everything[::3]) == records[::3]
         assert [found.entry(position) for position in everything] == records
-    spoken = [place for place in everything if isinstance(records[place], MessageEntry)]
-    for wanted in (spoken, spoken[::2], spoken[-3:]):
-        assert context.messages(wanted) in (
-            None,
-            [ContextMessage(records[place].id, records[place].message) for place in wanted],
-        )
-    context.forget_messages()
-    assert context.entries(everything) == records
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -233,7 +212,7 @@ def test_only_a_message_entry_has_a_role():
         b'{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":"","timestamp":5}}',
     ]
 
-    found = read_by(b"\n".join([*lines, b""]), PI.listing_reader())
+    found = transcript(b"\n".join([*lines, b""]))
 
     assert found.tree.roles == [None, None, "user"]
     assert found.reading.last_message_time == 5

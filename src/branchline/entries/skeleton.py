@@ -21,14 +21,10 @@ __all__ = [
     "MessageSkeleton",
     "SalvagedIds",
     "Skeleton",
-    "decode",
     "decode_any",
     "decode_lenient",
     "decode_lines",
-    "decode_shape",
-    "decode_shapes",
     "from_fields",
-    "is_quiet",
     "links",
     "quiet_answers",
     "salvage",
@@ -44,7 +40,7 @@ class MessageSkeleton(msgspec.Struct, gc=False):
     timestamp: int | float | None = None
 
     def is_quiet(self) -> bool:
-        """An answer without words for a person (only thoughts or tool calls) that ended well."""
+        """An answer without text for a person (only thoughts or tool calls) that ended well."""
         return self.stopReason in _ENDED_WELL and not _has_words(bytes(self.content))
 
 
@@ -78,8 +74,7 @@ class Skeleton(msgspec.Struct, gc=False):
 
 
 # Messages and entries as nearly all files have them. Types and roles are told by the kind of record, only
-# answers have their content looked into, and all of it happens inside the decoder. A tree wants to know which
-# answers are quiet, a list when something was said; neither pays for the other.
+# answers have their content looked into, and all of it happens inside the decoder.
 
 
 _UsualStop = Literal["stop", "toolUse", "length", "error", "aborted", "deferred"]
@@ -100,6 +95,7 @@ class _Call(msgspec.Struct, tag_field="type", tag="toolCall", gc=False):
 class _Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
     content: list[_Words | _Thoughts | _Call]
     stopReason: _UsualStop | None = None  # noqa: N815
+    timestamp: int | float | None = None
     role: ClassVar[str] = "assistant"
 
     def is_quiet(self) -> bool:
@@ -117,9 +113,8 @@ def _tagged(field: str, tag: str, *fields: Any, **told: Any) -> Any:
 
 
 _TIME = ("timestamp", int | float | None, None)
-_USER, *_OTHERS = (
-    _tagged("role", role) for role in ("user", "toolResult", "system", "bashExecution", "custom")
-)
+_USER = _tagged("role", "user", _TIME)
+_OTHERS = [_tagged("role", role) for role in ("toolResult", "system", "bashExecution", "custom")]
 _LINKS_AND_TIME = (
     ("id", str),
     ("parentId", str | msgspec.UnsetType | None, msgspec.UNSET),
@@ -141,23 +136,6 @@ _SAID_BY_OTHERS = frozenset({type(None), type(NO_MESSAGE), _USER, *_OTHERS})
 
 _any = msgspec.json.Decoder(Skeleton)
 _usual = _decoder(_Answer, _USER, *_OTHERS)
-_shape = _decoder(_tagged("role", "assistant", _TIME), _tagged("role", "user", _TIME), *_OTHERS)
-
-
-def decode(line: bytes) -> Skeleton:
-    """The skeleton of one line. What msgspec raises goes through."""
-    try:
-        return _usual.decode(line)
-    except msgspec.ValidationError:
-        return _any.decode(line)
-
-
-def decode_shape(line: bytes) -> Skeleton:
-    """As :func:`decode`, with the time of a message instead of whether it is quiet."""
-    try:
-        return _shape.decode(line)
-    except msgspec.ValidationError:
-        return _any.decode(line)
 
 
 def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
@@ -171,14 +149,6 @@ def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
 def decode_any(data: bytes | memoryview) -> Sequence[Skeleton]:
     """As :func:`decode_lines`, where types, roles or blocks are none that we know."""
     return _any.decode_lines(data)
-
-
-def decode_shapes(data: bytes | memoryview) -> Sequence[Skeleton]:
-    """As :func:`decode_lines`, with the times of messages instead of which are quiet."""
-    try:
-        return _shape.decode_lines(data)
-    except msgspec.ValidationError:
-        return decode_any(data)
 
 
 def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:
@@ -217,19 +187,6 @@ def _is_words(block: dict[str, Any]) -> bool:
         return False
     text = block.get("text")
     return isinstance(text, str) and bool(text) and not text.isspace()
-
-
-def is_quiet(answer: dict[str, Any]) -> bool | None:
-    """Whether an answer that somebody gives as a plain object is quiet; None when only its line can tell."""
-    content, stop = answer.get("content"), answer.get("stopReason")
-    if type(content) is not list or not (stop is None or type(stop) is str):
-        return None
-    words = False
-    for block in content:
-        if type(block) is not dict:
-            return None
-        words = words or _is_words(block)
-    return not words and stop in _ENDED_WELL
 
 
 def decode_lenient(line: bytes) -> Any:

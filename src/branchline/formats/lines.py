@@ -44,6 +44,7 @@ _EMPTY = "it is empty"
 _SAME = 14  # bytes that tell one kind of line from another: {"type":"meta"
 _OPENING, _CLOSING = b"{}"
 _T = TypeVar("_T")
+_REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what a typed decoder raises
 
 
 class LinePart(NamedTuple):
@@ -147,6 +148,10 @@ class LineReader:
         """Whether rows may be taken now, or the next line needs a look of its own, as a header does."""
         return True
 
+    def loads(self, line: bytes) -> Any:
+        """The JSON value of a line; ValueError where it is none."""
+        return json_codec.loads(line)
+
     def salvage(self, data: bytes) -> SalvagedIds | None:
         """Id and parent that a damaged piece still tells."""
         del data
@@ -174,35 +179,46 @@ class LineReader:
     # -- what is the same for all ---------------------------------------------------------------------
 
     def feed(self, data: bytes, end: int) -> None:
-        """Take whole lines: together where the format can, one at a time around those that are unusual."""
+        """Take whole lines: together where that works, else in halves, down to the lines that are unusual."""
         reading = self.reading
-        start, some = 0, 1
-        careful = not reading.lines and (self.begins_with_header or data.startswith(_BOM))
-        if careful:
-            some = _beginning(data, end, self.headers)
-        while start < end and (careful or not self._take_chunk(data, start, end)):
-            # What is unusual often stands at the beginning, so the rest may be regular. Each time more lines
-            # are taken one by one before the next try, so that there are few tries.
-            stop = _after_lines(data, start, end, some)
-            for line in each_line(data, stop, start):
-                self._feed_line(line, reading.consumed)
-                reading.consumed += len(line) + 1
-            start = stop
-            some *= 3
-            careful = False
-        reading.consumed += end - start
+        first = 0
+        if not reading.lines and (self.begins_with_header or data.startswith(_BOM)):
+            first = _after_lines(data, 0, end, _beginning(data, end, self.headers))
+        waiting = [(first, end)] if first < end else []
+        for line in each_line(data, first):
+            self._feed_line(line, reading.consumed)
+            reading.consumed += len(line) + 1
+        while waiting:
+            start, stop = waiting.pop()
+            if not self._take_chunk(data, start, stop):
+                middle = data.rfind(b"\n", start, (start + stop) // 2) + 1 or data.index(b"\n", start) + 1
+                if middle < stop:
+                    waiting += ((middle, stop), (start, middle))
+                    continue
+                self._feed_line(data[start : stop - 1], reading.consumed)
+            reading.consumed += stop - start
 
     def _take_chunk(self, data: bytes, start: int, end: int) -> bool:
         if self.gap or not self.takes_rows():
             return False
-        found = decode_chunk(data, end, self.decode_rows, start=start)
-        if found is None:
-            return False
         reading = self.reading
-        lines = Lines(data, start, found.stops, reading.consumed, reading.lines + 1, alone=False)
-        if not self.take_rows(found.values, lines):
+        if data.find(b"\n", start) == end - 1:  # one line, as an append is: this saves a tenth of an append
+            stops = [end - 1]
+            try:
+                rows = self.decode_rows(memoryview(data)[start:end])
+            except _REFUSED:
+                return False
+            if len(rows) != 1 or data[start] != _OPENING or data[end - 2] != _CLOSING:
+                return False
+        elif (found := decode_chunk(data, end, self.decode_rows, start=start)) is not None:
+            rows, stops = found.values, found.stops
+        else:
             return False
-        reading.lines += len(found.stops)
+        if not self.take_rows(
+            rows, Lines(data, start, stops, reading.consumed, reading.lines + 1, alone=False)
+        ):
+            return False
+        reading.lines += len(stops)
         return True
 
     def take_one(self, row: Any, line: bytes, offset: int) -> None:
@@ -272,7 +288,7 @@ class LineReader:
         where that is not one. False, and nothing done, if the entries have to be linked one at a time.
         """
         reading = self.reading
-        first = len(reading.tree)
+        first = len(reading.tree.keys)
         if lines.alone:
             for position, (key, parent, kind, time, role) in enumerate(
                 zip(ids, parents, types, times, roles, strict=True), first
@@ -321,7 +337,7 @@ class LineReader:
         if not line.strip():
             return
         try:
-            value = json_codec.loads(line)
+            value = self.loads(line)
         except ValueError as reason:
             self._feed_damaged(line, offset, str(reason))
             return
@@ -340,7 +356,7 @@ class LineReader:
         kind: Kind = "glued" if glued else "unreadable"
         for piece in found:
             if piece.whole:
-                self._take_value(json_codec.loads(piece.data), piece.data, offset + piece.start)
+                self._take_value(self.loads(piece.data), piece.data, offset + piece.start)
                 continue
             place = offset + piece.start
             rest = self.salvage(piece.data)
@@ -534,7 +550,7 @@ def decode_chunk(
     """
     try:  # first, because it stops at the first value that does not fit
         values = decode_lines(memoryview(data)[start:end])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _REFUSED:
         return None
     stops = _stops_of_objects(data, start, end)
     return None if stops is None or len(values) != len(stops) else DecodedChunk(values, start, stops)

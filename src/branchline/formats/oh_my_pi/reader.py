@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from branchline.entries import Entry, skeleton
+from branchline.entries import skeleton
 from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleTracker, read_slot
@@ -37,34 +38,28 @@ class OhMyPiReading(LogIndex):
 class OhMyPiReader(PiReader):
     """A reader for lines that may begin with a title slot."""
 
-    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
-        super().__init__(shape_only=shape_only)
-        self.reading = self._own = OhMyPiReading(path)
-        self._decode_lines = rows.decode_shapes if shape_only else rows.decode_lines
+    format_name = NAME
 
-    def feed(self, data: bytes, end: int) -> None:
-        """Take whole lines; slot and header go in alone, so that what follows them is regular work."""
-        reading, start = self.reading, 0
-        while not self._started and reading.lines < 2 and 0 < (stop := data.find(b"\n", start) + 1) < end:
-            self._feed_line(data[start : stop - 1], reading.consumed)
-            reading.consumed += stop - start
-            start = stop
-        super().feed(data[start:end] if start else data, end - start)
+    def __init__(self, path: str = "") -> None:
+        self._own = OhMyPiReading(path)
+        super().__init__(self._own)
 
-    def take_written(self, entry: Entry, data: bytes) -> bool:
-        del entry, data
-        return False  # what is written may differ from what was given
+    def decode_rows(self, data: memoryview) -> Sequence[Any]:
+        return rows.decode_lines(data)
 
-    def _take(self, value: Any, line: bytes, offset: int) -> None:
-        if not self._started and isinstance(value, dict) and _may_be_slot(value):
-            self._take_slot(value, line, offset)
+    def row_from(self, fields: dict[str, Any]) -> skeleton.Skeleton:
+        return rows.renamed(super().row_from(fields))
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        if not self._started and _may_be_slot(fields):
+            self._take_slot(fields, line, offset)
         else:
-            super()._take(value, line, offset)
+            super().take(fields, line, offset)
 
     def _take_slot(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self._own
         slot = read_slot(fields)
-        self._gap = False
+        self.gap = False
         message = ""
         if slot is None:
             message = "not an entry: a title slot that is not valid"
@@ -79,15 +74,12 @@ class OhMyPiReader(PiReader):
         if message:
             reading.add_finding("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
 
-    def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+    def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         before = self.reading.header
-        super()._feed_header(fields, line, offset)
+        super()._take_header(fields, line, offset)
         if self._own.header is not before:
             self._own.titles.see_header(fields)
             self._own.title = self._own.titles.current
-
-    def _add(self, found: skeleton.Skeleton, line: bytes, offset: int) -> None:
-        super()._add(rows.renamed(found), line, offset)
 
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self._own

@@ -13,7 +13,7 @@ import msgspec
 
 from branchline.entries import skeleton
 
-__all__ = ["NATIVE_ROLES", "NATIVE_TYPES", "decode_lines", "decode_shapes", "renamed"]
+__all__ = ["NATIVE_ROLES", "NATIVE_TYPES", "decode_lines", "renamed"]
 
 NATIVE_TYPES = {"title_change": "session_info", "model_usage": "usage"}
 """Types that say what a native one says."""
@@ -86,7 +86,6 @@ _answer = _struct(
     role="assistant",
     is_quiet=_is_quiet,
 )
-_answer_shape = _struct("_Shape", [("timestamp", _Time, None)], "role", "assistant", role="assistant")
 _others = tuple(
     _struct(f"_{role}", [("timestamp", _Time, None)], "role", role, role=NATIVE_ROLES.get(role, role))
     for role in _ROLES
@@ -98,28 +97,16 @@ _entries = tuple(
 )
 
 
-def _decoder(answer: Any) -> msgspec.json.Decoder[Any]:
-    message = ("message", Union[(answer, *_others)])
-    entry = _struct("_Message", [*_LINK, message], "type", "message", type="message")
-    return msgspec.json.Decoder(Union[(entry, *_entries)])
-
-
-_usual_lines = _decoder(_answer).decode_lines
-_usual_shapes = _decoder(_answer_shape).decode_lines
+_message = _struct(
+    "_Message", [*_LINK, ("message", Union[(_answer, *_others)])], "type", "message", type="message"
+)
+_usual_lines = msgspec.json.Decoder(Union[(_message, *_entries)]).decode_lines
 
 
 def decode_lines(data: bytes | memoryview) -> Sequence[Any]:
     """The skeletons of many values, in the order in which they stand."""
     try:
         return _usual_lines(data)
-    except msgspec.ValidationError:
-        return [renamed(found) for found in skeleton.decode_any(data)]
-
-
-def decode_shapes(data: bytes | memoryview) -> Sequence[Any]:
-    """As :func:`decode_lines`, for those who never ask whether an answer is quiet."""
-    try:
-        return _usual_shapes(data)
     except msgspec.ValidationError:
         return [renamed(found) for found in skeleton.decode_any(data)]
 

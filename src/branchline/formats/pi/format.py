@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Damaged, Entry, Header, codec, json_codec, skeleton
+from branchline.entries import Damaged, Entry, Header, codec, json_codec
 from branchline.formats.copying import path_lines, tree_lines, upgrade_lines
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi.reader import PiReader
