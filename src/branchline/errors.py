@@ -11,6 +11,7 @@ What comes from files, other programs and people is one of these::
     ├── Ambiguous            several sessions or entries answer to this prefix
     ├── InvalidId            an id that cannot be a file name or is malformed (also a ValueError)
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
+    ├── SecretsLeft          what was redacted still holds secrets and is not written; names kinds and lines
     ├── FlowError            a flow could not do what was asked; nothing was written
     │   ├── NoSummarizer     a summary is wanted and there is nothing that writes one
     │   ├── SummaryFailed    the summary did not come, is empty or was cut off
@@ -60,6 +61,7 @@ __all__ = [
     "NothingToCompact",
     "RateLimited",
     "ReadOnly",
+    "SecretsLeft",
     "SessionMoved",
     "SessionNotFound",
     "SummaryFailed",
@@ -97,6 +99,10 @@ class InvalidId(BranchlineError, ValueError):
 
 class NotSupported(BranchlineError):
     """The format of this file cannot hold what was asked for."""
+
+
+class SecretsLeft(BranchlineError):
+    """What was redacted still holds secrets; it is not written. Says of which kind and in which line."""
 
 
 class FlowError(BranchlineError):

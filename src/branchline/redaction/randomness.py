@@ -1,18 +1,17 @@
-"""Whether a value looks drawn by lot, as keys and good passwords are, or was written by a person.
+"""Does a value look random, as keys and good passwords do, or was it written by a person?
 
-Identifiers, paths, addresses, dates, variables to be filled in and the examples of documentation are values
-that stand behind names such as ``password`` all the time. They are not secret, and a text without them would
-be hard to read.
+Identifiers, paths, URLs, dates, variables and placeholders are common values of names such as ``password``.
+They are not secret, and a text without them would be hard to read.
 
-Only ASCII counts as drawn: keys are made of it, and words in other scripts are words. So a text and its UTF-8
-read byte by byte are judged alike.
+Only ASCII counts as random: keys are made of it, and words in other scripts are words. A text and its UTF-8
+read as Latin-1 therefore give the same answer.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["LONGEST", "is_drawn", "is_example", "is_worded"]
+__all__ = ["LONGEST", "is_placeholder", "is_reference", "looks_like_words", "looks_random"]
 
 LONGEST = 4096
 """No credential is longer; what is longer is a file."""
@@ -20,25 +19,26 @@ LONGEST = 4096
 _EXAMPLE = re.compile(
     r"x{5}|\*{3}|\.{3}|…|â\x80¦|example|placeholder|redacted|(?:\A|[-_.])your|your[-_]|change[-_]?(?:me|this)\b"
     r"|replace[-_]?(?:me|this|with)|insert[-_]|dummy|(?:\A|[-_])(?:fake|sample|mock)[-_]|[-_]here\b"
-    r"|0123456789|1234567890|abcdefgh|\$\{|\$\(|\{\{|#\{|%s|<[\w -]+>|\[\w-\w",
+    r"|0123456789|1234567890|abcdefgh|\$\{|\$\(|\{\{|#\{|(?<![0-9A-Za-z])%[sdv](?=\Z|[:/@&])|<[\w -]+>|\[\w-\w",
     re.ASCII | re.IGNORECASE,
 )
 _NO_VALUE = re.compile(
-    r"\$[A-Za-z_]|%[A-Za-z(]|\{.*\}\Z|(?:process|import)\b.*\benv\b|os\.|env[.:]"  # to be filled in
-    r"|\.{0,2}/[^/]*/[^/]*/|[.~]{1,2}/|[A-Za-z]:\\|.*\.(?:pem|key|crt|json|ya?ml|toml|txt|py|[jt]sx?|go|rs|md)\Z"
+    r"\$[A-Za-z_]\w*(?:[./:-].*)?\Z|%(?:\(|\w+%\Z|\w\Z)|\{.*\}\Z|(?:process|import)\b.*\benv\b|os\.|env[.:]"  # to be filled in
+    r"|\.{0,2}/[^/]*/(?!.*(?:\+|=\Z))[^/]*/|[.~]{1,2}/|[A-Za-z]:\\|.*\.(?:pem|key|crt|cer|p12|pfx|jks|pub|json|ya?ml|toml|txt|py|[jt]sx?|go|rs|md"
+    r"|gz|tgz|zip|whl|png|jpe?g|svg|html?|css|lock|env|sh|sql|csv|db|log|xml|ini|cfg|conf)\Z"
     r"|data:|[a-z][a-z+.-]*:\\*/|\d{4}-\d\d-\d\d|sha\d{1,3}[-:]|[\w.+-]+@[\w-]+\.[\w.]+\Z",
     re.ASCII,
 )
 _COMMIT_OR_UUID = re.compile(
     r"[0-9a-f]{40}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
 )
-_BETWEEN_WORDS = re.compile(r"[-_.:/@+=,|~$#!]|%[0-9A-F]{2}")
+_BETWEEN_WORDS = re.compile(r"[-_.:/@+=,|~$#!?]|%[0-9A-F]{2}")
 _TECHNICAL = re.compile(
     r"i18n|k8s|sha\d{1,3}|md5|(?:base|b)64|utf16|x509|ed25519|nistp\d{3}|pkcs\d{1,2}|oauth2|argon2id?|pbkdf2"
     r"|[hre]s\d{3}|aes\d{3}|\bv\d{1,3}\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"\d{0,8}|(?:[a-z]+|[A-Z][a-z]*|[A-Z]+)\d?")
+_WORD = re.compile(r"\d{0,8}|(?:[a-z]+|[A-Z][a-z]*|[A-Z]+)\d{0,4}")
 _WORDS_JOINED = re.compile(r"[A-Z]*[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*")
 _PART = re.compile(r"[A-Z]?[a-z]+")
 _SPEAKABLE = re.compile(
@@ -51,13 +51,22 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]|\\+u[0-9A-Fa-f]{4}")
 _SYMBOLS = frozenset("!@#$%^&*?~+")
 
 
-def is_example(value: str) -> bool:
+_NO_DIGIT_BUT_RANDOM = re.compile(r"[b-df-hj-np-tv-xz]{5}")
+_BASE32 = re.compile(r"(?=.*[B-DF-HJ-NP-TV-XZ]{4})[A-Z2-7]{16,}=*")
+
+
+def is_placeholder(value: str) -> bool:
     """Whether a value is made to be replaced: ``YOUR_API_KEY``, ``${TOKEN}``, ``xxxx``, ``AKIA…EXAMPLE``."""
     alike = value.isascii() and len(set(value)) < min(8, len(value) // 2)
     return alike or _EXAMPLE.search(value) is not None
 
 
-def is_worded(value: str) -> bool:
+def is_reference(value: str) -> bool:
+    """Whether a value says where the secret is: a variable, a path, a URL, or a date or hash instead of one."""
+    return _NO_VALUE.match(value) is not None
+
+
+def looks_like_words(value: str) -> bool:
     """Whether a value consists of words and small numbers: ``my-app_v2``, ``config.apiKey``."""
     return all(map(_is_word, _BETWEEN_WORDS.split(_TECHNICAL.sub("", value))))
 
@@ -68,24 +77,27 @@ def _is_word(text: str) -> bool:
     return bool(_WORDS_JOINED.fullmatch(text)) and all(map(_SPEAKABLE.fullmatch, _PART.findall(text)))
 
 
-def is_drawn(value: str, *, name_says_all: bool) -> bool:
-    """Whether the value of something called a password or a token is one.
+def looks_random(value: str, *, shortest: int, hashes: bool) -> bool:
+    """Whether the value of something called a secret is one.
 
-    ``name_says_all`` lets shorter values count, and those that may be a UUID or the hash of a commit: nobody
-    calls one of these a password or an API key.
+    ``hashes`` lets values count that may be a UUID or the hash of a commit: right under a name that says that
+    its value is secret, wrong under ``token``, which is often the name of an id.
     """
-    shortest = 8 if name_says_all else 16
-    if not shortest <= len(value) < LONGEST or is_example(value) or _NO_VALUE.match(value):
+    if not shortest <= len(value) < LONGEST or is_placeholder(value) or is_reference(value):
         return False
     value = _NOT_ASCII.sub("", value)
-    if len(value) < shortest or is_worded(value):
+    if len(value) < shortest:
         return False
-    if not name_says_all and _COMMIT_OR_UUID.fullmatch(value):
+    if not hashes and _COMMIT_OR_UUID.fullmatch(value):
+        return False
+    if hashes and (_BASE32.fullmatch(value) or (value.islower() and _NO_DIGIT_BUT_RANDOM.search(value))):
+        return True
+    if looks_like_words(value):
         return False
     characters = set(value)
     if any(map(str.isdigit, characters)) or characters & _SYMBOLS:
         return any(map(str.isalpha, characters))
     changes = len(_CHANGE_OF_CASE.findall(value))
-    if not name_says_all:
+    if not hashes:
         return changes * 5 >= len(value) * 2
     return changes * 3 >= len(value) or (changes > 0 and _UNSPEAKABLE.search(value) is not None)
