@@ -7,6 +7,7 @@ in which such a secret usually stands.
 from __future__ import annotations
 
 import json
+import re
 from random import Random
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from branchline.redaction import redact, redact_bytes
 from branchline.redaction.rules import INNER, RULES
 from secret_kinds import KINDS, Kind
+from support import ROOT
 
 DRAWS = 100
 
@@ -89,6 +91,13 @@ def test_hits_say_where_a_secret_was(name) -> None:
 def test_every_rule_says_where_its_facts_come_from() -> None:
     for rule in (*RULES, *INNER):
         assert rule.source.startswith(("gitleaks: ", "vendor: ", "spec: ")), rule.kind
+
+
+def test_the_guide_lists_the_kinds_that_have_a_form() -> None:
+    page = (ROOT / "docs" / "guides" / "redaction.md").read_text(encoding="utf-8")
+    listed = page.partition("<!-- kinds -->")[2].partition("<!-- /kinds -->")[0]
+
+    assert re.findall(r"`([^`]+)`", listed) == sorted({rule.kind for rule in (*RULES, *INNER)})
 
 
 def test_heads_of_rules_are_long_enough_to_mean_something() -> None:

@@ -58,15 +58,15 @@ _JOINED = string.ascii_letters + string.digits + "_"
 
 _BLANKS = r"(?:[ \t]|\\+t){0,8}"
 _QUOTE = r"(?:\\*[\"'`]|\\+u002[27])"
-_SUFFIX = r"(?:[_-](?i:b64|base64|value|data|prod|dev|test|live|staging|old|new|default|confirm|confirmation|plain|raw))?\d{0,2}"
+_SUFFIX = r"(?:[_-](?i:b64|base64|value|data|prod|dev|test|live|staging|old|new|default|confirm|confirmation|plain|raw|base))?\d{0,2}"
 _BEHIND = rf"(?:[*_]{{1,2}}|[ ]\[[^\]\n]{{0,30}}\]|{_QUOTE}?\]?)"  # **name**:  name [default]:  ["name"] =
 _TYPE = r"[ ]?[A-Za-z][\w.\[\]|?]{0,30}[ ]"  # name: str = "…"
-_OPERATOR = rf"(?::=|\?=|=>|->|=(?!=)|:(?![:=])(?:{_TYPE}=(?![=>]))?|>)"
+_OPERATOR = rf"(?::=|\?=|=>|=(?!=)|:(?![:=])(?:{_TYPE}=(?![=>]))?|>)"
 _PAIR = rf"{_QUOTE}?(?:[ \t,]|\\+[nrt]|[\r\n]){{1,24}}{_QUOTE}?[vV]alue{_QUOTE}?{_BLANKS}[:=]"  # name: X, value: …
 _RANDOM = r"[0-9A-Za-z+/=_.~-]{16}"
 _ASSIGNS = (
-    rf"{_SUFFIX}(?:{_BEHIND}{_BLANKS}{_OPERATOR}|{_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE})|{_PAIR}"
-    rf"|{_QUOTE}?[ ](?:is|was)?[ ]?{_QUOTE}?(?={_RANDOM}))"
+    rf"{_SUFFIX}(?:{_PAIR}|{_BEHIND}{_BLANKS}{_OPERATOR}|{_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE})"
+    rf"|{_QUOTE}?[ ](?:(?:is|was):?[ ])?{_QUOTE}?(?={_RANDOM})|[ ](?:is|was):?[ ]{_QUOTE}?(?=[^\s\"'`]{{6}}))"
 )
 _BEHIND_THE_WORD = r"[ \t]+'(?=[^'\s])|(?:[ \t]|\\+[nrt]|[\r\n])+(?=[^\s'\"=:])"
 """``PASSWORD '…'`` in SQL, ``password …`` in a netrc file."""
@@ -181,16 +181,21 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
     whole = Assigned(start, start + len(value), None, end)
     if sign == ":" and outside.endswith(":"):
         return whole  # a part of a longer name, such as an ARN
-    if sign.endswith(">") and not (sign.endswith(("=>", "->")) or outside.endswith("<")):
+    if sign.endswith(">") and not (sign.endswith("=>") or outside.endswith("<")):
         return whole  # a comparison, not <password>…</password>
     if prose:
         kind = _prose_kind(word, before, value)
     else:
-        # Without quotes, password = value may be an expression; PASSWORD=value and …;Password=value are not.
+        # Without quotes, password = value may be an expression; PASSWORD=value and …;password=value are not.
         spaced = sign.endswith((" =", " :")) or (text[start - 1 : start] == " " and "=" in sign)
-        code = quoted is None and (spaced or not upper) and "=" in sign and not outside.endswith(";")
+        code = quoted is None and "=" in sign and (spaced or not (upper or _is_set(outside)))
         kind = _kind(word, before, value, upper=upper, quoted=quoted is not None, code=code)
     return whole._replace(kind=kind)
+
+
+def _is_set(outside: str) -> bool:
+    """Whether a name begins a line or follows another setting, as in a query or a connection string."""
+    return outside.endswith((";", "&", "?")) or _LINE_BEGINS.search(outside) is not None
 
 
 def _netrc_or_sql(text: str, word_start: int, word_end: int) -> Assigned | None:
@@ -271,7 +276,7 @@ def _kind(word: str, before: str, value: str, *, upper: bool, quoted: bool, code
         return "token" if looks_random(value, shortest=16, hashes=True) else None
     if before.endswith("_auth"):
         return "npm-token" if looks_random(value, shortest=8, hashes=True) else None
-    sure = plain == "authorization" or (joined and qualifier != "")
+    sure = plain == "authorization" or (joined and qualifier != "") or qualifier in _SECRET_KEYS
     return "token" if looks_random(value, shortest=16, hashes=sure) else None
 
 
@@ -322,6 +327,9 @@ def _versioned(value: str) -> bool:
     return ("-" in value or "_" in value or "." in value) and looks_like_words(value)
 
 
+_PLAIN_PASSWORD = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[!#$%&*+=?@^~0-9A-Za-z]{6,40}")
+
+
 def _prose_kind(word: str, before: str, value: str) -> str | None:
     """``the token is …``: in a sentence only a value that can be nothing but random counts."""
     plain = word.lower()
@@ -331,8 +339,16 @@ def _prose_kind(word: str, before: str, value: str) -> str | None:
         plain == "token" and qualifier in _OTHER_TOKENS
     ):
         return None
-    if not looks_random(value, shortest=16, hashes=False) or not any(map(str.isdigit, value)):
+    sure = qualifier in _SECRET_KEYS
+    if plain in _PASSWORDS and _PLAIN_PASSWORD.fullmatch(value) and not looks_like_words(value):
+        return "password"
+    if not looks_random(value, shortest=16, hashes=sure) or not any(map(str.isdigit, value)):
         return None
-    if ("/" in value and len(value) < 32) or value.count("-") > 2 or value.count("_") > 2 or "." in value:
+    if (
+        ("/" in value and len(value) < 32)
+        or value.count("-") > (4 if sure else 2)
+        or value.count("_") > 2
+        or "." in value
+    ):
         return None
     return "password" if plain in _PASSWORDS else "token" if plain in ("token", "auth") else "secret"

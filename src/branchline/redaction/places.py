@@ -103,7 +103,7 @@ def _address(text: str, place: int, token: Token) -> Read:
         return _NOTHING
     user, password = address["user"], address["password"]
     found = token(text, address.start("user"))
-    if not found and len(user) >= _SHORTEST_USER and looks_random(user, shortest=16, hashes=False):
+    if not found and len(user) >= _SHORTEST_USER and looks_random(user, shortest=16, hashes=True):
         found = [Secret(*address.span("user"), "url-password")]
     if password is not None and not _is_no_password(password) and _PORT.match(password) is None:
         found = [*found, Secret(*address.span("password"), "url-password")]
@@ -196,7 +196,7 @@ def _option(text: str, place: int, token: Token) -> Read:
         if command.search(before.rpartition("\n")[2]) is None:
             continue
         password = given["value"]
-        if is_placeholder(password) or is_reference(password) or password.startswith(("<", "{", "-")):
+        if _is_no_password(password) or password.startswith("-"):
             return Read([], given.end())
         found = token(text, given.start("value"))
         if found and found[-1].end >= given.end("value"):

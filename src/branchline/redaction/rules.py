@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     body: str
     source: str
     words: bool = False
-    """Identifiers made of words can have this form too, so the body must not consist of lower-case words."""
+    """Identifiers can have this form too, so the body must not consist of words."""
 
 
 class Inner(NamedTuple):
@@ -160,7 +160,7 @@ RULES: tuple[Rule, ...] = (
     Rule("prefect-key", ("pnu_", "pnb_"), rf"{_AN}{{36}}", "gitleaks: prefect-api-token"),
     # -- secret managers ----------------------------------------------------------------------------------
     Rule("vault-token", ("hvs.", "hvb.", "hvr."), rf"{_URL64}{{24,}}+", "gitleaks: vault-service-token, vault-batch-token", words=True),
-    Rule("vault-token", ("s.",), rf"{_AN}{{24}}(?:\.{_AN}{{5}})?(?![\w.(-])", "gitleaks: vault-service-token, before 1.10"),
+    Rule("vault-token", ("s.",), rf"{_AN}{{24}}(?:\.{_AN}{{5}})?(?![\w.(-])", "gitleaks: vault-service-token, before 1.10", words=True),
     Rule("doppler-token", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."), r"(?:[\w-]{1,35}\.)?[0-9A-Za-z]{40,}+", "gitleaks: doppler-api-token"),
     Rule("1password-token", ("ops_eyJ",), rf"{_B64}{{100,}}+={{0,3}}", "gitleaks: 1password-service-account-token"),
     Rule("1password-key", ("A3-",), r"[0-9A-Z]{6}-(?:[0-9A-Z]{11}|[0-9A-Z]{6}-[0-9A-Z]{5})(?:-[0-9A-Z]{5}){3}", "gitleaks: 1password-secret-key"),

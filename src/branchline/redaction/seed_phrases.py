@@ -21,18 +21,17 @@ _CLASSES = bytes(
 _WORD = re.compile(r"[a-z]+")
 
 
-def seed_phrases(text: str) -> list[tuple[int, int]]:
-    """Where the seed phrases in a text begin and end."""
+def seed_phrases(plain: bytes) -> list[tuple[int, int]]:
+    """Where the seed phrases in a text of one byte for each character begin and end."""
     found: list[tuple[int, int]] = []
-    # One byte for one character. Only in long runs of small letters and separators is there anything to read,
-    # and to search for a run of one byte is very fast.
-    plain = text.encode("ascii", "replace")
+    # Only in long runs of small letters and separators is there anything to read, and to search for a run of
+    # one byte is very fast.
     classes = plain.translate(_CLASSES)
     start = 0
     while (start := classes.find(_RUN, start)) >= 0:
         end = classes.find(b".", start)
         end = len(classes) if end < 0 else end
-        run = plain[start:end].decode("ascii").replace("\\n", "  ").replace("\\", " ")
+        run = plain[start:end].decode("latin-1").replace("\\n", "  ").replace("\\", " ")
         words = run.replace(",", " ").split()
         # Of twelve words in a row one is the twelfth, twenty-fourth, …: most runs end here.
         if not SEED_WORDS.isdisjoint(words[_SHORTEST - 1 :: _SHORTEST]):
