@@ -99,6 +99,7 @@ _NETRC = re.compile(
 )
 _SQL = re.compile(r"(?i:with|user|role|set|identified)\b[^\n]{0,120}\Z")
 _LONGEST_KEY = 100
+_LONGEST_NAME = 40
 _IN_NAMES = string.ascii_letters + string.digits + "_.-"
 _QUOTED = re.compile(rf"{_QUOTE}([^\s\"'`]{{1,{LONGEST}}}+)", re.ASCII)
 _APP_PASSWORD = re.compile(rf"{_QUOTE}?([a-z]{{4}}(?:[ ][a-z]{{4}}){{3}})(?![a-z ])")
@@ -178,7 +179,8 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
         return Assigned(
             start, start, None, end
         )  # what is called or indexed is code, what is expanded a variable
-    whole = Assigned(start, start + len(value), None, end)
+    # What is refused is not read again, unless it is so short that it may be a name itself: key="ApiKey" value="…".
+    whole = Assigned(start, start + len(value), None, end if len(value) > _LONGEST_NAME else start)
     if sign == ":" and outside.endswith(":"):
         return whole  # a part of a longer name, such as an ARN
     if sign.endswith(">") and not (sign.endswith("=>") or outside.endswith("<")):
@@ -327,7 +329,7 @@ def _versioned(value: str) -> bool:
     return ("-" in value or "_" in value or "." in value) and looks_like_words(value)
 
 
-_PLAIN_PASSWORD = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[!#$%&*+=?@^~0-9A-Za-z]{6,40}")
+_PLAIN_PASSWORD = re.compile(r"(?=.*[A-Za-z])(?=.*\d)(?=.*[!#$%&*?@^])[!#$%&*+=?@^~0-9A-Za-z]{6,40}")
 
 
 def _prose_kind(word: str, before: str, value: str) -> str | None:
@@ -340,7 +342,7 @@ def _prose_kind(word: str, before: str, value: str) -> str | None:
     ):
         return None
     sure = qualifier in _SECRET_KEYS
-    if plain in _PASSWORDS and _PLAIN_PASSWORD.fullmatch(value) and not looks_like_words(value):
+    if plain in _PASSWORDS and _PLAIN_PASSWORD.fullmatch(value):
         return "password"
     if not looks_random(value, shortest=16, hashes=sure) or not any(map(str.isdigit, value)):
         return None

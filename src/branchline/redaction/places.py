@@ -93,11 +93,14 @@ def _is_user_and_password(value: str) -> bool:
 _ADDRESS = re.compile(
     r":(?:\\*/){2}(?P<user>[^\s/:@\"'<>\\\[\]]{0,128}+)(?::(?P<password>[^\s/\"'<>\\]{1,512}))?@", re.ASCII
 )
+_OTPAUTH = re.compile(r"(?<=otpauth)://[^\s\"'<>\\]{1,300}?[?&]secret=(?P<secret>[A-Za-z2-7%=]{16,200}+)")
 _PORT = re.compile(r"\d{1,5}(?:[^\w.~!$%^*+=-]|\Z)", re.ASCII)
 
 
 def _address(text: str, place: int, token: Token) -> Read:
-    """The user of an address, where that is a token, and the password."""
+    """The user of an address, where that is a token, and the password; the secret of an otpauth URL."""
+    if otpauth := _OTPAUTH.match(text, place):
+        return Read([Secret(*otpauth.span("secret"), "otp-secret")], otpauth.end())
     address = _ADDRESS.match(text, place)
     if address is None:
         return _NOTHING
@@ -122,14 +125,6 @@ def _signature(text: str, place: int, _: Token) -> Read:
     start = parameter.start("value")
     found = looks_random(value, shortest=16, hashes=True)
     return Read([Secret(start, start + len(value), "url-signature")] if found else [], parameter.end())
-
-
-_OTPAUTH = re.compile(r"://[^\s\"'<>\\]{1,300}?[?&]secret=(?P<secret>[A-Za-z2-7%=]{16,200}+)")
-
-
-def _otpauth(text: str, place: int, _: Token) -> Read:
-    url = _OTPAUTH.match(text, place)
-    return _NOTHING if url is None else Read([Secret(*url.span("secret"), "otp-secret")], url.end())
 
 
 # -- in commands ------------------------------------------------------------------------------------------
@@ -331,7 +326,6 @@ PLACES: tuple[tuple[str, str, Callable[[str, int, Token], Read]], ...] = (
     ("bB", r"(?:earer|asic)(?=[ \t\\%+])", _presented),
     ("B", r"(?:EARER|ASIC)(?=[ \t\\%+])", _presented),
     (":", r"//(?:(?=[^\s/\"'<>]{1,700}@)|(?<=otpauth://))|\\+/\\+/(?=[^\s/\"'<>]{1,700}@)", _address),
-    (":", r"(?!)", _otpauth),
     (":", r"\d{4,5}:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])|\*:(?=[\w*-]{1,64}:[\w.*-]{1,64}:[^\s:])", _pgpass),
     ("=", r"(?:(?<=[?&;6]sig=)|(?<=ignature=)|(?<=[?&]hmac=)|(?<=[?&]code=)|(?<=[?&]appid=)|(?<=[?&]apikey=))", _signature),
     ("-", r"(?<=-----)(?=BEGIN )", _block),

@@ -47,6 +47,8 @@ _SPEAKABLE = re.compile(
 )
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
 _UNSPEAKABLE = re.compile(r"[b-df-hj-np-tv-xz]{6}", re.IGNORECASE)
+_HARDLY_SPEAKABLE = re.compile(r"[b-df-hj-np-tv-xz]{4}", re.IGNORECASE)
+_MANY_CHANGES = 4
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]|\\+u[0-9A-Fa-f]{4}")
 _SYMBOLS = frozenset("!@#$%^&*?~+")
 
@@ -100,4 +102,7 @@ def looks_random(value: str, *, shortest: int, hashes: bool) -> bool:
     changes = len(_CHANGE_OF_CASE.findall(value))
     if not hashes:
         return changes * 5 >= len(value) * 2
-    return changes * 3 >= len(value) or (changes > 0 and _UNSPEAKABLE.search(value) is not None)
+    if changes * 3 >= len(value):
+        return True
+    unspeakable = _UNSPEAKABLE if changes < _MANY_CHANGES else _HARDLY_SPEAKABLE
+    return changes > 0 and unspeakable.search(value) is not None
