@@ -84,6 +84,9 @@ WRITTEN = [
     '{"password": null, "token": "", "secret": false, "api_key": "string"}',
     "passwords.txt, token_count=3, secretsmanager:GetSecretValue, keyof T",
     "error: pass -p to print, PASS: GOOD, verdict=pass",
+    "--- PASS: TestPrepareTranscript_ErrorOnEmptySessionID (0.00s)",
+    "        token = query_terms[0].strip()\n    source_key = seed_heads[0].logical_source_key\n",
+    '"@scope/credentials": "workspace:^", "Authorization": "Bearer e2e-test-token"',
     "process.env.API_KEY ?? config.apiKeyV2 ?? options?.legacyApiKey",
 ]
 

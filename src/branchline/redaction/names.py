@@ -173,7 +173,7 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
             return Assigned(start, start, None, start)
         end = bare.end()
         value = bare[0].rstrip(".:*,;)")
-        called, bracket, _ = value.partition("(")
+        called, bracket, _ = value.replace("[", "(").partition("(")
         complete = text[end : end + 1] not in ("(", "[", "{") and not (bracket and looks_like_words(called))
     if not complete or outside.endswith("${"):
         return Assigned(
@@ -263,7 +263,8 @@ def _kind(word: str, before: str, value: str, *, upper: bool, quoted: bool, code
         if plain == "pass" and before[-1:].islower() and word.islower():
             return None  # the end of another word
         if plain == "pass" and before[-1:] not in _JOINED + "-":
-            return "password" if looks_random(value, shortest=8, hashes=True) else None
+            lower = word.islower() or word.istitle()  # PASS: is the verdict of a test
+            return "password" if lower and looks_random(value, shortest=8, hashes=True) else None
         return "password" if _is_password(plain, value, upper=upper, quoted=quoted, code=code) else None
     joined = before[-1:] in _JOINED + "-" and before != ""
     last = _LAST_WORD.search(before) if joined or before[-1:] == " " else None

@@ -26,7 +26,7 @@ _NO_VALUE = re.compile(
     r"\$[A-Za-z_]\w*(?:[./:-].*)?\Z|%(?:\(|\w+%\Z|\w\Z)|\{.*\}\Z|(?:process|import)\b.*\benv\b|os\.|env[.:]"  # to be filled in
     r"|\.{0,2}/[^/]*/(?!.*(?:\+|=\Z))[^/]*/|[.~]{1,2}/|[A-Za-z]:\\|.*\.(?:pem|key|crt|cer|p12|pfx|jks|pub|json|ya?ml|toml|txt|py|[jt]sx?|go|rs|md"
     r"|gz|tgz|zip|whl|png|jpe?g|svg|html?|css|lock|env|sh|sql|csv|db|log|xml|ini|cfg|conf)\Z"
-    r"|data:|[a-z][a-z+.-]*:\\*/|\d{4}-\d\d-\d\d|sha\d{1,3}[-:]|[\w.+-]+@[\w-]+\.[\w.]+\Z",
+    r"|(?:workspace|npm|link|file|catalog):|data:|[a-z][a-z+.-]*:\\*/|\d{4}-\d\d-\d\d|sha\d{1,3}[-:]|[\w.+-]+@[\w-]+\.[\w.]+\Z",
     re.ASCII,
 )
 _COMMIT_OR_UUID = re.compile(
@@ -34,10 +34,11 @@ _COMMIT_OR_UUID = re.compile(
 )
 _BETWEEN_WORDS = re.compile(r"[-_.:/@+=,|~$#!?]|%[0-9A-F]{2}")
 _TECHNICAL = re.compile(
-    r"i18n|k8s|sha\d{1,3}|md5|(?:base|b)64|utf16|x509|ed25519|nistp\d{3}|pkcs\d{1,2}|oauth2|argon2id?|pbkdf2"
+    r"i18n|k8s|e2e|sha\d{1,3}|md5|(?:base|b)64|utf16|x509|ed25519|nistp\d{3}|pkcs\d{1,2}|oauth2|argon2id?|pbkdf2"
     r"|[hre]s\d{3}|aes\d{3}|\bv\d{1,3}\b",
     re.IGNORECASE,
 )
+_ACRONYM = re.compile(r"(?<=[a-z])(?:ID|URL|URI|API|HTTPS?|JSON|XML|HTML|SQL|CLI|UUID)(?![a-z])")
 _WORD = re.compile(r"\d{0,8}|(?:[a-z]+|[A-Z][a-z]*|[A-Z]+)\d{0,4}")
 _WORDS_JOINED = re.compile(r"[A-Z]*[a-z]*\d?(?:(?:[A-Z][a-z]+|V)\d?)*")
 _PART = re.compile(r"[A-Z]?[a-z]+")
@@ -70,7 +71,7 @@ def is_reference(value: str) -> bool:
 
 def looks_like_words(value: str) -> bool:
     """Whether a value consists of words and small numbers: ``my-app_v2``, ``config.apiKey``."""
-    return all(map(_is_word, _BETWEEN_WORDS.split(_TECHNICAL.sub("", value))))
+    return all(map(_is_word, _BETWEEN_WORDS.split(_ACRONYM.sub("", _TECHNICAL.sub("", value)))))
 
 
 def _is_word(text: str) -> bool:
