@@ -18,7 +18,7 @@ import msgspec
 from bench import generate
 from branchline.entries import AssistantMessage, Cost, Entry, Header, MessageEntry, message_fields
 from branchline.errors import NotSupported
-from branchline.formats import Format, Transcript, formats
+from branchline.formats import EntryLog, Format, formats
 
 OPENED = ("oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
 """The formats, by name, in the order in which they are measured."""
@@ -59,7 +59,7 @@ def _file_name(name: str, key: str) -> str:
 
 def _write(name: str, source: Path, target: Path) -> None:
     data = source.read_bytes()
-    told = Transcript(_format("pi"), lambda offset, size: data[offset : offset + size], str(source))
+    told = EntryLog(_format("pi"), lambda offset, size: data[offset : offset + size], str(source))
     header = told.reading.header
     assert header is not None
     entries = (entry for entry in told.entries(range(len(told.tree))) if entry.type in _SPEAKING)
@@ -78,7 +78,7 @@ def _format(name: str) -> Format:
 def _write_live(format_: Format, header: Header, entries: Iterator[Entry], out: BinaryIO) -> None:
     """One append after the other, each under the entry where the file stands."""
     start = format_.encode_header(msgspec.structs.replace(header, parent_session=None))
-    found = Transcript(format_, lambda offset, size: start[offset : offset + size], "session")
+    found = EntryLog(format_, lambda offset, size: start[offset : offset + size], "session")
     out.write(start)
     for entry in entries:
         try:

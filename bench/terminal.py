@@ -85,9 +85,9 @@ def start(home: Path) -> Iterator[tuple[str, float, float]]:
 
 async def browser(directory: Path) -> list[tuple[str, float, float]]:
     """First rows on the screen, and the answer to a key of a search."""
+    from branchline.library.pins import Pins
     from branchline.tui.app import BranchlineApp
     from branchline.tui.browser_state import BrowserState
-    from branchline.tui.pins import Pins
     from branchline.tui.source import FileSource
     from branchline.tui.widgets.row_list import RowList
 
@@ -123,11 +123,11 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
 
 async def tree(path: Path) -> list[tuple[str, float, float]]:
     """A large tree: opened, and gone through."""
+    from branchline.library.pins import Pins
     from branchline.session import Session
     from branchline.tui.app import BranchlineApp
     from branchline.tui.browser_state import BrowserState
-    from branchline.tui.pins import Pins
-    from branchline.tui.screens.tree import TreeNavigator
+    from branchline.tui.screens.tree import TreeScreen
     from branchline.tui.source import FileSource
 
     empty = path.parent / "empty"
@@ -138,11 +138,11 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
         await pilot.pause(0.2)
         begun = time.process_time()
         opened = Session.open(str(path))
-        app.push_screen(TreeNavigator(opened))
+        app.push_screen(TreeScreen(opened))
         await pilot.pause()
         shown = time.process_time() - begun
         screen = app.screen
-        assert isinstance(screen, TreeNavigator)
+        assert isinstance(screen, TreeScreen)
         keys = 60
         begun = time.process_time()
         for _ in range(keys // 2):

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from demo_writing import CWD, Author, DemoClock, Shelf, compact, stamp
 
-from branchline.formats.oh_my_pi.slot import TitleSlot, slot_line
+from branchline.formats.oh_my_pi.title_slot import TitleSlot, slot_line
 
 TARGET = Path(__file__).parent.parent / "src" / "branchline" / "demo" / "sessions"
 

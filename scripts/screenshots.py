@@ -16,9 +16,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from branchline import demo
+from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.pins import Pins
 from branchline.tui.source import FileSource
 
 _FONTS = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from branchline.formats import Transcript
-from branchline.formats import feed as feed_module
+from branchline.formats import EntryLog
+from branchline.formats import feed_log as feed_module
 from branchline.formats.pi import PiReader
 
 
-def facts(found: Transcript) -> dict[str, Any]:
+def facts(found: EntryLog) -> dict[str, Any]:
     """Everything that a reading says, comparable with ``==``."""
     reading, tree = found.reading, found.tree
     return {
@@ -25,7 +25,7 @@ def facts(found: Transcript) -> dict[str, Any]:
         "types": list(tree.types),
         "roles": list(tree.roles),
         "times": list(tree.times),
-        "quiet": set(tree.quiet),
+        "quiet": set(tree.textless),
         "placeholders": set(tree.placeholders),
         "roots": tree.roots(),
         "children": {key: tree.children(key) for key in tree.keys[:200]},

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from branchline.formats import PI, Transcript
+from branchline.formats import PI, EntryLog
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "corpus"
@@ -24,10 +24,10 @@ def sample(*parts: str) -> Path:
     return path
 
 
-def transcript(data: bytes | Path) -> Transcript:
+def transcript(data: bytes | Path) -> EntryLog:
     """A transcript over bytes in memory."""
     content = data.read_bytes() if isinstance(data, Path) else data
-    return Transcript(PI, lambda offset, size: content[offset : offset + size])
+    return EntryLog(PI, lambda offset, size: content[offset : offset + size])
 
 
 def load(path: Path) -> Any:

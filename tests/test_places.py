@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from branchline import places
-from branchline.formats import OTHERS, PI
+from branchline.formats import BUILTIN_FORMATS, PI
 from branchline.formats.installed import _OURS
 
 HOME = "/home/somebody"
@@ -34,7 +34,7 @@ class Asked(Mapping[str, str]):
         return len(self.values_)
 
 
-@pytest.mark.parametrize("program", OTHERS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", BUILTIN_FORMATS, ids=lambda program: program.name)
 def test_what_is_known_of_a_program_is_what_its_format_says(program):
     format_ = program.load()
     folders = tuple(os.path.join(HOME, folder) for folder in program.folders)
@@ -50,7 +50,7 @@ def test_what_is_known_of_a_program_is_what_its_format_says(program):
 
 
 def test_no_other_package_can_take_the_name_of_a_program():
-    assert {*(program.name for program in OTHERS), PI.name, places.OURS} == _OURS
+    assert {*(program.name for program in BUILTIN_FORMATS), PI.name, places.NATIVE_AGENT} == _OURS
 
 
 def test_formats_of_programs_that_have_kept_nothing_are_not_loaded(tmp_path):

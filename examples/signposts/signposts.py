@@ -11,13 +11,13 @@ from __future__ import annotations
 from branchline.entries import MessageEntry, message_text
 from branchline.flows import (
     Cancel,
-    CompactionMade,
-    ForkRequest,
     HookContext,
-    OwnSummary,
-    TreeAnswer,
-    TreeMoved,
-    TreePreparation,
+    HookSummary,
+    SessionBeforeForkEvent,
+    SessionBeforeTreeEvent,
+    SessionBeforeTreeResult,
+    SessionCompactEvent,
+    SessionTreeEvent,
 )
 from branchline.plugins import hookimpl
 
@@ -26,7 +26,9 @@ SHORT = 400
 
 
 @hookimpl
-def session_before_tree(event: TreePreparation, context: HookContext) -> TreeAnswer | None:
+def session_before_tree(
+    event: SessionBeforeTreeEvent, context: HookContext
+) -> SessionBeforeTreeResult | None:
     """Bring the summary of a short branch."""
     if not event.wants_summary:
         return None
@@ -35,11 +37,13 @@ def session_before_tree(event: TreePreparation, context: HookContext) -> TreeAns
     quoted = "\n".join(f"> {words}" for words in said if words)
     if not quoted or len(quoted) > SHORT:
         return None  # no opinion: the summarizer is asked
-    return TreeAnswer(summary=OwnSummary(text=f"What was said on the branch that was left:\n\n{quoted}"))
+    return SessionBeforeTreeResult(
+        summary=HookSummary(text=f"What was said on the branch that was left:\n\n{quoted}")
+    )
 
 
 @hookimpl
-def session_tree(event: TreeMoved, context: HookContext) -> None:
+def session_tree(event: SessionTreeEvent, context: HookContext) -> None:
     """Put up a signpost at the end of the branch that was left."""
     left = event.old_leaf
     session = context.session
@@ -49,14 +53,14 @@ def session_tree(event: TreeMoved, context: HookContext) -> None:
 
 
 @hookimpl
-def session_before_fork(event: ForkRequest, context: HookContext) -> Cancel | None:
+def session_before_fork(event: SessionBeforeForkEvent, context: HookContext) -> Cancel | None:
     """Keep what is private in one place."""
     labels = [context.session.label(entry) for entry in context.session.path(event.entry)]
     return Cancel("something on this path is labelled private") if "private" in labels else None
 
 
 @hookimpl
-async def session_compact(event: CompactionMade, context: HookContext) -> None:
+async def session_compact(event: SessionCompactEvent, context: HookContext) -> None:
     """Remember what a compaction stood for; a coroutine function, since any hook may be one."""
     entry = context.session.entry(event.entry)
     context.append_custom(

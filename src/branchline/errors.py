@@ -156,7 +156,7 @@ class ModelError(BranchlineError):
     provider asked to wait, if it said.
     """
 
-    passing = False
+    retryable = False
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -174,13 +174,13 @@ class AuthMissing(ModelError):
 class RateLimited(ModelError):
     """Too many requests for now."""
 
-    passing = True
+    retryable = True
 
 
 class NetworkFailure(ModelError):
     """The provider was not reached, dropped the line, or is out of order."""
 
-    passing = True
+    retryable = True
 
 
 class ContextOverflow(ModelError):

@@ -13,26 +13,26 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from branchline.digests import sha256
-from branchline.entries import jsontext
-from branchline.formats import OTHERS, PI, BrokenFormat, Format, installed
+from branchline._sha256 import sha256
+from branchline.entries import json_codec
+from branchline.formats import BUILTIN_FORMATS, PI, BrokenFormat, Format, installed_formats
 
 __all__ = [
-    "OURS",
+    "NATIVE_AGENT",
     "KnownPlaces",
     "Place",
     "agent_names",
     "data_directory",
     "directory_in",
+    "directory_name",
     "known_places",
     "program_of",
     "resolve_cwd",
-    "scope_name",
     "session_directory",
     "sessions_root",
 ]
 
-OURS = "branchline"
+NATIVE_AGENT = "branchline"
 """The name under which our own sessions stand among those of other programs."""
 _LARGEST_SETTINGS = 1 << 20
 
@@ -67,7 +67,7 @@ def resolve_cwd(cwd: str | os.PathLike[str] | None = None) -> str:
     return os.path.abspath(os.path.expanduser(os.fspath(cwd) if cwd is not None else os.getcwd()))
 
 
-def scope_name(cwd: str | os.PathLike[str]) -> str:
+def directory_name(cwd: str | os.PathLike[str]) -> str:
     """The folder name of a working directory: its last parts for people, a hash against mix-ups."""
     resolved = resolve_cwd(cwd)
     words = "-".join(re.findall(r"[A-Za-z0-9._]+", resolved)[-3:])[-48:].strip("-.") or "root"
@@ -81,7 +81,7 @@ def session_directory(
     home: str | None = None,
 ) -> str:
     """Where the sessions of a working directory lie."""
-    return os.path.join(sessions_root(environment, home), scope_name(resolve_cwd(cwd)))
+    return os.path.join(sessions_root(environment, home), directory_name(resolve_cwd(cwd)))
 
 
 # -- every program ----------------------------------------------------------------------------------------
@@ -112,8 +112,12 @@ class KnownPlaces(NamedTuple):
 
 def agent_names() -> list[str]:
     """The programs whose sessions are known, ours first."""
-    names = [PI.name, *(program.name for program in OTHERS), *(one.name for one in installed().formats)]
-    return [OURS, *sorted(names)]
+    names = [
+        PI.name,
+        *(program.name for program in BUILTIN_FORMATS),
+        *(one.name for one in installed_formats().formats),
+    ]
+    return [NATIVE_AGENT, *sorted(names)]
 
 
 def known_places(
@@ -130,11 +134,11 @@ def known_places(
     wanted = None if agents is None else set(map(_known_agent, agents))
     named = None if cwds is None else tuple(cwds)
     places: list[Place] = []
-    broken = list(installed().broken)
-    if wanted is None or OURS in wanted:
+    broken = list(installed_formats().broken)
+    if wanted is None or NATIVE_AGENT in wanted:
         root = sessions_root(environment, home)
         own = (root,) if named is None else tuple(session_directory(cwd, environment, home) for cwd in named)
-        places.append(Place(OURS, PI, root, own))
+        places.append(Place(NATIVE_AGENT, PI, root, own))
     environment = os.environ if environment is None else environment
     home = os.path.expanduser("~") if home is None else home
     for format_ in _formats(environment, home, wanted):
@@ -160,13 +164,13 @@ def _formats(environment: Mapping[str, str], home: str, wanted: set[str] | None)
     """The formats of programs that may have kept something. Loading all of them takes its time."""
     if wanted is None or PI.name in wanted:
         yield PI
-    for program in OTHERS:
+    for program in BUILTIN_FORMATS:
         if wanted is not None and program.name not in wanted:
             continue
         folders = (os.path.join(home, folder) for folder in program.folders)
         if not home or any(map(environment.get, program.variables)) or any(map(os.path.isdir, folders)):
             yield program.load()
-    yield from (one for one in installed().formats if wanted is None or one.name in wanted)
+    yield from (one for one in installed_formats().formats if wanted is None or one.name in wanted)
 
 
 def _places_of(
@@ -198,7 +202,7 @@ def _directories_in_settings(
     for base, path in files:
         try:
             with open(path, "rb") as file:
-                settings = jsontext.loads(file.read(_LARGEST_SETTINGS))
+                settings = json_codec.loads(file.read(_LARGEST_SETTINGS))
         except (OSError, ValueError):
             continue  # no settings, or none that tell anything
         named = settings.get("sessionDir") if isinstance(settings, dict) else None

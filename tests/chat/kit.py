@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 from branchline import Session
 from branchline.chat import Chat, Picker
-from branchline.cli.chat_services import World
-from branchline.conductor import Conductor, Event, MessageShown, Policy, TextDelta
+from branchline.cli.chat_services import CliServices
+from branchline.conductor import Conductor, Event, MessageAppended, Policy, TextDelta
 from branchline.entries import message_text
 from branchline.models import OfflineModel
 from branchline.settings import Settings
-from branchline.views.spans import line_of, line_text
+from branchline.views.spans import line_text, make_line
 
 T = TypeVar("T")
 Answer = str | None | Callable[[Picker], str | None]
@@ -39,7 +39,7 @@ class Script:
         self.to_read: deque[str] = deque()
 
     def line(self, *pieces: Any) -> None:
-        self.lines.append(line_text(line_of(*pieces)))
+        self.lines.append(line_text(make_line(*pieces)))
 
     def text(self, text: str, *, role: str = "plain") -> None:
         self.lines += text.split("\n")
@@ -93,7 +93,7 @@ class Talk:
         self, cwd: Path, *answers: Answer, session: Session | None = None, model: OfflineModel | None = None
     ) -> None:
         self.front = Script(*answers)
-        self.world = World(str(cwd), Settings())
+        self.world = CliServices(str(cwd), Settings())
         self.conductor = Conductor(
             session or Session.create(cwd),
             model or OfflineModel(),
@@ -120,7 +120,7 @@ class Talk:
     def prompt(self, text: str) -> str:
         """The entry in which the person says this."""
         for event in self.front.events:
-            if isinstance(event, MessageShown) and message_text(event.message) == text:
+            if isinstance(event, MessageAppended) and message_text(event.message) == text:
                 return event.entry
         raise LookupError(text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from branchline.chat.blocks import Blocks
+from branchline.chat.markdown_stream import MarkdownStream
 
 LINES = st.lists(
     st.sampled_from(
@@ -16,7 +16,7 @@ LINES = st.lists(
 
 
 def cut(text: str, pieces: list[str]) -> list[str]:
-    blocks = Blocks()
+    blocks = MarkdownStream()
     found: list[str] = []
     for piece in pieces:
         found += blocks.feed(piece)
@@ -40,7 +40,7 @@ def test_no_line_is_lost_and_the_pieces_do_not_matter(lines, size):
 
 
 def test_a_block_is_finished_when_another_one_begins():
-    blocks = Blocks()
+    blocks = MarkdownStream()
 
     assert blocks.feed("first\nstill first\n\n") == []
     assert blocks.feed("second\n") == ["first\nstill first"]

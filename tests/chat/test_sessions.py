@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
-from branchline.chat.opening import Beginning, first_session, named_entry
-from branchline.cli.chat_services import World
+from branchline.chat.startup import StartOptions, split_entry_ref, start_session
+from branchline.cli.chat_services import CliServices
 from branchline.settings import Settings
 from chat.kit import Script, Talk, drive
 from support import CORPUS
@@ -30,9 +30,9 @@ def made(cwd: Path, *words: str, title: str = "") -> str:
         return session.file
 
 
-def begun(cwd: Path, beginning: Beginning, *answers: str | None) -> tuple[Session, Script]:
+def begun(cwd: Path, beginning: StartOptions, *answers: str | None) -> tuple[Session, Script]:
     front = Script(*answers)
-    session = drive(lambda: first_session(beginning, front, World(str(cwd), Settings())))
+    session = drive(lambda: start_session(beginning, front, CliServices(str(cwd), Settings())))
     return session, front
 
 
@@ -42,9 +42,9 @@ def test_continue_takes_the_newest_resume_lets_one_pick_and_picking_nothing_star
     new = made(project, "new words")
     os.utime(old, (1, 1))
 
-    newest, _ = begun(project, Beginning(newest=True))
-    picked, asked = begun(project, Beginning(resume=""), "old words")
-    fresh, left = begun(project, Beginning(resume=""), None)
+    newest, _ = begun(project, StartOptions(newest=True))
+    picked, asked = begun(project, StartOptions(resume=""), "old words")
+    fresh, left = begun(project, StartOptions(resume=""), None)
 
     assert newest.file == new
     assert picked.file == old
@@ -55,8 +55,8 @@ def test_continue_takes_the_newest_resume_lets_one_pick_and_picking_nothing_star
 
 
 def test_continue_and_resume_without_any_session_start_afresh(project):
-    newest, _ = begun(project, Beginning(newest=True))
-    picked, front = begun(project, Beginning(resume=""))
+    newest, _ = begun(project, StartOptions(newest=True))
+    picked, front = begun(project, StartOptions(resume=""))
 
     assert len(newest) == len(picked) == 0
     assert "no sessions" in front.remarks[0]
@@ -67,7 +67,7 @@ def test_a_session_is_resumed_by_id_title_and_file(project):
     with Session.open(file) as session:
         names = [session.id, session.id[:30], "sky", file]
 
-    assert [begun(project, Beginning(resume=name))[0].file for name in names] == [file] * 4
+    assert [begun(project, StartOptions(resume=name))[0].file for name in names] == [file] * 4
 
 
 def test_a_chat_that_was_killed_before_its_first_reply_is_offered_again(project):
@@ -75,7 +75,7 @@ def test_a_chat_that_was_killed_before_its_first_reply_is_offered_again(project)
     session.append_message("precious")
     session.close()
 
-    found, _front = begun(project, Beginning(resume=""), "precious")
+    found, _front = begun(project, StartOptions(resume=""), "precious")
 
     assert found.id == session.id
     assert len(found) == 1
@@ -84,8 +84,8 @@ def test_a_chat_that_was_killed_before_its_first_reply_is_offered_again(project)
 def test_a_fork_begins_with_the_path_to_an_entry(project):
     file = made(project, "one", "two", title="Sky")
 
-    whole, _ = begun(project, Beginning(fork="Sky"))
-    part, _ = begun(project, Beginning(fork=f"{file}@~2"))
+    whole, _ = begun(project, StartOptions(fork="Sky"))
+    part, _ = begun(project, StartOptions(fork=f"{file}@~2"))
 
     assert len(whole.context().messages) == 4
     assert len(part.context().messages) == 2
@@ -103,19 +103,19 @@ def test_a_fork_begins_with_the_path_to_an_entry(project):
     ],
 )
 def test_a_session_and_an_entry_are_told_apart(name, parts):
-    assert named_entry(name) == parts
+    assert split_entry_ref(name) == parts
 
 
 def test_a_file_whose_name_has_an_at_sign_is_a_file(project):
     Path("a@b.jsonl").write_text("")
 
-    assert named_entry("a@b.jsonl") == ("a@b.jsonl", None)
+    assert split_entry_ref("a@b.jsonl") == ("a@b.jsonl", None)
 
 
 def test_a_chat_that_is_not_kept_writes_no_file(project, tmp_path):
     file = made(project, "one")
     before = Path(file).read_bytes()
-    session, _ = begun(project, Beginning(resume=file, kept=False))
+    session, _ = begun(project, StartOptions(resume=file, save=False))
     talk = Talk(project, session=session)
 
     async def work() -> None:
@@ -135,7 +135,7 @@ def test_what_can_only_be_read_goes_on_in_a_fork(project):
     shutil.copy(source, file)
     before = file.read_bytes()
 
-    session, front = begun(project, Beginning(resume=str(file)))
+    session, front = begun(project, StartOptions(resume=str(file)))
 
     assert session.file != str(file)
     assert session.read_only is None
@@ -151,7 +151,7 @@ def test_a_directory_that_is_gone_is_said_and_asked(project, tmp_path, answer, h
     file = made(gone, "words")
     gone.rmdir()
 
-    session, front = begun(project, Beginning(resume=file), answer)
+    session, front = begun(project, StartOptions(resume=file), answer)
 
     assert front.asked == [f"The directory of this session is gone: {gone}"]
     assert (session.parent_session == file) is (how == "forked")
@@ -164,7 +164,7 @@ def test_a_session_of_another_directory_is_told_so(project, tmp_path):
     other.mkdir()
     file = made(other, "words")
 
-    _session, front = begun(project, Beginning(resume=file))
+    _session, front = begun(project, StartOptions(resume=file))
 
     assert front.remarks == [f"this session belongs to {other}; shell commands run there"]
 

@@ -11,8 +11,8 @@ import pytest
 
 from branchline import Session
 from branchline.chat import COMMANDS
-from branchline.chat.shell import KEPT
-from branchline.conductor import MessageShown, TextDelta
+from branchline.chat.shell import MAX_OUTPUT
+from branchline.conductor import MessageAppended, TextDelta
 from branchline.entries import BashExecution
 from branchline.models import OfflineModel
 from chat.kit import Talk, drive
@@ -152,7 +152,7 @@ def test_of_a_long_output_the_end_is_kept(project):
             front = await talk.say("!seq 100000")
 
             assert bash(talk.session).truncated is True
-            assert len(bash(talk.session).output) == KEPT
+            assert len(bash(talk.session).output) == MAX_OUTPUT
             assert bash(talk.session).output.endswith("\n100000\n")
             assert len(front.lines) == 100_000
             assert "only the end" in front.remarks[-1]
@@ -293,7 +293,7 @@ def test_what_is_shown_is_on_disk(project):
         talk = Talk(project)
 
         def look(event: object) -> None:
-            if isinstance(event, MessageShown) and not talk.session.is_draft:
+            if isinstance(event, MessageAppended) and not talk.session.is_draft:
                 with Session.open(talk.session.file) as read:
                     assert event.entry in read
 

@@ -277,7 +277,7 @@ def test_resume_shows_the_command_and_then_runs_it(world, monkeypatch):
 
 ANSWER = """
 import time
-from branchline.cli.answer_view import AnswerView
+from branchline.cli.streaming_answer import AnswerView
 
 view = AnswerView(colored=True, light=False)
 code = chr(10).join(f"line_{number}" for number in range(60))
@@ -285,7 +285,7 @@ text = f"# Title\\n\\nSome *words*.\\n\\n```\\n{code}\\n```\\n\\n1. one\\n\\n2. 
 for start in range(0, len(text), 9):
     view.write(text[start : start + 9])
     time.sleep(0.005)
-view.settle()
+view.flush()
 print("afterwards")
 """
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.cli.mending import mend, require_same
+from branchline.cli.mending import repair_native, require_same
 from branchline.errors import NotSaved
 from support import CORPUS, transcript
 
@@ -332,7 +332,7 @@ def test_whatever_was_done_to_a_file_its_mended_copy_reads_the_same(path: Path, 
     if old.reading.header is None and not len(old.tree):
         return
 
-    mended = mend(old, key="x", spare_id="spare")
+    mended = repair_native(old, key="x", spare_id="spare")
 
     new = transcript(mended.data)
     require_same(old, new)

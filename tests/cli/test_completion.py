@@ -128,6 +128,6 @@ def test_fish_itself_completes_a_session(run, talk, tmp_path, process):
 
 
 def test_sessions_complete_by_id_also_where_there_is_no_time_to_read_them(complete, talk, monkeypatch):
-    monkeypatch.setattr("branchline.cli.completing._PATIENCE", -1.0)
+    monkeypatch.setattr("branchline.cli.shell_completion._PATIENCE", -1.0)
 
     assert complete("show", "ta") == {"talk": ""}

@@ -18,7 +18,7 @@ def home(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A person who uses all programs in this working directory; one session of each stays."""
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     monkeypatch.delenv("BRANCHLINE_HOME")
-    monkeypatch.setattr("branchline.cli.listing.age", lambda moment: "1d")
+    monkeypatch.setattr("branchline.cli.commands.ls.age", lambda moment: "1d")
     home = build_home(tmp_path / "person", str(world))
     for agent, files in home.files.items():
         for path in files[1:]:
@@ -126,7 +126,7 @@ def test_sub_agents_are_listed_when_asked_for(home, data) -> None:
 
 
 def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkeypatch) -> None:
-    from branchline.formats import BrokenFormat, installed
+    from branchline.formats import BrokenFormat, installed_formats
     from branchline.formats.installed import InstalledFormats
 
     broken = InstalledFormats((), (BrokenFormat("odd of oddities", "ImportError: no"),))
@@ -134,7 +134,7 @@ def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkey
 
     assert "the format odd of oddities cannot be used: ImportError: no" in run("ls", "-v").stderr
     assert "oddities" not in run("ls").stderr
-    assert installed() != broken
+    assert installed_formats() != broken
 
 
 # -- the home screen --------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def test_reading_commands_leave_every_folder_as_it_was(home, run) -> None:
 def test_no_file_is_read_whole_to_find_an_id_in_another_directory(few, run, tmp_path, monkeypatch) -> None:
     """Titles cost the reading of every file here; an id elsewhere must not."""
     monkeypatch.setattr(
-        "branchline.library.discovery.look_whole", lambda *_arguments, **_options: pytest.fail("read whole")
+        "branchline.library.scanner.look_whole", lambda *_arguments, **_options: pytest.fail("read whole")
     )
 
     elsewhere = few.elsewhere["zot"][0]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from branchline import Session
 from branchline.cli.mending import require_same
-from branchline.cli.mending_others import mend_other
+from branchline.cli.mending_others import repair_foreign
 from branchline.errors import NotSaved
-from branchline.formats import Transcript, format_named
+from branchline.formats import EntryLog, format_named
 from cli.test_check_and_repair import DAMAGE, damaged
 from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, samples, told
 from support import CORPUS
@@ -82,7 +82,7 @@ def test_no_row_of_a_tree_is_empty(file, data):
     "path", [path for path in samples(*WRITABLE, *READ_ONLY) if CORPUS in path.parents], ids=named
 )
 def test_no_row_of_any_sample_is_empty(path):
-    from branchline.views.rows import RowTexts
+    from branchline.views.entry_rows import RowTexts
 
     try:
         session = Session.in_memory(data=path.read_bytes())
@@ -299,7 +299,7 @@ def test_a_damaged_file_of_any_program_is_mended_and_loses_no_readable_word(path
         assert all(finding.kind not in ("unreadable", "glued") for finding in session.findings)
         return
     data_ = Path(result["output"]).read_bytes()
-    mended = Transcript(
+    mended = EntryLog(
         format_named(session.format), lambda offset, size: data_[offset : offset + size], str(file)
     )
     assert [
@@ -347,13 +347,13 @@ SHORT = sorted(
 def test_whatever_was_done_to_a_file_of_another_program_its_mended_copy_reads_the_same(path, damage):
     data = damaged(path.read_bytes(), damage)
     format_ = format_named(next(part for part in path.parts if part in WRITABLE))
-    old = Transcript(format_, lambda offset, size: data[offset : offset + size], str(path))
+    old = EntryLog(format_, lambda offset, size: data[offset : offset + size], str(path))
     if old.reading.header is None and not len(old.tree):
         return
 
-    mended = mend_other(old, key=path.stem, spare_id="spare", now="2027-01-01T00:00:00.000Z")
+    mended = repair_foreign(old, key=path.stem, spare_id="spare", now="2027-01-01T00:00:00.000Z")
 
-    new = Transcript(format_, lambda offset, size: mended.data[offset : offset + size], str(path))
+    new = EntryLog(format_, lambda offset, size: mended.data[offset : offset + size], str(path))
     try:
         require_same(old, new)
     except NotSaved:

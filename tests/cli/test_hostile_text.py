@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from branchline.cli.app import cli
-from branchline.formats import installed
+from branchline.formats import installed_formats
 from support import ROOT
 
 ESCAPES = {
@@ -242,12 +242,12 @@ def test_a_program_of_another_package_may_be_called_anything(command, run, tmp_p
     )
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.delitem(sys.modules, "evil_sessions", raising=False)
-    installed.cache_clear()
+    installed_formats.cache_clear()
 
     try:
         result = CliRunner().invoke(cli, command)
     finally:
-        installed.cache_clear()
+        installed_formats.cache_clear()
 
     assert result.exit_code in (0, 1), result.output
     assert "mistake in branchline" not in result.stderr, result.stderr

@@ -204,7 +204,7 @@ def test_an_unexpected_failure_is_one_sentence_unless_asked_for_more(run, monkey
     def fail(*_arguments: object) -> None:
         raise RuntimeError("boom \x1b[31m")
 
-    monkeypatch.setattr("branchline.cli.targets.file_named", fail)
+    monkeypatch.setattr("branchline.cli.resolver.file_named", fail)
 
     result = CliRunner().invoke(cli, ["show", talk])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from branchline.cli.words import age, count, money, size_words, time_words, tokens
+from branchline.cli.words import age, count, format_size, money, time_words, tokens
 from support import CORPUS, load
 
 GOLDEN = CORPUS / "pi" / "golden"
@@ -342,7 +342,7 @@ def test_ages_are_one_short_word() -> None:
 
 
 def test_numbers_are_said_briefly() -> None:
-    assert [size_words(1), size_words(1500), size_words(2_000_000)] == ["1 byte", "1.5 kB", "2.0 MB"]
+    assert [format_size(1), format_size(1500), format_size(2_000_000)] == ["1 byte", "1.5 kB", "2.0 MB"]
     assert [tokens(840), tokens(12_345), tokens(1_200_000)] == ["840", "12.3k", "1.2M"]
     assert [money(0.0031), money(1234.5)] == ["$0.0031", "$1,234.50"]
     assert [count(1, "entry", "entries"), count(2000, "file")] == ["1 entry", "2,000 files"]

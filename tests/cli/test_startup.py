@@ -63,7 +63,7 @@ def test_help_loads_no_command() -> None:
 
     modules = loaded(run)
 
-    assert "branchline.cli.listing" not in modules
+    assert "branchline.cli.commands.ls" not in modules
     assert "branchline.library" not in modules
 
 
@@ -73,7 +73,8 @@ def test_a_command_loads_its_own_family_alone() -> None:
     modules = loaded(run)
 
     assert (
-        modules & {"rich", "textual", "asyncio", "branchline.cli.mending", "branchline.cli.showing"} == set()
+        modules & {"rich", "textual", "asyncio", "branchline.cli.mending", "branchline.cli.commands.show"}
+        == set()
     )
 
 
@@ -102,4 +103,4 @@ def test_settings_cost_no_parser_where_there_is_no_file(tmp_path, monkeypatch) -
 
     modules = loaded("from branchline.settings import load; load()")
 
-    assert modules & {"tomllib", "difflib", "click", "branchline.settings.editing"} == set()
+    assert modules & {"tomllib", "difflib", "click", "branchline.settings.toml_edit"} == set()

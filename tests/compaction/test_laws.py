@@ -14,11 +14,11 @@ from branchline import Session
 from branchline.compaction import (
     RESERVE_TOKENS,
     compaction_due,
-    in_pieces,
+    conversation_text,
     prepare_compaction,
     should_compact,
+    split_by_tokens,
     summary_budget,
-    transcript_text,
 )
 from branchline.context import build_context, context_tokens, estimate_message
 from branchline.entries import (
@@ -297,12 +297,12 @@ def test_pieces_are_the_messages_in_order_and_each_fits_or_is_one_message(moves,
     talk.grow(moves)
     said = messages(talk.session)
 
-    found = in_pieces(said, budget)
+    found = split_by_tokens(said, budget)
 
     assert [message for piece in found for message in piece] == said
     assert all(piece for piece in found)
-    assert all(len(piece) == 1 or len(transcript_text(piece)) <= 4 * budget for piece in found)
-    assert in_pieces(said, None) == ([tuple(said)] if said else [])
+    assert all(len(piece) == 1 or len(conversation_text(piece)) <= 4 * budget for piece in found)
+    assert split_by_tokens(said, None) == ([tuple(said)] if said else [])
 
 
 @pytest.mark.parametrize(("window", "expected"), [(None, None), (128_000, 83_712), (8_000, 2_000), (2, 1)])

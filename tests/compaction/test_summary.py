@@ -15,13 +15,13 @@ from branchline.compaction import (
     branch_request,
     branch_summary,
     compaction_summary,
+    conversation_text,
     files_block,
     history_request,
     prefix_request,
     prepare_compaction,
     summary_of,
     summary_problem,
-    transcript_text,
     usage_of,
 )
 from branchline.entries import (
@@ -75,7 +75,7 @@ def test_the_text_names_who_spoke_and_which_tools_ran():
         AssistantMessage(content=(Thinking(thinking="hm"),)),
     ]
 
-    assert transcript_text(messages) == (
+    assert conversation_text(messages) == (
         "[User]: look here\n\n"
         "[Assistant]: I\nread\n\n"
         '[Assistant tool calls]: read(path="ü.py", lines=[1,2]); ls()\n\n'
@@ -85,7 +85,7 @@ def test_the_text_names_who_spoke_and_which_tools_ran():
 
 def test_long_results_are_cut_with_a_count_of_the_rest():
     def cut(text):
-        return transcript_text([ToolResult(tool_call_id="c", tool_name="r", content=(Text(text=text),))])
+        return conversation_text([ToolResult(tool_call_id="c", tool_name="r", content=(Text(text=text),))])
 
     assert cut("x" * 2000) == "[Tool result]: " + "x" * 2000
     assert cut("x" * 2345) == "[Tool result]: " + "x" * 2000 + "\n\n[… 345 more characters]"

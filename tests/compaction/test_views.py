@@ -9,20 +9,25 @@ import pytest
 
 from branchline.compaction import (
     collect_branch,
+    conversation_text,
     prepare_branch_summary,
     prepare_compaction,
-    transcript_text,
 )
-from branchline.context import BRANCH_SENTENCE, COMPACTION_SENTENCE, build_context, selected_entries
-from branchline.entries import SIDE, message_fields
-from branchline.formats import Transcript
+from branchline.context import (
+    BRANCH_SUMMARY_PREFIX,
+    COMPACTION_SUMMARY_PREFIX,
+    build_context,
+    selected_entries,
+)
+from branchline.entries import SIDE_TYPES, message_fields
+from branchline.formats import EntryLog
 from support import CORPUS, load, transcript
 
 VIEWS = sorted((CORPUS / "pi").glob("*/views-pi-1.5.0/*.json"))
 each_view = pytest.mark.parametrize("path", VIEWS, ids=[path.stem for path in VIEWS])
 
 
-def opened(path: Path) -> tuple[Transcript, Any]:
+def opened(path: Path) -> tuple[EntryLog, Any]:
     return transcript(path.parent.parent / f"{path.stem}.jsonl"), load(path)
 
 
@@ -32,10 +37,10 @@ def test_the_text_for_the_summarizer_is_that_of_pi(path):
     session, view = opened(path)
     context = build_context(session, session.reading.leaf)
 
-    text = transcript_text(item.message for item in context.messages)
+    text = conversation_text(item.message for item in context.messages)
 
-    text = text.replace(BRANCH_SENTENCE, "{branch sentence}")
-    assert text.replace(COMPACTION_SENTENCE, "{compaction sentence}") == view["transcript"]
+    text = text.replace(BRANCH_SUMMARY_PREFIX, "{branch sentence}")
+    assert text.replace(COMPACTION_SUMMARY_PREFIX, "{compaction sentence}") == view["transcript"]
 
 
 @pytest.mark.parametrize("budget", [60, 400, 20000])
@@ -70,10 +75,12 @@ def test_what_is_left_behind_is_collected_as_in_pi(path):
 
         ancestor = expected["commonAncestorId"]
         if ancestor is not None:
-            position = tree.conversation(tree.positions[ancestor])
+            position = tree.nearest_conversation_entry(tree.positions[ancestor])
             ancestor = None if position < 0 else tree.keys[position]
         assert found.common_ancestor == ancestor
-        assert list(found.entries) == [key for key in expected["entries"] if _type(session, key) not in SIDE]
+        assert list(found.entries) == [
+            key for key in expected["entries"] if _type(session, key) not in SIDE_TYPES
+        ]
 
 
 @pytest.mark.parametrize("budget", [0, 300])
@@ -98,11 +105,11 @@ def _roles(messages):
     return [message_fields(message)["role"] for message in messages]
 
 
-def _type(session: Transcript, key: str) -> str:
+def _type(session: EntryLog, key: str) -> str:
     return session.tree.types[session.tree.positions[key]]
 
 
-def _first_kept(session: Transcript, expected: dict[str, Any]) -> str:
+def _first_kept(session: EntryLog, expected: dict[str, Any]) -> str:
     """Pi may name a side record; we name the next entry that counts, so that a fork keeps the mark."""
     path = session.tree.path(session.tree.keys[session.reading.leaf])
     counting = [

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from branchline import Session
 from branchline.clock import FixedClock
-from branchline.conductor import Conductor, Event, MessageShown, Policy, TurnEnded
+from branchline.conductor import Conductor, Event, MessageAppended, Policy, TurnEnded
 from branchline.entries import AssistantMessage, message_text
 from branchline.models import COUNT_WORDS, Model, ModelEvent, ModelRequest, OfflineModel, request_for
 
@@ -103,7 +103,7 @@ def shown(events: list[Event]) -> list[str]:
     return [
         f"{event.message.__struct_config__.tag}: {message_text(event.message)}"
         for event in events
-        if isinstance(event, MessageShown)
+        if isinstance(event, MessageAppended)
     ]
 
 

@@ -88,7 +88,7 @@ def test_a_model_that_cannot_be_had_here_is_said_and_another_can_be_chosen(tmp_p
             problem = again.model_problem
             again.set_model(OfflineModel("other"))
             end = ended(await events_of(again.send("again")))
-            return problem, again.model_problem, end.ending
+            return problem, again.model_problem, end.reason
 
     assert talk(work) == ("offline needs a key", None, "stop")
 
@@ -122,7 +122,7 @@ def test_a_name_and_labels_are_kept(tmp_path):
     async def work():
         async with conductor(tmp_path) as talking:
             end = ended(await events_of(talking.send("hello")))
-            talking.set_name("The build")
+            talking.set_title("The build")
             talking.label(end.entry, "here")
             require_kept(talking)
             with reopened(talking.session) as again:
@@ -160,7 +160,7 @@ def test_the_size_of_the_context_is_what_the_last_answer_reported_and_what_came_
             empty = talking.context_tokens
             end = ended(await events_of(talking.send("hello")))
             reported = talking.context_tokens
-            talking.record({"role": "user", "content": "x" * 400})
+            talking.append_message({"role": "user", "content": "x" * 400})
             return empty, end.usage.total_tokens, reported, talking.context_tokens, talking.context_window
 
     empty, spent, reported, after, window = talk(work)

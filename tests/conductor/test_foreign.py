@@ -42,7 +42,7 @@ def talked_in(path: Path, tmp_path: Path) -> list[str]:
         async with Conductor(session, OfflineModel(), tools=(COUNT_WORDS,), policy=policy) as talking:
             talking.set_thinking("high")
             endings = [
-                ended(await events_of(talking.send(prompt))).ending
+                ended(await events_of(talking.send(prompt))).reason
                 for prompt in [
                     "offline: say fine",
                     'count the words of "a b"',
@@ -88,7 +88,7 @@ def test_a_session_that_can_only_be_read_refuses_the_prompt_and_can_be_forked(pr
             except BranchlineError as refusal:
                 pytest.fail(str(refusal))
             assert done.session is talking.session
-            return ended(await events_of(talking.send("hello"))).ending
+            return ended(await events_of(talking.send("hello"))).reason
 
     assert talk(work) == "stop"
     assert path.read_bytes() == before

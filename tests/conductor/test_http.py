@@ -50,7 +50,7 @@ def test_a_conversation_with_tools_failures_and_an_overflow_goes_over_the_line(s
     ]
     assert shown(turns[2])[-1] == "assistant: three"
     assert shown(turns[3])[-1] == "assistant: four"
-    assert [ended(events).ending for events in turns] == ["stop"] * 4
+    assert [ended(events).reason for events in turns] == ["stop"] * 4
     assert usage.all.total.output == 7 * 7
     assert usage.all.total.cache_read == 7 * 40
     assert "a summary of it all" in server.requests[-1]["messages"][0]["content"]
@@ -102,7 +102,7 @@ def test_an_answer_over_the_line_can_be_aborted_and_the_line_used_again(server, 
             return events, await events_of(talking.send("and now?"))
 
     events, then = talk(work)
-    assert ended(events).ending == "aborted"
+    assert ended(events).reason == "aborted"
     assert shown(events)[1].startswith("assistant: 0 1 2 3 4 5 ")
     assert shown(then)[1] == "assistant: fine"
 

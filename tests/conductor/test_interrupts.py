@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
-from branchline.conductor import Conductor, MessageShown, TextDelta, ToolStarted
+from branchline.conductor import Conductor, MessageAppended, TextDelta, ToolStarted
 from branchline.entries import AssistantMessage, message_text
 from branchline.errors import NotSaved
 from branchline.models import OfflineModel, tool
@@ -40,7 +40,7 @@ def test_whoever_stops_listening_after_any_event_finds_what_was_shown(tmp_path):
                 shown, text = [], ""
                 for _ in range(number + 1):
                     event = await anext(events)
-                    if isinstance(event, MessageShown):
+                    if isinstance(event, MessageAppended):
                         shown.append(event)
                         text = ""
                     elif isinstance(event, TextDelta):
@@ -54,7 +54,7 @@ def test_whoever_stops_listening_after_any_event_finds_what_was_shown(tmp_path):
                     assert message_text(answers(talking.session)[-1]).startswith(text)
                 end = ended(await events_of(talking.send("offline: say fine")))
                 require_kept(talking)
-                return end.ending
+                return end.reason
 
         assert talk(work) == "stop"
 
@@ -159,7 +159,7 @@ def test_whoever_stops_listening_is_told_when_what_was_shown_could_not_be_saved(
             monkeypatch.undo()
             assert not talking.running
             require_kept(talking)
-            return ended(await events_of(talking.send("offline: say fine"))).ending
+            return ended(await events_of(talking.send("offline: say fine"))).reason
 
     assert talk(work) == "stop"
 
@@ -174,7 +174,7 @@ def test_an_abort_may_come_from_another_thread(tmp_path):
                     await asyncio.to_thread(talking.abort)
             return events
 
-    assert ended(talk(work)).ending == "aborted"
+    assert ended(talk(work)).reason == "aborted"
 
 
 def test_a_program_that_ends_in_the_middle_puts_away_what_was_shown(tmp_path):
@@ -231,7 +231,7 @@ def test_a_program_that_ends_while_a_tool_runs_records_that_it_was_not_finished(
 CHILD = """
 import asyncio, sys
 from branchline import Conductor, Session
-from branchline.conductor import MessageShown, TextDelta, TurnEnded
+from branchline.conductor import MessageAppended, TextDelta, TurnEnded
 from branchline.models import COUNT_WORDS, OfflineModel
 
 async def main():
@@ -240,7 +240,7 @@ async def main():
         print("file", session.file, flush=True)
         for number in range(1000):
             async for event in talking.send(f'{number}: count the words of "a b c d e f"'):
-                if isinstance(event, MessageShown):
+                if isinstance(event, MessageAppended):
                     print("shown", event.entry, flush=True)
                 elif isinstance(event, TextDelta):
                     print("text", event.text.replace(chr(10), " "), flush=True)
@@ -328,7 +328,7 @@ def require_found(file: str, shown: list[str], text: str) -> None:
                 )
             end = ended(await events_of(talking.send("offline: say fine")))
             require_kept(talking)
-            return end.ending
+            return end.reason
 
     assert talk(work) == "stop"
 
@@ -349,7 +349,7 @@ def test_the_stream_of_the_model_is_closed_when_the_turn_is_aborted(tmp_path):
             async for event in talking.send("offline: say one two three"):
                 if isinstance(event, TextDelta):
                     talking.abort()
-                if isinstance(event, MessageShown) and isinstance(event.message, AssistantMessage):
+                if isinstance(event, MessageAppended) and isinstance(event.message, AssistantMessage):
                     return list(closed)
         return None
 

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from branchline import Session
 from branchline.clock import FixedClock
-from branchline.conductor import Conductor, MessageShown, Policy, TextDelta, TurnEnded
+from branchline.conductor import Conductor, MessageAppended, Policy, TextDelta, TurnEnded
 from branchline.entries import AssistantMessage, message_text
 from branchline.errors import NothingToCompact, SummaryFailed
 from branchline.models import COUNT_WORDS, ModelRequest, OfflineModel
@@ -105,7 +105,7 @@ class Conversation(RuleBasedStateMachine):
         pieces, text, last = 0, "", None
         async for event in events:
             last = event
-            if isinstance(event, MessageShown):
+            if isinstance(event, MessageAppended):
                 self.tree.words[event.entry] = message_text(event.message)
                 text = ""
                 with reopened(self.session) as again:
@@ -167,7 +167,7 @@ class Conversation(RuleBasedStateMachine):
                 if count == first and not isinstance(event, TurnEnded):
                     self.talking.steer("offline: say steered")
                     steered = True
-                if isinstance(event, MessageShown):
+                if isinstance(event, MessageAppended):
                     self.tree.words[event.entry] = message_text(event.message)
                 if isinstance(event, TurnEnded):
                     unsent = event.unsent
@@ -267,7 +267,7 @@ class Conversation(RuleBasedStateMachine):
         before = self.session.leaf
         with Session.open(self.session.file, durability="os") as other:
             other.append_message("from elsewhere")
-        assert self.talking.look() == 1
+        assert self.talking.poll() == 1
         assert self.session.leaf == before
         if before is None:
             self.talking.reset()
@@ -306,7 +306,7 @@ class Conversation(RuleBasedStateMachine):
             shown = dict(self.tree.words)
             async for event in events:
                 count += 1
-                if isinstance(event, MessageShown):
+                if isinstance(event, MessageAppended):
                     shown[event.entry] = message_text(event.message)
                 if count == after or isinstance(event, TurnEnded):
                     snapshot = bytes_of(file)

@@ -6,7 +6,7 @@ from branchline import Session
 from branchline.conductor import Conductor
 from branchline.entries import BranchSummary, message_text
 from branchline.errors import NoSummarizer, SummaryFailed
-from branchline.flows import Cancel, Chosen, OwnSummary, TreeAnswer
+from branchline.flows import Cancel, Chosen, HookSummary, SessionBeforeTreeResult
 from branchline.models import OfflineModel
 from branchline.plugins import Plugins, hookimpl
 from conductor.kit import Watched, conductor, ended, events_of, new_session, reopened, require_kept, talk
@@ -129,14 +129,14 @@ def test_a_summary_of_what_is_left_stands_at_the_new_place_and_is_seen_by_the_mo
 @pytest.mark.parity("OMP-05", "OMP-06")
 def test_plugins_hear_of_a_move_before_and_after_and_may_bring_the_summary(tmp_path):
     async def work():
-        spy, plugins = spied(TreeAnswer(summary=OwnSummary(text="mine")))
+        spy, plugins = spied(SessionBeforeTreeResult(summary=HookSummary(text="mine")))
         async with conductor(tmp_path, hooks=plugins) as talking:
             _first, (p2, a2) = await talked(talking, "first", "second")
             done = await talking.navigate(p2, summarize=True)
             return spy, done, p2, a2, talking.session.entry(done.summary_entry).summary
 
     spy, done, p2, a2, summary = talk(work)
-    (before,), (after,) = spy.of("TreePreparation"), spy.of("TreeMoved")
+    (before,), (after,) = spy.of("SessionBeforeTreeEvent"), spy.of("SessionTreeEvent")
     assert (before.target, before.old_leaf, before.common_ancestor) == (p2, a2, p2)
     assert before.entries_to_summarize == (a2,)
     assert before.wants_summary
@@ -238,7 +238,7 @@ def test_a_prompt_is_continued_in_a_new_session_up_to_its_parent(tmp_path):
     done, first, linked, spy = talk(work)
     assert (done.text, first.text) == ("second", "first")
     assert linked
-    assert len(spy.of("BranchRequest")) == len(spy.of("BranchMade")) == 2
+    assert len(spy.of("SessionBeforeBranchEvent")) == len(spy.of("SessionBranchEvent")) == 2
 
 
 def test_the_first_prompt_gives_an_empty_session_with_a_link(tmp_path):
@@ -280,7 +280,7 @@ def test_a_fork_is_gone_on_in_and_the_old_session_stays_as_it_was(tmp_path):
     assert (done.status, done.text) == ("done", "second")
     assert same
     assert whole
-    assert len(spy.of("ForkMade")) == 2
+    assert len(spy.of("SessionForkEvent")) == 2
     assert [event.reason for event in spy.of("SessionStart")] == ["startup", "fork", "fork"]
     assert [event.reason for event in spy.of("SessionShutdown")] == ["fork", "fork", "quit"]
 
@@ -308,7 +308,7 @@ def test_a_reset_starts_a_new_root_and_a_new_session_starts_afresh(tmp_path):
     roots, thinking, parent, spy = talk(work)
     assert roots == 2
     assert (thinking, parent) == ("low", None)
-    assert [event.reason for event in spy.of("SwitchMade")] == ["new"]
+    assert [event.reason for event in spy.of("SessionSwitchEvent")] == ["new"]
 
 
 def test_another_session_is_resumed_where_it_stands(tmp_path):
@@ -356,7 +356,7 @@ def test_plugins_hear_of_every_entry_also_in_the_next_session(tmp_path):
             one = list(talking.session.index.keys)
             await talking.new_session()
             await talked(talking, "second")
-            return [event.entry for event in spy.of("EntryAppended")], one + talking.session.index.keys
+            return [event.entry for event in spy.of("EntryAppendedEvent")], one + talking.session.index.keys
 
     told, written = talk(work)
     assert told == written

@@ -6,13 +6,13 @@ from branchline.conductor import (
     CompactionFailed,
     CompactionStarted,
     ContextCompacted,
-    MessageShown,
+    MessageAppended,
     Policy,
     SummaryDelta,
 )
 from branchline.entries import AssistantMessage, message_text
 from branchline.errors import ContextOverflow, NothingToCompact, SummaryFailed
-from branchline.flows import CompactionAnswer
+from branchline.flows import SessionBeforeCompactResult
 from branchline.models import OfflineModel
 from branchline.plugins import Plugins, hookimpl
 from conductor.kit import Watched, conductor, ended, events_of, require_kept, talk
@@ -43,7 +43,7 @@ def test_a_context_that_fills_its_window_is_compacted_before_the_next_request(tm
             )
 
     turns, requests, compactions, size = talk(work)
-    assert all(ended(events).ending == "stop" for events in turns)
+    assert all(ended(events).reason == "stop" for events in turns)
     assert compactions >= 2
     flat = [event for events in turns for event in events]
     assert (
@@ -72,7 +72,7 @@ def test_a_plugin_may_say_something_right_after_a_compaction(tmp_path):
             return turns, texts, spent, talking.usage.all.total.total_tokens
 
     turns, texts, spent, total = talk(work)
-    assert all(ended(events).ending == "stop" for events in turns)
+    assert all(ended(events).reason == "stop" for events in turns)
     assert ("ContextCompacted", "threshold") in kinds([event for events in turns for event in events])
     assert "compacted because of threshold" in texts
     assert spent == total
@@ -104,7 +104,7 @@ def test_an_overflow_is_compacted_away_once_and_tried_once_more(tmp_path, midway
 
     events, texts, said, requests = talk(work)
     assert kinds(events) == [("CompactionStarted", "overflow"), ("ContextCompacted", "overflow")]
-    assert ended(events).ending == "stop"
+    assert ended(events).reason == "stop"
     assert texts[-1] == "fine then"
     assert said == 3, "the record of the failed attempt stays"
     assert "fine " not in texts
@@ -126,7 +126,7 @@ def test_an_overflow_that_stays_is_not_compacted_again_and_again(tmp_path):
     events, then, compactions = talk(work)
     assert isinstance(ended(events).error, ContextOverflow)
     assert compactions == 1
-    assert ended(then).ending == "stop"
+    assert ended(then).reason == "stop"
 
 
 def test_an_overflow_that_cannot_be_summed_up_is_told_and_the_next_prompt_works(tmp_path):
@@ -140,7 +140,7 @@ def test_an_overflow_that_cannot_be_summed_up_is_told_and_the_next_prompt_works(
     events, then = talk(work)
     assert kinds(events) == [("CompactionStarted", "overflow"), ("CompactionFailed", "overflow")]
     assert isinstance(ended(events).error, ContextOverflow)
-    assert ended(then).ending == "stop"
+    assert ended(then).reason == "stop"
 
 
 def test_a_prompt_that_is_too_long_itself_is_summed_up_in_pieces_and_stays_in_the_tree(tmp_path):
@@ -149,23 +149,23 @@ def test_a_prompt_that_is_too_long_itself_is_summed_up_in_pieces_and_stays_in_th
             await events_of(talking.send("hello"))
             events = await events_of(talking.send(LONG * 10))
             require_kept(talking)
-            prompt = next(event.entry for event in events if isinstance(event, MessageShown))
+            prompt = next(event.entry for event in events if isinstance(event, MessageAppended))
             kept = message_text(talking.session.entry(prompt).message)
             then = await events_of(talking.send("offline: say fine"))
             return events, kept, then
 
     events, kept, then = talk(work)
     assert kinds(events)[-2:] == [("CompactionStarted", "overflow"), ("ContextCompacted", "overflow")]
-    assert ended(events).ending == "stop"
+    assert ended(events).reason == "stop"
     assert kept == LONG * 10
-    assert ended(then).ending == "stop"
+    assert ended(then).reason == "stop"
 
 
 def test_room_that_cannot_be_made_does_not_stop_the_conversation(tmp_path):
     class Refuses:
         @hookimpl
         def session_before_compact(self, event):
-            return CompactionAnswer(summary="   ")  # no words: counts as no opinion
+            return SessionBeforeCompactResult(summary="   ")  # no words: counts as no opinion
 
     class Silent(Watched):
         async def stream(self, request):
@@ -183,7 +183,7 @@ def test_room_that_cannot_be_made_does_not_stop_the_conversation(tmp_path):
             return turns, plugins.problems
 
     turns, problems = talk(work)
-    assert [ended(events).ending for events in turns] == ["stop"] * 4
+    assert [ended(events).reason for events in turns] == ["stop"] * 4
     assert ("CompactionFailed", "threshold") in kinds(turns[-1])
     assert problems[0].plugin == "refuses"
 
@@ -202,9 +202,9 @@ def test_an_abort_while_room_is_made_ends_the_turn_and_nothing_is_written(tmp_pa
             return events, talking.session.index.types.count("compaction")
 
     events, compactions = talk(work)
-    assert ended(events).ending == "aborted"
+    assert ended(events).reason == "aborted"
     assert not any(
-        isinstance(event, MessageShown) and isinstance(event.message, AssistantMessage) for event in events
+        isinstance(event, MessageAppended) and isinstance(event.message, AssistantMessage) for event in events
     )
     assert compactions == 0
 

@@ -6,7 +6,7 @@ import pytest
 
 from branchline.conductor import (
     Conductor,
-    MessageShown,
+    MessageAppended,
     Policy,
     RetryScheduled,
     TextDelta,
@@ -41,7 +41,7 @@ def test_a_message_is_on_disk_when_it_is_shown(tmp_path):
         async with conductor(tmp_path) as talking:
             checked = 0
             async for event in talking.send('count the words of "a b c"'):
-                if isinstance(event, MessageShown):
+                if isinstance(event, MessageAppended):
                     with reopened(talking.session) as again:
                         assert again.entry(event.entry).message == event.message
                         assert again.leaf == event.entry
@@ -79,11 +79,11 @@ def test_the_pieces_come_first_and_then_the_whole_message(tmp_path):
     events = talk(work)
     text = "".join(event.text for event in events if isinstance(event, TextDelta))
     thought = "".join(event.text for event in events if isinstance(event, ThinkingDelta))
-    answer = [event.message for event in events if isinstance(event, MessageShown)][-1]
+    answer = [event.message for event in events if isinstance(event, MessageAppended)][-1]
     assert message_text(answer) == text
     assert answer.content[0].thinking == thought
     assert answer.thinking_level == "high"
-    assert ended(events).ending == "stop"
+    assert ended(events).reason == "stop"
 
 
 def test_a_prompt_may_have_pictures(tmp_path):
@@ -121,13 +121,13 @@ def test_a_tool_that_fails_or_does_not_exist_is_a_result_and_the_turn_goes_on(tm
             return await events_of(talking.send("offline: call explode {}\noffline: call missing {}"))
 
     events = talk(work)
-    results = [event.message for event in events if isinstance(event, MessageShown)][2:4]
+    results = [event.message for event in events if isinstance(event, MessageAppended)][2:4]
     assert [message.is_error for message in results] == [True, True]
     assert [message_text(message) for message in results] == [
         "RuntimeError: bang",
         "There is no tool called missing.",
     ]
-    assert ended(events).ending == "stop"
+    assert ended(events).reason == "stop"
 
 
 def test_tools_may_not_go_on_for_ever(tmp_path):
@@ -142,9 +142,9 @@ def test_tools_may_not_go_on_for_ever(tmp_path):
             return first, then
 
     first, then = talk(work)
-    assert ended(first).ending == "rounds"
+    assert ended(first).reason == "rounds"
     assert sum(isinstance(event, ToolStarted) for event in first) == 3
-    assert ended(then).ending == "stop"
+    assert ended(then).reason == "stop"
 
 
 def test_what_is_steered_is_heard_between_two_rounds_of_tools(tmp_path):
@@ -244,10 +244,10 @@ def test_an_abort_keeps_what_was_shown_and_the_next_prompt_works(tmp_path):
             return seen, events, then
 
     seen, events, then = talk(work)
-    partial = [event.message for event in events if isinstance(event, MessageShown)][-1]
+    partial = [event.message for event in events if isinstance(event, MessageAppended)][-1]
     assert message_text(partial) == seen
     assert (partial.stop_reason, partial.error_message) == ("aborted", "Aborted.")
-    assert ended(events).ending == "aborted"
+    assert ended(events).reason == "aborted"
     assert shown(then) == ["user: offline: say go on", "assistant: go on"]
 
 
@@ -270,12 +270,12 @@ def test_a_tool_that_is_aborted_says_so_and_the_others_are_not_begun(tmp_path):
 
     events, request, then = talk(work)
     assert shown(events)[2:] == ["toolResult: Aborted before it finished."]
-    assert ended(events).ending == "aborted"
+    assert ended(events).reason == "aborted"
     assert [message_text(message) for message in request.messages if isinstance(message, ToolResult)] == [
         "Aborted before it finished.",
         NO_RESULT,
     ]
-    assert ended(then).ending == "stop"
+    assert ended(then).reason == "stop"
 
 
 @pytest.mark.parametrize("midway", ["", " midway"])
@@ -294,13 +294,13 @@ def test_whatever_fails_what_was_shown_is_kept_and_the_next_prompt_works(tmp_pat
 
     events, then = talk(work)
     seen = "".join(event.text for event in events if isinstance(event, TextDelta))
-    failed = [event.message for event in events if isinstance(event, MessageShown)][-1]
+    failed = [event.message for event in events if isinstance(event, MessageAppended)][-1]
     assert seen == ("one two " if midway else "")
     assert message_text(failed) == seen
     assert failed.stop_reason == "error"
     assert failed.error_message == str(ended(events).error)
-    assert ended(events).ending == "error"
-    assert ended(then).ending == "stop"
+    assert ended(events).reason == "error"
+    assert ended(then).reason == "stop"
 
 
 @pytest.mark.parity("OPR-15")
@@ -310,7 +310,7 @@ def test_a_failure_that_passes_is_tried_again_and_leaves_the_context_but_not_the
             events = await events_of(talking.send("offline: fail rate_limit 2 midway\noffline: say one two"))
             require_kept(talking)
             session = talking.session
-            prompt = next(event.entry for event in events if isinstance(event, MessageShown))
+            prompt = next(event.entry for event in events if isinstance(event, MessageAppended))
             return events, answers(session), [session.entry(key).message for key in session.children(prompt)]
 
     events, said, tried = talk(work)
@@ -323,7 +323,7 @@ def test_a_failure_that_passes_is_tried_again_and_leaves_the_context_but_not_the
         ("one ", "error"),
         ("one two", "stop"),
     ]
-    assert ended(events).ending == "stop"
+    assert ended(events).reason == "stop"
 
 
 def test_a_failure_that_does_not_pass_is_given_up_after_the_last_retry(tmp_path):
@@ -363,7 +363,7 @@ def test_waiting_for_another_try_can_be_aborted(tmp_path):
             return events
 
     events = talk(work)
-    assert ended(events).ending == "aborted"
+    assert ended(events).reason == "aborted"
     assert isinstance(ended(events).error, NetworkFailure)
 
 
@@ -430,7 +430,7 @@ def test_there_is_nothing_to_retry_before_the_first_prompt(tmp_path):
             with pytest.raises(ValueError, match="nothing was said yet"):
                 await events_of(talking.retry())
             assert not talking.running
-            assert ended(await events_of(talking.send("hello"))).ending == "stop"
+            assert ended(await events_of(talking.send("hello"))).reason == "stop"
 
     talk(work)
 
@@ -481,7 +481,9 @@ def test_a_message_of_another_kind_can_be_put_into_the_conversation(tmp_path):
     async def work():
         model = Watched()
         async with conductor(tmp_path, model) as talking:
-            talking.record({"role": "bashExecution", "command": "ls", "output": "a.txt", "exitCode": 0})
+            talking.append_message(
+                {"role": "bashExecution", "command": "ls", "output": "a.txt", "exitCode": 0}
+            )
             await events_of(talking.send("what is there?"))
             return model.requests[0].messages
 
@@ -525,7 +527,7 @@ def test_what_cannot_be_saved_is_raised_and_said_to_nobody(tmp_path, monkeypatch
     events, then = talk(work)
     assert shown(events) == ["user: offline: say lost"]
     assert not any(isinstance(event, TurnEnded) for event in events)
-    assert ended(then).ending == "stop"
+    assert ended(then).reason == "stop"
 
 
 def test_a_session_appears_with_its_first_answer_and_its_draft_is_kept_before(tmp_path):
@@ -534,7 +536,7 @@ def test_a_session_appears_with_its_first_answer_and_its_draft_is_kept_before(tm
             return [
                 (type(event.message), talking.session.is_draft)
                 async for event in talking.send("hello")
-                if isinstance(event, MessageShown)
+                if isinstance(event, MessageAppended)
             ]
 
     assert talk(work) == [(UserMessage, True), (AssistantMessage, False)]
@@ -575,5 +577,5 @@ def test_a_model_with_a_bug_does_not_take_the_conversation_with_it(tmp_path):
 
     kept, then = talk(work)
     assert [(message_text(message), message.stop_reason) for message in kept] == [("one ", "error")]
-    assert ended(then).ending == "stop"
+    assert ended(then).reason == "stop"
     assert QUICK.retries == 3

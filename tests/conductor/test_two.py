@@ -3,14 +3,14 @@
 import asyncio
 
 from branchline import Session
-from branchline.conductor import Conductor, MessageShown, OthersWrote, TextDelta
+from branchline.conductor import Conductor, ForeignAppend, MessageAppended, TextDelta
 from branchline.entries import message_text
 from branchline.models import OfflineModel
 from conductor.kit import QUICK, conductor, ended, events_of, talk
 
 
 def told(events):
-    return sum(event.entries for event in events if isinstance(event, OthersWrote))
+    return sum(event.entries for event in events if isinstance(event, ForeignAppend))
 
 
 def texts(talking):
@@ -31,7 +31,7 @@ def test_both_go_on_from_where_they_stand_and_are_told_of_each_other(tmp_path):
                 c = await events_of(one.send("offline: say c"))
                 d = await events_of(other.send("offline: say d"))
                 quiet = await events_of(other.send("offline: say e"))
-                one.look()
+                one.poll()
                 for talking in (one, other):
                     assert talking.context() == talking.session.context()
                 assert one.session.index.keys == other.session.index.keys
@@ -50,7 +50,7 @@ def test_one_that_only_looks_is_told_too_and_stays_where_it_is(tmp_path):
             end = ended(await events_of(one.send("hello")))
             async with second(one.session.file) as other:
                 await events_of(other.send("again"))
-                return one.look(), one.look(), one.session.leaf == end.entry
+                return one.poll(), one.poll(), one.session.leaf == end.entry
 
     assert talk(work) == (2, 0, True)
 
@@ -65,13 +65,13 @@ def test_two_that_talk_at_the_same_time_lose_nothing(tmp_path):
                     shown, heard = [], 0
                     for number in range(4):
                         events = await events_of(talking.send(f"{name} {number}"))
-                        shown += [event for event in events if isinstance(event, MessageShown)]
+                        shown += [event for event in events if isinstance(event, MessageAppended)]
                         heard += told(events)
                     return shown, heard
 
                 (a, heard_a), (b, heard_b) = await asyncio.gather(talks(one, "a"), talks(other, "b"))
-                one.look()
-                other.look()
+                one.poll()
+                other.poll()
                 with Session.open(one.session.file) as again:
                     for event in [*a, *b]:
                         assert again.entry(event.entry).message == event.message

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchline.entries import Entry
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.tree import Tree
 from support import transcript
 
@@ -19,7 +19,7 @@ Fields = dict[str, Any]
 MORNING = 1767603600000  # 2026-01-05T09:00:00Z
 
 
-def story(*entries: Fields) -> Transcript:
+def story(*entries: Fields) -> EntryLog:
     """The session with these entries."""
     lines: list[Fields] = [
         {"type": "session", "version": 3, "id": "s", "timestamp": _time(0), "cwd": "/home/u/proj"}
@@ -86,7 +86,7 @@ def usage(total: int, **fields: Any) -> Fields:
 class Watched:
     """A source that remembers which entries were decoded."""
 
-    def __init__(self, source: Transcript) -> None:
+    def __init__(self, source: EntryLog) -> None:
         self.source = source
         self.decoded: list[int] = []
         self.batches: list[int] = []
@@ -104,6 +104,6 @@ class Watched:
         return self.source.entries(positions)
 
 
-def at(session: Transcript, entry: str | None = None) -> int:
+def at(session: EntryLog, entry: str | None = None) -> int:
     """The position of an entry, or where the file stands."""
     return session.reading.leaf if entry is None else session.tree.positions[entry]

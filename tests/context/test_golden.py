@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from branchline.context import (
-    BRANCH_SENTENCE,
-    COMPACTION_SENTENCE,
+    BRANCH_SUMMARY_PREFIX,
+    COMPACTION_SUMMARY_PREFIX,
     TokenEstimate,
     build_context,
     context_tokens,
@@ -19,7 +19,7 @@ from branchline.context import (
     selected_entries,
     to_model,
 )
-from branchline.entries import SIDE, ContextEdit, message_fields, message_text
+from branchline.entries import SIDE_TYPES, ContextEdit, message_fields, message_text
 from support import CORPUS, load, transcript
 
 GOLDEN = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
@@ -58,7 +58,7 @@ def test_the_selected_entries_are_those_of_pi_without_side_records(path):
 
     selected = selected_entries(session, session.reading.leaf)
 
-    assert selected == [key for key in expected["contextEntryIds"] if types[key] not in SIDE]
+    assert selected == [key for key in expected["contextEntryIds"] if types[key] not in SIDE_TYPES]
 
 
 @pytest.mark.parity("ZOT-12")
@@ -109,8 +109,8 @@ def test_what_goes_to_the_model_is_what_pi_sends(path):
     sent = [message_fields(message) for message in to_model(build_context(session, session.reading.leaf))]
 
     text = json.dumps(sent)
-    text = text.replace(BRANCH_SENTENCE, "{branch sentence}")
-    text = text.replace(COMPACTION_SENTENCE, "{compaction sentence}")
+    text = text.replace(BRANCH_SUMMARY_PREFIX, "{branch sentence}")
+    text = text.replace(COMPACTION_SUMMARY_PREFIX, "{compaction sentence}")
     assert json.loads(text) == view(path)["toModel"]
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from branchline import Session
 from branchline.clock import FixedClock
-from branchline.context import GrowingContext, build_context
+from branchline.context import IncrementalContext, build_context
 from branchline.entries import AssistantMessage, Text, ToolResult
 from branchline.tree import ROOT
 
@@ -84,7 +84,7 @@ def do(session: Session, kind: str, number: int) -> None:
 @settings(max_examples=150, deadline=None)
 def test_whatever_is_done_to_a_session_its_growing_context_is_its_context(steps):
     session = Session.in_memory("/project", clock=FixedClock())
-    growing = GrowingContext()
+    growing = IncrementalContext()
 
     for kind, number in steps:
         do(session, kind, number)
@@ -98,7 +98,7 @@ def test_only_what_is_new_is_decoded():
     session = Session.in_memory("/project")
     for number in range(50):
         session.append_message(f"prompt {number}")
-    growing = GrowingContext()
+    growing = IncrementalContext()
     asked: list[int] = []
 
     class Source:
@@ -125,7 +125,7 @@ def test_only_what_is_new_is_decoded():
 def test_a_tree_whose_links_may_have_changed_is_built_again():
     session = Session.in_memory("/project")
     session.append_message("one")
-    growing = GrowingContext()
+    growing = IncrementalContext()
     first = growing.at(session.transcript, 0)
     stale = msgspec.structs.replace(first, thinking_level="high")
     growing._context = stale

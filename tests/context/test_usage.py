@@ -92,7 +92,7 @@ def test_rows_can_follow_one_path():
         user("q"), answer("a", usage=usage(10)), {**answer("b", usage=usage(20)), "parentId": "e1"}
     )
 
-    rows = usage_rows(session, session.tree.chain(session.tree.positions["e3"]))
+    rows = usage_rows(session, session.tree.path_positions(session.tree.positions["e3"]))
 
     assert [row.cumulative for row in rows] == [spent(20)]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchline import demo, places
-from branchline.library import SessionLibrary, plant
+from branchline.library import SessionLibrary, build_forest
 from branchline.redaction import redact_bytes
 from branchline.session import Session
 from branchline.tree import severity
@@ -58,7 +58,7 @@ def test_it_has_several_programs_over_several_days(rows):
 
 
 def test_forks_hang_from_their_parents_also_across_programs(rows):
-    forest = {item.row.title: item for item in plant(rows.values())}
+    forest = {item.row.title: item for item in build_forest(rows.values())}
 
     assert forest["Summer time"].parent == rows["Parse the tide tables"].key
     assert forest["Sparklines for the boat house"].parent == rows["A tide curve in the terminal"].key
@@ -144,7 +144,7 @@ def test_a_copy_made_now_ends_within_the_last_day_and_is_the_same_in_everything_
                 for row in rows
             }
         )
-        forest = plant(rows)
+        forest = build_forest(rows)
         assert sum(item.depth for item in forest) == 2  # forks find their parents' new file names
         if copy is made:
             newest = max(row.active_ms for row in rows)
@@ -165,7 +165,7 @@ def test_what_is_tried_stays_and_never_touches_the_package(home):
 
     assert library.find("Winter time")
     assert digest() == before
-    demo.forget(home)
+    demo.delete_copy(home)
     assert not home.exists()
     demo.prepare(home)
     assert library.find("Summer time")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from branchline.clock import FixedClock
+from branchline.conversion import Fidelity, convert
 from branchline.entries import Header
 from branchline.formats import formats
-from branchline.formats.conversion import Fidelity, convert
 from branchline.session import Session
 from support import ROOT
 

@@ -29,7 +29,7 @@ from branchline.entries import (
     decode_header,
     encode_entry,
     encode_header,
-    jsontext,
+    json_codec,
     message_fields,
     message_from_fields,
 )
@@ -133,7 +133,7 @@ def test_a_damaged_entry_is_never_encoded():
 @MANY
 @given(wild_texts)
 def test_any_text_is_written_as_javascript_writes_it(text):
-    line = jsontext.dumps({"text": text})
+    line = json_codec.dumps({"text": text})
 
     assert json.loads(line) == {"text": text}
     assert json.dumps({"text": text}, ensure_ascii=False, separators=(",", ":")).encode(
@@ -144,9 +144,9 @@ def test_any_text_is_written_as_javascript_writes_it(text):
 def test_numbers_without_a_json_text_become_null_as_in_javascript():
     odd = [math.nan, math.inf, -math.inf, 1.5]
 
-    assert jsontext.dumps(odd) == b"[null,null,null,1.5]"
-    assert jsontext.dumps([*odd, "\ud800"]) == b'[null,null,null,1.5,"\\ud800"]'
-    assert jsontext.dumps([10**400 // 10**380, "\ud800"]) == b'[100000000000000000000,"\\ud800"]'
+    assert json_codec.dumps(odd) == b"[null,null,null,1.5]"
+    assert json_codec.dumps([*odd, "\ud800"]) == b'[null,null,null,1.5,"\\ud800"]'
+    assert json_codec.dumps([10**400 // 10**380, "\ud800"]) == b'[100000000000000000000,"\\ud800"]'
 
 
 # -- lines that pi wrote ----------------------------------------------------------------------------------
@@ -225,10 +225,10 @@ def test_known_fields_keep_their_values_when_a_sample_is_decoded_and_encoded(pat
         pytest.skip("older versions are changed while reading")
 
     for position, entry in enumerate(found.entries(range(len(found.tree)))):
-        before = None if not is_known(entry) else jsontext.loads(found.raw(position))
+        before = None if not is_known(entry) else json_codec.loads(found.raw(position))
         if before is None or before["id"] != entry.id:
             continue
-        after = jsontext.loads(encode_entry(entry))
+        after = json_codec.loads(encode_entry(entry))
         for key in set(after) - {"parentId"}:
             assert key in before or after[key] in ("", None), (position, key)
             assert known_part(after[key], before.get(key)), (position, key)

@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from branchline.flows import Abort, Aborted
+from branchline.flows import Aborted, AbortSignal
 
 
 def test_the_first_reason_stays():
-    abort = Abort()
+    abort = AbortSignal()
     assert (abort.aborted, abort.reason) == (False, "")
     abort.check()
 
@@ -24,7 +24,7 @@ def test_the_first_reason_stays():
 
 
 def test_who_waits_in_another_thread_is_woken():
-    abort = Abort()
+    abort = AbortSignal()
     seen = []
     waiting = threading.Thread(target=lambda: seen.append(abort.wait(10)))
     waiting.start()
@@ -33,28 +33,28 @@ def test_who_waits_in_another_thread_is_woken():
     waiting.join(10)
 
     assert seen == [True]
-    assert not Abort().wait(0)
+    assert not AbortSignal().wait(0)
 
 
 def test_a_callback_is_called_once_whenever_it_comes():
-    abort, calls = Abort(), []
-    abort.call_back(lambda: calls.append("before"))
-    undo = abort.call_back(lambda: calls.append("undone"))
+    abort, calls = AbortSignal(), []
+    abort.on_abort(lambda: calls.append("before"))
+    undo = abort.on_abort(lambda: calls.append("undone"))
     undo()
 
     abort.set()
     abort.set()
-    abort.call_back(lambda: calls.append("after"))
+    abort.on_abort(lambda: calls.append("after"))
 
     assert calls == ["before", "after"]
 
 
 def test_many_threads_set_it_and_every_callback_is_called_once():
     for _round in range(50):
-        abort, calls = Abort(), []
+        abort, calls = AbortSignal(), []
         threads = [threading.Thread(target=abort.set, args=(str(number),)) for number in range(4)]
         threads += [
-            threading.Thread(target=abort.call_back, args=(partial(calls.append, 1),)) for _ in range(4)
+            threading.Thread(target=abort.on_abort, args=(partial(calls.append, 1),)) for _ in range(4)
         ]
         for thread in threads:
             thread.start()

@@ -14,7 +14,15 @@ from branchline.errors import (
     SessionMoved,
     SummaryFailed,
 )
-from branchline.flows import Abort, Aborted, Cancel, CompactionAnswer, branch_to_new_session, compact, run
+from branchline.flows import (
+    Aborted,
+    AbortSignal,
+    Cancel,
+    SessionBeforeCompactResult,
+    branch_to_new_session,
+    compact,
+    run,
+)
 from flows.kit import LONG, PlainHooks, Recorder, Writer, branched, foreign, state
 from session.kit import assistant, new, reopened, said, user, words
 
@@ -164,7 +172,7 @@ def test_the_second_of_two_summaries_failing_writes_nothing_either(place):
 @pytest.mark.parametrize("way", ["set", "raised"])
 def test_an_aborted_compaction_is_a_result_and_the_plugins_are_told(place, way):
     session = talk(place)
-    before, hooks, abort = state(session), Recorder(), Abort()
+    before, hooks, abort = state(session), Recorder(), AbortSignal()
 
     def interrupted(request):
         if way == "raised":
@@ -229,7 +237,7 @@ def test_a_session_that_was_moved_or_compacted_meanwhile_is_left_alone(place, wh
 
 @pytest.mark.parity("OPR-14", "OMP-13", part="compaction")
 def test_plugins_are_asked_before_a_compaction_and_told_after_it(place):
-    session, hooks, abort = talk(place), Recorder(), Abort()
+    session, hooks, abort = talk(place), Recorder(), AbortSignal()
     path = session.path()
 
     done = run(
@@ -262,7 +270,9 @@ def test_plugins_are_asked_before_a_compaction_and_told_after_it(place):
 @pytest.mark.parity("OMP-13")
 def test_hooks_around_branch_and_compaction_refuse_bring_and_are_told(place):
     session, names = branched(place)
-    own = CompactionAnswer(summary="mine", first_kept=names["second"], tokens_before=7, details={"k": 1})
+    own = SessionBeforeCompactResult(
+        summary="mine", first_kept=names["second"], tokens_before=7, details={"k": 1}
+    )
     told, branches = [], []
     hooks = PlainHooks(
         session_before_compact=lambda event, context: own,
@@ -285,7 +295,9 @@ def test_hooks_around_branch_and_compaction_refuse_bring_and_are_told(place):
 
 def test_what_a_plugin_leaves_out_is_taken_from_the_preparation(place):
     session = talk(place)
-    hooks = PlainHooks(session_before_compact=lambda event, context: CompactionAnswer(summary="mine"))
+    hooks = PlainHooks(
+        session_before_compact=lambda event, context: SessionBeforeCompactResult(summary="mine")
+    )
 
     done = run(compact(session, keep_recent_tokens=150), hooks=hooks)
 
@@ -296,8 +308,8 @@ def test_what_a_plugin_leaves_out_is_taken_from_the_preparation(place):
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (CompactionAnswer(summary=" "), "without words"),
-        (CompactionAnswer(summary="x", first_kept="nowhere"), "not on the path"),
+        (SessionBeforeCompactResult(summary=" "), "without words"),
+        (SessionBeforeCompactResult(summary="x", first_kept="nowhere"), "not on the path"),
         ("just a text", "answered with a str"),
     ],
 )

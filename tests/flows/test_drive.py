@@ -10,11 +10,11 @@ import pytest
 
 from branchline.errors import FlowError, SummaryFailed
 from branchline.flows import (
-    Abort,
+    AbortSignal,
     Cancel,
     Chosen,
-    OwnSummary,
-    TreeAnswer,
+    HookSummary,
+    SessionBeforeTreeResult,
     arun,
     compact,
     fork,
@@ -54,7 +54,7 @@ def test_coroutine_functions_serve_as_hooks_summarizer_and_chooser_under_both(pl
 
         async def before(event, context):
             await asyncio.sleep(0)
-            return TreeAnswer(label="async")
+            return SessionBeforeTreeResult(label="async")
 
         async def after(event, context, told=told):
             await asyncio.sleep(0)
@@ -127,7 +127,7 @@ def test_plain_functions_do_not_hold_up_the_event_loop(place):
 
 def test_an_abort_stops_the_waiting_at_once(place):
     session, names = branched(place)
-    before, abort, cancelled = state(session), Abort(), []
+    before, abort, cancelled = state(session), AbortSignal(), []
 
     async def endless(request):
         try:
@@ -150,7 +150,7 @@ def test_an_abort_stops_the_waiting_at_once(place):
 
 def test_an_abort_stops_waiting_for_a_hook_and_no_problem_is_reported(place):
     session, names = branched(place)
-    before, abort = state(session), Abort()
+    before, abort = state(session), AbortSignal()
 
     async def endless(event, context):
         await asyncio.sleep(60)
@@ -229,7 +229,7 @@ def test_a_task_that_is_cancelled_while_writing_waits_until_it_is_written(place)
 @pytest.mark.parametrize("awaiting", [False, True])
 def test_a_plugin_that_fails_is_reported_by_name_and_counts_as_silent(place, awaiting):
     session, names = branched(place)
-    own = TreeAnswer(summary=OwnSummary(text="from the healthy one"))
+    own = SessionBeforeTreeResult(summary=HookSummary(text="from the healthy one"))
 
     def broken(event, context):
         raise RuntimeError("boom")

@@ -6,7 +6,7 @@ import pytest
 
 from branchline import Session
 from branchline.errors import EntryNotFound
-from branchline.flows import Abort, Cancel, branch_to_new_session, fork, run
+from branchline.flows import AbortSignal, Cancel, branch_to_new_session, fork, run
 from flows.kit import PlainHooks, Recorder, branched, state
 from session.kit import assistant, reopened, user, words
 
@@ -160,7 +160,7 @@ def test_who_goes_on_in_the_fork_leaves_one_session_and_starts_the_other(place):
 @pytest.mark.parametrize("stop", ["cancel", "abort"])
 def test_a_fork_that_is_stopped_makes_no_file(place, stop):
     session, _names = branched(place)
-    abort = Abort()
+    abort = AbortSignal()
 
     def hook(event, context):
         if stop == "cancel":

@@ -15,12 +15,12 @@ from branchline import Session
 from branchline.compaction import Summary
 from branchline.errors import FlowError
 from branchline.flows import (
-    Abort,
+    AbortSignal,
     Cancel,
     Chosen,
-    CompactionAnswer,
-    OwnSummary,
-    TreeAnswer,
+    HookSummary,
+    SessionBeforeCompactResult,
+    SessionBeforeTreeResult,
     arun,
     branch_to_new_session,
     compact,
@@ -53,14 +53,14 @@ def plugin(kind, abort):
                 return Cancel("no")
             case "nonsense":
                 return 42
-            case "own" if name == "TreePreparation":
-                return TreeAnswer(summary=OwnSummary(text="own"), label="by plugin")
-            case "own" if name == "CompactionRequest":
-                return CompactionAnswer(summary="own")
-            case "empty" if name == "TreePreparation":
-                return TreeAnswer(summary=OwnSummary(text=" "))
-            case "empty" if name == "CompactionRequest":
-                return CompactionAnswer(summary="x", first_kept="nowhere")
+            case "own" if name == "SessionBeforeTreeEvent":
+                return SessionBeforeTreeResult(summary=HookSummary(text="own"), label="by plugin")
+            case "own" if name == "SessionBeforeCompactEvent":
+                return SessionBeforeCompactResult(summary="own")
+            case "empty" if name == "SessionBeforeTreeEvent":
+                return SessionBeforeTreeResult(summary=HookSummary(text=" "))
+            case "empty" if name == "SessionBeforeCompactEvent":
+                return SessionBeforeCompactResult(summary="x", first_kept="nowhere")
             case "abort":
                 abort.set("brake")
             case "write":
@@ -112,7 +112,7 @@ def session_of_three_turns():
 )
 @settings(max_examples=150, deadline=None)
 def test_a_session_is_changed_wholly_or_not_at_all(data, before, after, writer, choice, which, awaiting):
-    session, abort = session_of_three_turns(), Abort()
+    session, abort = session_of_three_turns(), AbortSignal()
     was = state(session)
     path = session.path()
     flow = {

@@ -12,11 +12,11 @@ from branchline.flows import (
     NO_SUMMARY,
     SUMMARY,
     SUMMARY_WITH_INSTRUCTIONS,
-    Abort,
+    AbortSignal,
     Cancel,
     Chosen,
-    OwnSummary,
-    TreeAnswer,
+    HookSummary,
+    SessionBeforeTreeResult,
     navigate,
     run,
 )
@@ -262,7 +262,7 @@ def test_a_summarizer_that_raises_is_the_cause_of_the_error(place):
 @pytest.mark.parity("OMP-14", part="an aborted summary")
 def test_aborting_the_summary_leaves_the_leaf_where_it_was(place):
     session, names = branched(place)
-    before, abort = state(session), Abort()
+    before, abort = state(session), AbortSignal()
 
     def interrupted(request):
         abort.set("Escape")
@@ -347,7 +347,7 @@ def test_without_a_summary_a_label_goes_on_the_target(place):
 def test_the_hook_before_knows_everything(place):
     session, names = branched(place)
     later = session.append_message(user("question 3"))
-    hooks, abort = Recorder(), Abort()
+    hooks, abort = Recorder(), AbortSignal()
 
     flow = navigate(
         session,
@@ -385,10 +385,10 @@ def test_the_hook_before_may_cancel(place):
 @pytest.mark.parity("OMP-05", part="its own summary")
 def test_the_hook_before_may_bring_its_own_summary_and_no_summarizer_is_needed(place):
     session, names = branched(place)
-    own = OwnSummary(text="mine", details={"k": 1}, usage=Usage(total_tokens=3))
+    own = HookSummary(text="mine", details={"k": 1}, usage=Usage(total_tokens=3))
     told = []
     hooks = PlainHooks(
-        session_before_tree=lambda event, context: TreeAnswer(summary=own),
+        session_before_tree=lambda event, context: SessionBeforeTreeResult(summary=own),
         session_tree=lambda event, context: told.append(event),
     )
 
@@ -402,8 +402,8 @@ def test_the_hook_before_may_bring_its_own_summary_and_no_summarizer_is_needed(p
 
 def test_a_summary_that_nobody_wanted_is_not_used(place):
     session, names = branched(place)
-    own = OwnSummary(text="mine")
-    hooks = PlainHooks(session_before_tree=lambda event, context: TreeAnswer(summary=own))
+    own = HookSummary(text="mine")
+    hooks = PlainHooks(session_before_tree=lambda event, context: SessionBeforeTreeResult(summary=own))
 
     went = run(navigate(session, names["second"]), hooks=hooks)
 
@@ -412,7 +412,9 @@ def test_a_summary_that_nobody_wanted_is_not_used(place):
 
 def test_the_hook_before_may_change_the_wishes_of_the_caller(place):
     session, names = branched(place)
-    answer = TreeAnswer(custom_instructions="only errors", replace_instructions=True, label="by plugin")
+    answer = SessionBeforeTreeResult(
+        custom_instructions="only errors", replace_instructions=True, label="by plugin"
+    )
     hooks, writer = PlainHooks(session_before_tree=lambda event, context: answer), Writer()
 
     went = run(navigate(session, names["second"], summarize=True, label="x"), hooks=hooks, summarizer=writer)
@@ -424,11 +426,11 @@ def test_the_hook_before_may_change_the_wishes_of_the_caller(place):
 @pytest.mark.parity("OMP-05", part="the abort signal")
 def test_the_hook_before_can_see_that_the_person_wants_out(place):
     session, names = branched(place)
-    before, abort = state(session), Abort()
+    before, abort = state(session), AbortSignal()
 
     def slow(event, context):
         abort.set()
-        return TreeAnswer() if not event.abort.aborted else Cancel("left")
+        return SessionBeforeTreeResult() if not event.abort.aborted else Cancel("left")
 
     went = run(navigate(session, names["second"], abort=abort), hooks=PlainHooks(session_before_tree=slow))
 
@@ -439,7 +441,7 @@ def test_the_hook_before_can_see_that_the_person_wants_out(place):
 @pytest.mark.parity("OMP-05")
 def test_a_hook_that_knows_everything_cancels_once_then_brings_its_own_summary_and_is_aborted_at_last(place):
     session, names = branched(place)
-    before, seen, abort = state(session), [], Abort()
+    before, seen, abort = state(session), [], AbortSignal()
 
     def hook(event, context):
         seen.append(event)
@@ -447,7 +449,7 @@ def test_a_hook_that_knows_everything_cancels_once_then_brings_its_own_summary_a
             return Cancel("first time")
         if len(seen) == 3:
             event.abort.set("third time")
-        return TreeAnswer(summary=OwnSummary(text=f"left {len(event.entries_to_summarize)}"))
+        return SessionBeforeTreeResult(summary=HookSummary(text=f"left {len(event.entries_to_summarize)}"))
 
     hooks = PlainHooks(session_before_tree=hook)
     first = run(navigate(session, names["old"], summarize=True), hooks=hooks)
@@ -467,8 +469,8 @@ def test_a_hook_that_knows_everything_cancels_once_then_brings_its_own_summary_a
 @pytest.mark.parity("OMP-05", part="several plugins")
 def test_one_no_decides_else_the_first_plugin_that_brings_something_is_heard(place):
     session, names = branched(place)
-    first = TreeAnswer(summary=OwnSummary(text="first"))
-    second = TreeAnswer(summary=OwnSummary(text="second"))
+    first = SessionBeforeTreeResult(summary=HookSummary(text="first"))
+    second = SessionBeforeTreeResult(summary=HookSummary(text="second"))
 
     heard = PlainHooks(session_before_tree=[lambda e, c: None, lambda e, c: first, lambda e, c: second])
     refused = PlainHooks(session_before_tree=[lambda e, c: first, lambda e, c: Cancel("no")])
@@ -535,7 +537,7 @@ def test_what_another_program_appends_to_another_branch_disturbs_nobody(place):
 def test_every_edge_in_one_session(place):
     """Going where we are, failing, aborting and branching to nothing leave everything as it is."""
     session, names = branched(place)
-    before, abort = state(session), Abort()
+    before, abort = state(session), AbortSignal()
     abort.set()
 
     run(navigate(session, names["new"], summarize=True))
@@ -578,7 +580,7 @@ def test_a_session_that_may_only_be_read_says_so_before_anybody_is_asked(tmp_pat
 def test_a_label_of_a_plugin_that_the_format_cannot_hold_is_refused_before_anything_moves(tmp_path):
     session = foreign("induscode", tmp_path)
     before = state(session)
-    hooks = PlainHooks(session_before_tree=lambda event, context: TreeAnswer(label="L"))
+    hooks = PlainHooks(session_before_tree=lambda event, context: SessionBeforeTreeResult(label="L"))
 
     with pytest.raises(NotSupported, match="no labels"):
         run(navigate(session, session.path()[0], summarize=True), hooks=hooks, summarizer=Writer())

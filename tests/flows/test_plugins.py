@@ -9,7 +9,17 @@ import sys
 
 import pytest
 
-from branchline.flows import HOOKS, Cancel, HookSpecs, TreeAnswer, arun, compact, fork, navigate, run
+from branchline.flows import (
+    HOOKS,
+    Cancel,
+    HookSpecs,
+    SessionBeforeTreeResult,
+    arun,
+    compact,
+    fork,
+    navigate,
+    run,
+)
 from branchline.plugins import Plugin, Plugins, hookimpl
 from flows.kit import Writer, branched, state
 from session.kit import assistant, reopened, user
@@ -103,7 +113,7 @@ def test_coroutine_functions_are_hooks_too(place, awaiting):
         @hookimpl
         async def session_before_tree(self, event):
             await asyncio.sleep(0)
-            return TreeAnswer(label="awaited")
+            return SessionBeforeTreeResult(label="awaited")
 
     plugins.register(Awaiting(), "awaiting")
     flow = navigate(session, names["old"])
@@ -158,7 +168,7 @@ def test_a_plugin_that_fails_everywhere_changes_nothing_and_is_named(place):
         "entry_appended",
     }
     assert heard == plugins.problems
-    assert plugins.problems[0].message == "RuntimeError: boom in TreePreparation"
+    assert plugins.problems[0].message == "RuntimeError: boom in SessionBeforeTreeEvent"
 
 
 class Leaving:

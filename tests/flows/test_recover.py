@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from branchline.errors import NothingToCompact, NotSupported, SummaryFailed
-from branchline.flows import Abort, Attempted, rewind_failed, run, turn
+from branchline.flows import AbortSignal, AttemptResult, rewind_failed, run, turn
 from flows.kit import LONG, Recorder, Writer, foreign
 from session.kit import assistant, new, reopened, user, words
 
@@ -116,9 +116,9 @@ class Model:
         self.seen.append(words(self.session))
         if step.number <= self.overflows:
             failed = self.session.append_message(failed_answer()) if self.records else None
-            return Attempted(overflow=True, failed=failed, message="context too long")
+            return AttemptResult(overflow=True, failed=failed, message="context too long")
         self.session.append_message(assistant("at last"))
-        return Attempted()
+        return AttemptResult()
 
 
 def test_a_turn_that_fits_is_one_attempt(place):
@@ -213,7 +213,7 @@ def test_an_overflow_with_nothing_to_sum_up_says_so(place):
 
 
 def test_who_aborts_the_compaction_gets_no_second_attempt(place):
-    session, abort = long_talk(place), Abort()
+    session, abort = long_talk(place), AbortSignal()
     model = Model(session, 1)
 
     def interrupted(request):

@@ -13,15 +13,15 @@ import pytest
 from branchline.compaction import Summary
 from branchline.errors import SummaryFailed
 from branchline.flows import (
-    Abort,
+    AbortSignal,
     Act,
     AskHook,
     Cancel,
     Choice,
     Choose,
     Chosen,
+    Notify,
     Summarize,
-    Tell,
     arun,
     branch_to_new_session,
     compact,
@@ -106,7 +106,7 @@ def interfering(flow, index, way, abort, log):
 
 def stop(place, name, index, way, *, awaiting):
     session, names = start_of(place)
-    before, files, abort, log = state(session), snapshot(place), Abort(), []
+    before, files, abort, log = state(session), snapshot(place), AbortSignal(), []
     flow = interfering(FLOWS[name](session, names, abort), index, way, abort, log)
     try:
         if awaiting:
@@ -129,7 +129,7 @@ def kinds(name, place):
 def test_a_flow_asks_acts_once_and_tells_in_this_order(name, place):
     found = kinds(name, place)
 
-    order = [{AskHook: 0, Choose: 0, Summarize: 0, Act: 1, Tell: 2}[kind] for kind in found]
+    order = [{AskHook: 0, Choose: 0, Summarize: 0, Act: 1, Notify: 2}[kind] for kind in found]
 
     assert order == sorted(order)
     assert found.count(Act) == 1
@@ -175,7 +175,7 @@ def test_ctrl_c_in_a_question_changes_nothing(name, place):
 
     with pytest.raises(KeyboardInterrupt):
         run(
-            FLOWS[name](session, names, Abort()),
+            FLOWS[name](session, names, AbortSignal()),
             hooks=Interrupting(),
             choose=choose,
             summarizer=summarizer,

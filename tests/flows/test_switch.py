@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from branchline import Session, SessionLibrary
-from branchline.flows import Abort, Cancel, Choice, Chosen, resume, run, shut_down, start, switch
+from branchline.flows import AbortSignal, Cancel, Choice, Chosen, resume, run, shut_down, start, switch
 from flows.kit import PlainHooks, Recorder, branched
 from session.kit import CWD, new, talked, words
 
@@ -44,7 +44,7 @@ def test_a_plugin_may_refuse_a_switch_and_nothing_is_opened(place):
 
 
 def test_an_aborted_switch_stays(place):
-    old, abort = talked(place), Abort()
+    old, abort = talked(place), AbortSignal()
     abort.set()
 
     went = run(switch(old, lambda: pytest.fail("opened"), reason="new", abort=abort))

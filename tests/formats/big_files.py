@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from branchline.formats import Transcript, detect
+from branchline.formats import EntryLog, detect
 
 WORDS = 'error alpha branch run delta merge tree gamma function return value build commit \\ "quoted" ünï '
 CALL = {"command": WORDS * 2}
@@ -63,7 +63,7 @@ def opening(path: Path) -> tuple[float, int]:
     try:
         for _ in range(4):
             started = time.process_time()
-            found = Transcript(
+            found = EntryLog(
                 detect(os.pread(descriptor, 65536, 0), str(path)),
                 lambda offset, size: os.pread(descriptor, size, offset),
                 str(path),

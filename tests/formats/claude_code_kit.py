@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.claude_code import CLAUDE_CODE
-from branchline.formats.claude_code.records import ANSWER, COMMAND, HUMAN, QUEUED, RESULT
+from branchline.formats.claude_code.rows import ANSWER, COMMAND, HUMAN, QUEUED, RESULT
 from support import CORPUS, SHARED, load
 
 SAMPLES = CORPUS / "claude-code"
@@ -20,10 +20,10 @@ THIRD_PARTY = sorted(set(ALL) - set(EXPECTED))
 NAME = "5a000000-0000-4000-8000-000000000001.jsonl"
 
 
-def read(data: bytes | Path, name: str = NAME) -> Transcript:
+def read(data: bytes | Path, name: str = NAME) -> EntryLog:
     content = data.read_bytes() if isinstance(data, Path) else data
     path = str(data) if isinstance(data, Path) else name
-    return Transcript(CLAUDE_CODE, lambda offset, size: content[offset : offset + size], path)
+    return EntryLog(CLAUDE_CODE, lambda offset, size: content[offset : offset + size], path)
 
 
 def record(
@@ -63,11 +63,11 @@ def call(name: str) -> dict[str, Any]:
     return {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": name}}
 
 
-def keys(found: Transcript, positions: list[int]) -> list[str]:
+def keys(found: EntryLog, positions: list[int]) -> list[str]:
     return [found.tree.keys[position] for position in positions]
 
 
-def counted(found: Transcript, positions: list[int]) -> dict[str, int]:
+def counted(found: EntryLog, positions: list[int]) -> dict[str, int]:
     """What manifests count: prompts, commands, answers, calls and results."""
     kinds = found.reading.kinds  # type: ignore[attr-defined]
     answers = set()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.codex import CODEX, rollout_name, unpack
 from support import CORPUS, SHARED, load
 
@@ -21,19 +21,19 @@ THREAD = "019f1000-0000-7000-8000-000000000001"
 NAME = f"rollout-2026-09-02T01-00-00-{THREAD}.jsonl"
 
 
-def read(data: bytes | Path, name: str = NAME) -> Transcript:
+def read(data: bytes | Path, name: str = NAME) -> EntryLog:
     content = data.read_bytes() if isinstance(data, Path) else data
     path = str(data) if isinstance(data, Path) else name
     if path.endswith(".zst"):
         pytest.importorskip("zstandard", reason="the package zstandard is not installed")
         content = unpack(content)
-    return Transcript(CODEX, lambda offset, size: content[offset : offset + size], path)
+    return EntryLog(CODEX, lambda offset, size: content[offset : offset + size], path)
 
 
 def finder(root: Path):
     """A function that finds the rollout with an id below a directory."""
 
-    def find(rollout: str) -> Transcript | None:
+    def find(rollout: str) -> EntryLog | None:
         for path in sorted(root.rglob("rollout-*.jsonl")):
             name = rollout_name(str(path))
             if name is not None and name.rollout == rollout:

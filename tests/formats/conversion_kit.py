@@ -27,7 +27,7 @@ from branchline.entries import (
     encode_header,
 )
 from branchline.errors import NotASession
-from branchline.formats import PI, Format, Transcript, detect, formats
+from branchline.formats import PI, EntryLog, Format, detect, formats
 from support import CORPUS
 
 PROGRAMS = ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
@@ -43,12 +43,12 @@ EXPECTED = frozenset({"below-head", "empty"})
 """What a healthy file of induscode may be said to be: standing above its newest entry, or without entries."""
 
 
-def read(data: bytes, format_: Format | None = None, name: str = "session.jsonl") -> Transcript:
+def read(data: bytes, format_: Format | None = None, name: str = "session.jsonl") -> EntryLog:
     found = detect(data[:65536], name) if format_ is None else format_
-    return Transcript(found, lambda offset, size: data[offset : offset + size], name)
+    return EntryLog(found, lambda offset, size: data[offset : offset + size], name)
 
 
-def written(data: bytes, target: Format) -> Transcript:
+def written(data: bytes, target: Format) -> EntryLog:
     """What a format reads in a file that was made for it."""
     return read(data, target, target.file_key(HEADER) + target.suffix)
 
@@ -77,12 +77,12 @@ def _files(root: Path) -> Iterator[Path]:
 # -- what a model sees ------------------------------------------------------------------------------------
 
 
-def said(session: Transcript, leaf: int | None = None) -> list[tuple[str, list[Any]]]:
+def said(session: EntryLog, leaf: int | None = None) -> list[tuple[str, list[Any]]]:
     """The conversation as a model sees it: roles, words, pictures, thoughts, calls and results.
 
     Messages of one role that follow each other are one; who is told nothing hears nothing.
     """
-    here = session.tree.conversation(session.reading.leaf) if leaf is None else leaf
+    here = session.tree.nearest_conversation_entry(session.reading.leaf) if leaf is None else leaf
     found: list[tuple[str, list[Any]]] = []
     for message in model_messages(item.message for item in build_context(session, here).messages):
         if isinstance(message, SystemMessage):

@@ -9,7 +9,7 @@ from typing import Any
 from branchline import Session
 from branchline.context import build_context, to_model
 from branchline.entries import Leaf
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.induscode import INDUSCODE
 from support import CORPUS
 
@@ -25,9 +25,9 @@ def sample(name: str) -> Path:
     return found
 
 
-def read(data: bytes | Path, name: str = "s_mwhiju6j_fy49o976.ndjson") -> Transcript:
+def read(data: bytes | Path, name: str = "s_mwhiju6j_fy49o976.ndjson") -> EntryLog:
     content = data.read_bytes() if isinstance(data, Path) else data
-    return Transcript(INDUSCODE, lambda offset, size: content[offset : offset + size], name)
+    return EntryLog(INDUSCODE, lambda offset, size: content[offset : offset + size], name)
 
 
 def node(key: str, prev: str | None, role: str = "user", text: str = "x", **more: Any) -> bytes:
@@ -57,7 +57,7 @@ def move(session: Session, target: str | None) -> None:
     session.refresh()
 
 
-def context_letters(found: Transcript) -> str:
+def context_letters(found: EntryLog) -> str:
     """One letter for each message that goes to a model."""
     messages = to_model(build_context(found, found.reading.leaf))
     return "".join(_LETTERS[str(message.__struct_config__.tag)] for message in messages)

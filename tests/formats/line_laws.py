@@ -9,10 +9,10 @@ import pytest
 
 from branchline.context import build_context
 from branchline.context.selection import model_of_answer
-from branchline.formats import Format, Transcript
-from branchline.formats.check import deep_findings
-from branchline.library.describing import describe
-from branchline.stores import Stored
+from branchline.formats import EntryLog, Format
+from branchline.formats.integrity import check_log
+from branchline.library.description import describe
+from branchline.stores import StoredLog
 from readings import facts, in_chunks_of
 
 __all__ = [
@@ -29,17 +29,17 @@ CORRUPTIONS = (0x00, 0x0A, 0x22, 0x2C, 0x5C, 0x7D, 0xFF)
 """Bytes that mean something to JSON or to lines, and two that never should be there."""
 
 
-def read_with(format_: Format, data: bytes, name: str) -> Transcript:
-    return Transcript(format_, lambda offset, size: data[offset : offset + size], name)
+def read_with(format_: Format, data: bytes, name: str) -> EntryLog:
+    return EntryLog(format_, lambda offset, size: data[offset : offset + size], name)
 
 
-def open_all(format_: Format, data: bytes, name: str) -> Transcript:
+def open_all(format_: Format, data: bytes, name: str) -> EntryLog:
     """Read a file and look at everything in it; whatever is wrong with it, nothing raises."""
     found = read_with(format_, data, name)
     records = found.entries(range(len(found.tree)))
     assert [record.id for record in records] == found.tree.keys
     build_context(found, found.reading.leaf)
-    deep_findings(found)
+    check_log(found)
     return found
 
 
@@ -66,7 +66,7 @@ def alike_when_grown(format_: Format, data: bytes, name: str, splits: Iterable[i
     fresh = facts(read_with(format_, data, name))
     visible = 0
     read: Callable[[int, int], bytes] = lambda offset, size: data[offset : min(offset + size, visible)]  # noqa: E731
-    found = Transcript(format_, read, name)
+    found = EntryLog(format_, read, name)
     for split in [*sorted(splits), len(data)]:
         visible = min(split, len(data))
         found.catch_up()
@@ -76,11 +76,11 @@ def alike_when_grown(format_: Format, data: bytes, name: str, splits: Iterable[i
 def alike_in_lists(format_: Format, data: bytes, name: str) -> None:
     """What a list tells of a file, and a description, is what somebody finds who opens it."""
     read: Callable[[int, int], bytes] = lambda offset, size: data[offset : offset + size]  # noqa: E731
-    stored = Stored("key", len(data), 0.0, name)
-    listed = Transcript(format_, read, name, reader=format_.listing_reader(name))
-    opened = Transcript(format_, read, name)
+    stored = StoredLog("key", len(data), 0.0, name)
+    listed = EntryLog(format_, read, name, reader=format_.listing_reader(name))
+    opened = EntryLog(format_, read, name)
     assert describe(stored, listed) == describe(stored, opened)
     assert listed.findings == opened.findings
     for position, role in enumerate(opened.tree.roles):
         if role == "assistant" and opened.tree.types[position] == "message":
-            assert listed.answered_by(position) == model_of_answer(opened, position)
+            assert listed.answer_model(position) == model_of_answer(opened, position)

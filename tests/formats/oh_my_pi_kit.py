@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from branchline.entries import UnknownMessage
-from branchline.formats import OH_MY_PI, Transcript
-from branchline.formats.oh_my_pi.slot import TitleSlot, slot_line
+from branchline.formats import OH_MY_PI, EntryLog
+from branchline.formats.oh_my_pi.title_slot import TitleSlot, slot_line
 from support import CORPUS, load
 
 SAMPLES = CORPUS / "oh-my-pi"
@@ -21,14 +21,14 @@ HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": CREATED, "cwd
 SIDE = {"label", "title_change", "model_usage", "custom", "leaf"}
 
 
-def read(data: bytes | Path, name: str = "") -> Transcript:
+def read(data: bytes | Path, name: str = "") -> EntryLog:
     """A transcript over bytes in memory, or over a file that knows its place."""
     content = data.read_bytes() if isinstance(data, Path) else data
     place = str(data) if isinstance(data, Path) else name
-    return Transcript(OH_MY_PI, lambda offset, size: content[offset : offset + size], place)
+    return EntryLog(OH_MY_PI, lambda offset, size: content[offset : offset + size], place)
 
 
-def sample(name: str) -> Transcript:
+def sample(name: str) -> EntryLog:
     return read(SAMPLES / f"{name}.jsonl")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from branchline.context import build_context
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.operator import OPERATOR
 from support import CORPUS
 
@@ -35,18 +35,18 @@ def sample(name: str) -> Path:
     return found
 
 
-def read(data: bytes | Path, name: str = "session.jsonl") -> Transcript:
+def read(data: bytes | Path, name: str = "session.jsonl") -> EntryLog:
     content = data.read_bytes() if isinstance(data, Path) else data
-    return Transcript(OPERATOR, lambda offset, size: content[offset : offset + size], name)
+    return EntryLog(OPERATOR, lambda offset, size: content[offset : offset + size], name)
 
 
-def line_ids(found: Transcript, positions: list[int]) -> list[str]:
+def line_ids(found: EntryLog, positions: list[int]) -> list[str]:
     """The ids of lines: entries that share a line count once."""
     inner = found.reading.inner  # type: ignore[attr-defined]
     return [found.tree.keys[position] for position in positions if position not in inner]
 
 
-def context_letters(found: Transcript) -> str:
+def context_letters(found: EntryLog) -> str:
     """One letter for each line that says something to a model."""
     inner = {found.tree.keys[position] for position in found.reading.inner}  # type: ignore[attr-defined]
     messages = build_context(found, found.reading.leaf).messages

@@ -10,7 +10,7 @@ from branchline import Session
 from branchline.clock import FixedClock
 from branchline.context import build_context
 from branchline.entries import CompactionSummaryMessage, Header, Message
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.piglet import PIGLET
 from support import CORPUS
 
@@ -33,9 +33,9 @@ def sample(name: str) -> Path:
     return found
 
 
-def read(data: bytes | Path, name: str = "session.jsonl") -> Transcript:
+def read(data: bytes | Path, name: str = "session.jsonl") -> EntryLog:
     content = data.read_bytes() if isinstance(data, Path) else data
-    return Transcript(PIGLET, lambda offset, size: content[offset : offset + size], name)
+    return EntryLog(PIGLET, lambda offset, size: content[offset : offset + size], name)
 
 
 def live(data: bytes | Path) -> Session:
@@ -50,7 +50,7 @@ def content(session: Session) -> bytes:
     return log.read(0, log.size())
 
 
-def said(found: Transcript, leaf: int | None = None) -> list[Message]:
+def said(found: EntryLog, leaf: int | None = None) -> list[Message]:
     """What a model sees; a compaction that holds whole messages has no summary to say."""
     messages = [
         item.message for item in build_context(found, found.reading.leaf if leaf is None else leaf).messages

@@ -19,7 +19,7 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
-from branchline.formats import Format, Transcript, format_named, formats
+from branchline.formats import EntryLog, Format, format_named, formats
 
 HEADER = Header(id="01a1dc74-bb00-784e-95bd-447e7184d454", timestamp="2026-11-15T10:00:00.000Z", cwd="/p")
 WRITABLE = [format_.name for format_ in formats() if format_.writable]
@@ -78,7 +78,7 @@ class Live:
         self._format = format_
         self._data = format_.encode_header(HEADER)
         self._made = 0
-        self.transcript = Transcript(
+        self.transcript = EntryLog(
             format_, lambda offset, size: self._data[offset : offset + size], f"session{format_.suffix}"
         )
 
@@ -107,10 +107,10 @@ class Live:
         assert isinstance(entry.message, AssistantMessage)
         return entry.message
 
-    def again(self) -> Transcript:
+    def again(self) -> EntryLog:
         data = self._data
         name = f"session{self._format.suffix}"
-        return Transcript(self._format, lambda offset, size: data[offset : offset + size], name)
+        return EntryLog(self._format, lambda offset, size: data[offset : offset + size], name)
 
 
 def prompt(text: str = "go on") -> UserMessage:

@@ -8,7 +8,7 @@ import pytest
 
 from branchline.errors import NotASession
 from branchline.formats import PI, detect
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import check_log
 from readings import facts, one_line_at_a_time
 from support import CORPUS, load, transcript
 
@@ -53,8 +53,7 @@ def test_a_bad_input_gives_what_its_note_says(path):
         "leaf": found.leaf,
         "path": found.tree.conversation_path(found.leaf),
         "findings": [
-            f"{finding.kind}@{finding.line}" if finding.line else finding.kind
-            for finding in deep_findings(found)
+            f"{finding.kind}@{finding.line}" if finding.line else finding.kind for finding in check_log(found)
         ],
         "readOnly": found.reading.read_only is not None,
     } == expected

@@ -24,13 +24,13 @@ from branchline.errors import BranchlineError, NotASession, NotSupported
 from branchline.formats import detect
 from branchline.formats.claude_code import (
     CLAUDE_CODE,
-    AgentFile,
+    SubagentFile,
     family_usage,
-    find_agents,
-    inline_agents,
+    find_subagents,
+    inline_subagents,
     lineage,
 )
-from branchline.formats.claude_code.records import ASIDE, MICRO
+from branchline.formats.claude_code.rows import ASIDE, MICRO
 from formats.claude_code_kit import (
     ALL,
     EXPECTED,
@@ -59,9 +59,9 @@ def found_in(found):
     abandoned = [
         place
         for start in links.starts
-        if line and tree.chain(line[-1])[0] == tree.chain(start)[0]
+        if line and tree.path_positions(line[-1])[0] == tree.path_positions(start)[0]
         for place in records
-        if place not in set(line) and tree.chain(place)[0] == start
+        if place not in set(line) and tree.path_positions(place)[0] == start
     ]
     since = next(
         (number for number, place in enumerate(line[::-1]) if tree.types[place] == "compaction"), None
@@ -109,7 +109,7 @@ def check(found, expected):
         del facts["sinceLastCompaction"], wanted["sinceLastCompaction"]  # a boundary whose summary is lost
     assert facts == wanted
     assert spent_in(found) == spent_as_expected(expected["usage"], "main", "inlineSidechains")
-    assert len(inline_agents(found)) == expected["subAgents"]["inlineSidechains"]
+    assert len(inline_subagents(found)) == expected["subAgents"]["inlineSidechains"]
     assert [entry.id for entry in found.entries(range(len(found.tree)))] == found.tree.keys
 
 
@@ -137,7 +137,7 @@ def agents_of(path):
         session = path.stem.encode()
         files = [file for file in sorted(path.parent.glob("agent-*.jsonl")) if session in file.read_bytes()]
     return [
-        AgentFile(read(file), load(meta) if (meta := file.with_suffix(".meta.json")).exists() else None)
+        SubagentFile(read(file), load(meta) if (meta := file.with_suffix(".meta.json")).exists() else None)
         for file in files
     ]
 
@@ -163,20 +163,20 @@ def test_an_agent_is_linked_to_the_call_that_started_it_also_when_another_agent_
     main = SAMPLES / "synthetic/sub-agents/5a000000-0000-4000-8000-000000000010.jsonl"
     files = agents_of(main)
 
-    found = find_agents(read(main), files)
+    found = find_subagents(read(main), files)
 
     assert [(agent.id, agent.call, agent.parent, agent.found_by) for agent in found] == [
         ("ag00001", "toolu_x", None, "meta"),
         ("ag00002", "toolu_n", "ag00001", "meta"),
     ]
-    bare = find_agents(read(main), [AgentFile(file.transcript) for file in files])
+    bare = find_subagents(read(main), [SubagentFile(file.transcript) for file in files])
     assert [(agent.call, agent.found_by) for agent in bare] == [("toolu_x", "result"), ("toolu_n", "prompt")]
 
 
 def test_an_agent_in_the_file_of_its_parent_belongs_to_the_call_with_its_prompt():
     path = SAMPLES / "synthetic/sidechain-inline/5a000000-0000-4000-8000-000000000009.jsonl"
 
-    (agent,) = inline_agents(read(path))
+    (agent,) = inline_subagents(read(path))
 
     assert agent.call
     assert agent.found_by == "prompt"
@@ -185,7 +185,7 @@ def test_an_agent_in_the_file_of_its_parent_belongs_to_the_call_with_its_prompt(
 def test_every_agent_of_a_real_session_finds_its_call():
     main = sample("claude-code", "real/-experiments-worktrees/ef958aa1-0e93-49f0-bb71-150f63befcd1.jsonl")
 
-    found = find_agents(read(main), agents_of(main))
+    found = find_subagents(read(main), agents_of(main))
 
     assert len(found) == 6
     assert all(agent.call for agent in found)
@@ -232,8 +232,8 @@ def test_a_branch_knows_which_of_its_entries_are_copies():
     child = lineage_files()[1]
 
     assert child.reading.header.parent_session == "aaaaaaaa-0000-4000-8000-000000000001"
-    assert child.reading.inherited == 4
-    assert totals(child, inherited_entries=child.reading.inherited).own.total.output == 5
+    assert child.reading.inherited_entries == 4
+    assert totals(child, inherited_entries=child.reading.inherited_entries).own.total.output == 5
 
 
 # -- what the model sees ----------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def test_a_boundary_without_a_summary_still_ends_what_the_model_sees():
     found = read(data)
 
     assert said(found) == [("UserMessage", "after")]
-    assert keys(found, found.tree.chain(found.reading.leaf)) == ["u1", "a1", "cb", "u2"]
+    assert keys(found, found.tree.path_positions(found.reading.leaf)) == ["u1", "a1", "cb", "u2"]
 
 
 def test_results_that_a_microcompaction_cleared_are_replaced_in_the_context_only():
@@ -472,7 +472,7 @@ def test_records_without_a_uuid_hang_behind_the_one_before_them():
     del bare["uuid"], bare["parentUuid"]
     found = read(record("u", None) + json.dumps(bare).encode() + b"\n" + record("u2", "u"))
 
-    assert keys(found, found.tree.chain(2)) == ["u", "line-2", "u2"]
+    assert keys(found, found.tree.path_positions(2)) == ["u", "line-2", "u2"]
     assert not found.findings
 
 

@@ -7,8 +7,8 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.formats.claude_code.branching import Facts, sort_into_lines
-from branchline.formats.claude_code.records import ANSWER, ASIDE, HUMAN
+from branchline.formats.claude_code.rewinds import RowFacts, sort_into_branches
+from branchline.formats.claude_code.rows import ANSWER, ASIDE, HUMAN
 from branchline.tree import ROOT
 from formats.claude_code_kit import call, keys, read, record, result
 
@@ -258,7 +258,7 @@ def forests(draw):
     times = draw(st.lists(st.sampled_from(["1", "2", ""]), min_size=count, max_size=count))
     marks = draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
     calls = draw(st.dictionaries(st.integers(0, count - 1), st.sampled_from(["a", "b", "a\nb"])))
-    return list(range(count)), parents, Facts(kinds, times, marks, calls)
+    return list(range(count)), parents, RowFacts(kinds, times, marks, calls)
 
 
 @settings(max_examples=300, deadline=None)
@@ -266,7 +266,7 @@ def forests(draw):
 def test_every_record_stands_in_exactly_one_line_in_the_order_of_the_file(forest):
     nodes, parents, facts = forest
 
-    lines = sort_into_lines(nodes, parents, facts)
+    lines = sort_into_branches(nodes, parents, facts)
 
     assert sorted(place for members in lines.members for place in members) == nodes
     for members in lines.members:
@@ -281,10 +281,10 @@ def test_sorting_costs_the_same_per_record_however_deep_the_artefacts_nest():
     """Every record with two children, all the way down: looking into each subtree anew would take minutes."""
     count = 40_000
     parents = {0: ROOT} | {place: place - 2 + place % 2 if place > 1 else 0 for place in range(1, count)}
-    facts = Facts([HUMAN, ANSWER] * (count // 2), [str(place) for place in range(count)], [0] * count, {})
+    facts = RowFacts([HUMAN, ANSWER] * (count // 2), [str(place) for place in range(count)], [0] * count, {})
 
     start = time.process_time()
-    lines = sort_into_lines(range(count), parents, facts)
+    lines = sort_into_branches(range(count), parents, facts)
 
     assert sum(map(len, lines.members)) == count
     assert time.process_time() - start < 5

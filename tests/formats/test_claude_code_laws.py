@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.formats.claude_code import CLAUDE_CODE, ClaudeCodeReader, inline_agents, lineage
+from branchline.formats.claude_code import CLAUDE_CODE, ClaudeCodeReader, inline_subagents, lineage
 from formats.claude_code_kit import EXPECTED, NAME, SAMPLES, call, read, record, result
 from formats.line_laws import (
     CORRUPTIONS,
@@ -35,8 +35,8 @@ SMALL = (
 def look_at(data, name=NAME):
     found = open_all(CLAUDE_CODE, data, name)
     reading = found.reading
-    assert reading.active_line == [] or reading.leaf in found.tree.chain(reading.active_line[-1])
-    inline_agents(found)
+    assert reading.active_line == [] or reading.leaf in found.tree.path_positions(reading.active_line[-1])
+    inline_subagents(found)
     lineage([reading, reading])
     return found
 
@@ -138,7 +138,11 @@ def test_a_block_of_nul_bytes_and_two_records_in_one_line_cost_nothing_else():
 
     found = look_at(data)
 
-    assert [found.tree.keys[place] for place in found.tree.chain(found.reading.leaf)] == ["u1", "a1", "u2"]
+    assert [found.tree.keys[place] for place in found.tree.path_positions(found.reading.leaf)] == [
+        "u1",
+        "a1",
+        "u2",
+    ]
     assert "glued" in [finding.kind for finding in found.findings]
 
 

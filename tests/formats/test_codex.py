@@ -177,9 +177,11 @@ def test_turns_that_were_rolled_back_are_a_branch_and_the_next_turn_is_its_sibli
 
     found = read(data)
 
-    assert texts(found, found.tree.chain(found.reading.leaf)) == ["one", "1", "four", "4"]
+    assert texts(found, found.tree.path_positions(found.reading.leaf)) == ["one", "1", "four", "4"]
     tips = found.tree.tip_positions()
-    assert ["one", "1", "two", "2", "three", "3"] in [texts(found, found.tree.chain(tip)) for tip in tips]
+    assert ["one", "1", "two", "2", "three", "3"] in [
+        texts(found, found.tree.path_positions(tip)) for tip in tips
+    ]
     assert seen(found) == ["<environment_context>", "one", "1", "four", "4"]
     assert [entry for entry in found.entries(range(len(found.tree))) if isinstance(entry, Leaf)]
 
@@ -375,7 +377,11 @@ def test_what_a_fork_copied_is_told_by_its_parent_and_without_it_by_the_times():
     home = SAMPLES / "synthetic/lineage"
     child, parent = (finder(home)(f"019f0000-0000-7000-8000-00000000000{number}") for number in (2, 1))
 
-    assert copied_entries(child.reading, parent.reading) == child.reading.copied == child.reading.inherited
+    assert (
+        copied_entries(child.reading, parent.reading)
+        == child.reading.copied
+        == child.reading.inherited_entries
+    )
     assert child.reading.header.parent_session == parent.reading.header.id
     assert copied_entries(parent.reading, child.reading) == 0
 

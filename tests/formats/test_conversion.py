@@ -10,10 +10,10 @@ import pytest
 
 from branchline.clock import FixedClock
 from branchline.context import NO_RESULT
+from branchline.conversion import branch_tips, convert
 from branchline.entries import Header, MessageEntry
 from branchline.errors import NotSupported
 from branchline.formats import CLAUDE_CODE, INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
-from branchline.formats.conversion import branch_ends, convert
 from branchline.session import Session
 from formats.conversion_kit import EXPECTED, HEADER, PROGRAMS, TARGETS, read, said, samples, written
 
@@ -369,7 +369,7 @@ def test_each_branch_can_be_a_file_of_its_own(session):
     session.branch(first)
     right = session.append_message("right")
 
-    ends = branch_ends(session.transcript)
+    ends = branch_tips(session.transcript)
 
     assert [session.index.keys[end] for end in ends] == [left, right]
     words = [said(written(convert(session.transcript, ZOT, HEADER, leaf=end).data, ZOT)) for end in ends]
@@ -414,7 +414,7 @@ def test_what_came_from_the_parent_is_not_counted_as_spent_again(session):
         made = convert(session.transcript, target, HEADER)
         with Session.in_memory(data=made.data) as found:
             assert found.usage().all.total.cost == pytest.approx(0.3), target.name
-            assert written(made.data, target).reading.inherited == len(found.index), target.name
+            assert written(made.data, target).reading.inherited_entries == len(found.index), target.name
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from branchline.conversion import convert
 from branchline.formats import PI
-from branchline.formats.conversion import convert
 from formats.conversion_kit import EXPECTED, HEADER, TARGETS, read, rich_sessions, written
 
 FOREIGN = [name for name in TARGETS if name != "pi"]
@@ -31,11 +31,15 @@ def test_every_entry_is_carried_approximated_or_lost_and_the_new_file_is_healthy
 @given(data=rich_sessions(), pick=st.integers(0, 99))
 def test_a_path_accounts_for_all_that_is_on_it(name, data, pick):
     source, target = read(data, PI), TARGETS[name]
-    leaf = source.tree.conversation(pick % len(source.tree))
+    leaf = source.tree.nearest_conversation_entry(pick % len(source.tree))
 
     made = convert(source, target, HEADER, leaf=leaf)
 
-    assert sum(made.fidelity.counted().values()) == made.fidelity.entries >= len(source.tree.chain(leaf))
+    assert (
+        sum(made.fidelity.counted().values())
+        == made.fidelity.entries
+        >= len(source.tree.path_positions(leaf))
+    )
     assert {finding.kind for finding in written(made.data, target).findings} <= EXPECTED
 
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from branchline.entries import Header, decode_entry, jsontext
+from branchline.conversion import convert
+from branchline.conversion.origin import Origin, origin_of, with_origin
+from branchline.entries import Header, decode_entry, json_codec
 from branchline.formats import OH_MY_PI, OPERATOR, PI, PIGLET, ZOT
-from branchline.formats.conversion import convert
-from branchline.formats.conversion.origins import Origin, marked, origin_of
 from branchline.session import Session
 from formats.conversion_kit import HEADER, TARGETS, read, said, samples, written
 
@@ -101,7 +101,7 @@ def test_entries_come_back_as_their_own_lines_under_a_new_header_too(program):
 @pytest.mark.parametrize("program", FOREIGN)
 def test_the_lines_of_a_path_come_back_as_they_were(program):
     _, source = healthy(program)
-    leaf = source.tree.conversation(source.reading.leaf)
+    leaf = source.tree.nearest_conversation_entry(source.reading.leaf)
     native = convert(source, PI, HEADER, leaf=leaf).data
 
     made = convert(read(native, PI), TARGETS[program], OTHER)
@@ -109,7 +109,7 @@ def test_the_lines_of_a_path_come_back_as_they_were(program):
     found = written(made.data, TARGETS[program])
     old = [
         source.raw(position)
-        for position in source.tree.chain(leaf)
+        for position in source.tree.path_positions(leaf)
         if source.tree.types[position] == "message"
     ]
     new = [
@@ -139,7 +139,7 @@ def test_an_entry_that_somebody_changed_is_written_anew():
     lines = native.split(b"\n")
     number, line = next((n, line) for n, line in enumerate(lines) if b'"role":"user"' in line)
     words = json.loads(line)["message"]["content"][0]["text"]
-    lines[number] = line.replace(jsontext.dumps(words), b'"other words"', 1)
+    lines[number] = line.replace(json_codec.dumps(words), b'"other words"', 1)
 
     back = convert(read(b"\n".join(lines), PI), OPERATOR, OTHER, exact=True)
 
@@ -189,7 +189,7 @@ def test_other_formats_do_not_get_lines_that_are_not_theirs():
 def test_the_field_stands_behind_all_others_and_readers_pass_over_it():
     line = b'{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"x"}}\n'
 
-    kept = marked(line, Origin(line=b'{"old":"\xc3\xa9"}', after=b"\r\n\n", parts=2))
+    kept = with_origin(line, Origin(line=b'{"old":"\xc3\xa9"}', after=b"\r\n\n", parts=2))
 
     assert decode_entry(kept) == decode_entry(line)
     assert list(json.loads(kept))[-1] == "branchline"
@@ -199,7 +199,7 @@ def test_the_field_stands_behind_all_others_and_readers_pass_over_it():
 def test_bytes_that_are_no_text_are_kept_too():
     line = b'{"type":"custom","customType":"x","id":"a","parentId":null,"timestamp":""}\n'
 
-    kept = marked(line, Origin(line=b"\xff\xfe words"))
+    kept = with_origin(line, Origin(line=b"\xff\xfe words"))
 
     assert origin_of(kept) == Origin(line=b"\xff\xfe words")
     assert b" words" in kept  # who looks for secrets can see them
@@ -217,7 +217,7 @@ def test_bytes_that_are_no_text_are_kept_too():
 def test_a_line_that_was_touched_has_no_origin(change):
     line = b'{"type":"custom","customType":"x","id":"a","parentId":null,"timestamp":""}\n'
 
-    assert origin_of(marked(line, Origin(line=b"{}")).replace(*change)) is None
+    assert origin_of(with_origin(line, Origin(line=b"{}")).replace(*change)) is None
 
 
 def test_an_older_version_of_a_format_comes_back_only_as_a_whole():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from branchline.entries import Damaged
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.tree import ROOT
 from support import CORPUS, transcript
 
@@ -60,7 +60,7 @@ class Case(NamedTuple):
     hurt: set[int]
 
 
-def check(case: Case) -> Transcript:
+def check(case: Case) -> EntryLog:
     """The laws of the damage matrix; returns what was read for further questions."""
     data = case.data
     found = transcript(data)
@@ -118,7 +118,7 @@ def looks_whole(line: bytes) -> bool:
     return isinstance(fields, dict) and {"type", "id"} <= set(fields)
 
 
-def line_of(found: Transcript, name: str) -> int:
+def line_of(found: EntryLog, name: str) -> int:
     return found.reading.line_of(found.tree.position(name))
 
 
@@ -486,7 +486,7 @@ def test_everything_hangs_together_under_random_damage_of_many_kinds():
         tree = found.tree
         for position, parent in enumerate(tree.parents):
             assert parent == ROOT or 0 <= parent < len(tree)
-            assert tree.chain(position)[-1] == position
+            assert tree.path_positions(position)[-1] == position
             found.entry(position)
         whole = {line for line in lines if line in LINE_OF.values()}
         raw = {found.raw(position) for position in range(len(tree))}

@@ -10,7 +10,7 @@ import pytest
 
 from branchline.errors import NotASession
 from branchline.formats import PI, detect
-from branchline.formats.detect import OTHERS
+from branchline.formats.detect import BUILTIN_FORMATS
 from support import CORPUS, SHARED
 
 HEADER = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/p"}\n'
@@ -123,7 +123,7 @@ def test_an_empty_file_is_said_to_be_empty():
         detect(b"", "x.jsonl")
 
 
-@pytest.mark.parametrize("program", [one for one in OTHERS if one.begins], ids=lambda one: one.name)
+@pytest.mark.parametrize("program", [one for one in BUILTIN_FORMATS if one.begins], ids=lambda one: one.name)
 def test_how_most_files_of_a_program_begin_no_file_of_another_does(program):
     begun = [
         path.relative_to(CORPUS).parts[0]

@@ -20,7 +20,7 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
-from branchline.formats import PI, Format, Transcript
+from branchline.formats import PI, EntryLog, Format
 from branchline.formats.induscode import INDUSCODE
 from branchline.formats.operator import OPERATOR
 
@@ -67,7 +67,7 @@ def written(format_: Format, entries: list[Entry]) -> bytes:
     header = format_.encode_header(
         Header(id="s_mwhiju6j_fy49o976", version=3, timestamp=iso(START), cwd="/p")
     )
-    found = Transcript(format_, lambda offset, size: header[offset : offset + size], "s")
+    found = EntryLog(format_, lambda offset, size: header[offset : offset + size], "s")
     return header + format_.encode(entries, found.reading)
 
 
@@ -81,7 +81,7 @@ def best(work: Callable[[], object], runs: int = 7) -> float:
 
 
 def opening(format_: Format, data: bytes) -> Callable[[], object]:
-    return lambda: Transcript(format_, lambda offset, size: data[offset : offset + size], "s")
+    return lambda: EntryLog(format_, lambda offset, size: data[offset : offset + size], "s")
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_taking_in_what_was_appended_does_not_cost_more_in_a_longer_session(form
 
     def appending(count: int) -> float:
         data = written(format_, talk(count))
-        found = Transcript(format_, lambda offset, size: data[offset : offset + size], "s")
+        found = EntryLog(format_, lambda offset, size: data[offset : offset + size], "s")
         last = found.tree.keys[-1]
 
         def work() -> None:

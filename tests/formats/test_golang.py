@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline.entries import AssistantMessage, Text, Thinking, ToolResult, Usage, UserMessage
-from branchline.formats.golang import NO_TIME, dumps, time_of, time_text, utc_time, utc_times
-from branchline.formats.leftovers import completed, leftovers
+from branchline.formats.extra_fields import extra_fields, restore_extra_fields
+from branchline.formats.go_json import NO_TIME, dumps, go_timestamp, time_text, utc_time, utc_times
 from strategies import json_values, wild_texts
 
 
@@ -61,10 +61,10 @@ def test_instants_are_written_without_zeros_at_the_end(milliseconds, text):
 
 
 def test_our_times_are_written_as_go_writes_them():
-    assert time_of("2027-01-15T08:00:00.250Z") == "2027-01-15T08:00:00.25Z"
-    assert time_of("2027-01-15T08:00:00.000Z") == "2027-01-15T08:00:00Z"
-    assert time_of("2027-01-15T09:00:00.643617647+01:00") == "2027-01-15T08:00:00.643617647Z"
-    assert time_of("soon") == NO_TIME
+    assert go_timestamp("2027-01-15T08:00:00.250Z") == "2027-01-15T08:00:00.25Z"
+    assert go_timestamp("2027-01-15T08:00:00.000Z") == "2027-01-15T08:00:00Z"
+    assert go_timestamp("2027-01-15T09:00:00.643617647+01:00") == "2027-01-15T08:00:00.643617647Z"
+    assert go_timestamp("soon") == NO_TIME
 
 
 @given(st.lists(st.sampled_from(["2026-11-15T07:36:09.643675607+01:00", "2026-11-15T06:36:09.1Z", "x", ""])))
@@ -75,9 +75,9 @@ def test_many_times_are_read_as_each_of_them(texts):
 def test_nothing_is_kept_beside_a_message_that_was_read_whole():
     message = UserMessage(content=(Text(text="x"),), timestamp=1)
 
-    assert leftovers(message, message) == {}
-    assert leftovers(UserMessage(content="x", timestamp=1), message) == {}
-    assert completed(message, None) is message
+    assert extra_fields(message, message) == {}
+    assert extra_fields(UserMessage(content="x", timestamp=1), message) == {}
+    assert restore_extra_fields(message, None) is message
 
 
 def test_what_is_missing_is_given_back():
@@ -89,20 +89,20 @@ def test_what_is_missing_is_given_back():
     )
     found = AssistantMessage(content=(Text(text=""), Text(text="b")), usage=Usage(input=1))
 
-    rest = leftovers(wanted, found)
+    rest = extra_fields(wanted, found)
 
     assert rest["content"] == {"0": {"type": "thinking", "thinking": "a", "thinkingSignature": "s"}}
-    assert completed(found, rest) == wanted
+    assert restore_extra_fields(found, rest) == wanted
 
 
 def test_what_stands_elsewhere_is_not_kept_twice():
     wanted = AssistantMessage(content=(), usage=Usage(input=1))
 
-    assert leftovers(wanted, AssistantMessage(content=()), frozenset({"usage"})) == {}
+    assert extra_fields(wanted, AssistantMessage(content=()), frozenset({"usage"})) == {}
 
 
 @pytest.mark.parametrize(
     "rest", [5, [], {"content": 5}, {"role": "oracle"}, {"content": {"7": {}, "x": 1}}, {"toolName": 5}]
 )
 def test_whatever_was_kept_the_message_opens(rest):
-    completed(ToolResult(tool_call_id="c", tool_name="t", content=(Text(text="x"),)), rest)
+    restore_extra_fields(ToolResult(tool_call_id="c", tool_name="t", content=(Text(text="x"),)), rest)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from branchline.entries import Damaged, MessageEntry, Unknown, encode_entry
-from branchline.formats import Transcript
-from branchline.formats.check import deep_findings
+from branchline.formats import EntryLog
+from branchline.formats.integrity import check_log
 from support import transcript
 
 HEADER = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}'
@@ -23,7 +23,7 @@ FIRST = b'{"type":"message","id":"first","parentId":null,"timestamp":"","message
 AFTER = b'{"type":"message","id":"after","parentId":"odd","timestamp":"","message":{"role":"user","content":"y","timestamp":2}}'
 
 
-def around(line: bytes) -> Transcript:
+def around(line: bytes) -> EntryLog:
     """A session with this line between two entries in good order, the second hanging from ``odd``."""
     return transcript(b"\n".join([HEADER, FIRST, line, AFTER, b""]))
 
@@ -36,8 +36,8 @@ def said(content: bytes) -> bytes:
     return odd(b'"message":{"role":"user","content":%s,"timestamp":3}' % content)
 
 
-def kinds(found: Transcript) -> list[str]:
-    return [finding.kind for finding in deep_findings(found)]
+def kinds(found: EntryLog) -> list[str]:
+    return [finding.kind for finding in check_log(found)]
 
 
 # -- JSON that some parser cannot read --------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_invalid_utf_8_in_ids_is_shown_as_replacement_characters_and_still_links
 
     assert found.tree.keys == ["a\ufffd", "b"]
     assert found.tree.parent("b") == "a\ufffd"
-    assert [(finding.kind, finding.line) for finding in deep_findings(found)] == [
+    assert [(finding.kind, finding.line) for finding in check_log(found)] == [
         ("encoding", 2),
         ("encoding", 3),
     ]
@@ -268,7 +268,7 @@ def test_the_last_of_repeated_keys_counts_and_the_full_check_reports_it(line):
     assert found.tree.types == ["message"] * 3
     assert found.entry(1).id == "odd"
     assert found.findings == []
-    assert [(finding.kind, finding.line) for finding in deep_findings(found)] == [("duplicate-key", 3)]
+    assert [(finding.kind, finding.line) for finding in check_log(found)] == [("duplicate-key", 3)]
 
 
 def test_the_full_check_is_sorted_by_line_and_names_the_offset():
@@ -280,7 +280,7 @@ def test_the_full_check_is_sorted_by_line_and_names_the_offset():
     ]
     data = b"\n".join([*lines, b""])
 
-    found = deep_findings(transcript(data))
+    found = check_log(transcript(data))
 
     assert [(finding.kind, finding.line) for finding in found] == [
         ("orphan", 2),
@@ -293,7 +293,7 @@ def test_the_full_check_is_sorted_by_line_and_names_the_offset():
 
 
 def test_two_writers_are_noted_where_branches_grow_by_turns():
-    def lines(*links: tuple[str, str | None]) -> Transcript:
+    def lines(*links: tuple[str, str | None]) -> EntryLog:
         return transcript(
             b"\n".join(
                 [
@@ -311,9 +311,9 @@ def test_two_writers_are_noted_where_branches_grow_by_turns():
     one_after_the_other = lines(("a", None), ("b", "a"), ("c", "b"), ("d", "a"), ("e", "d"), ("f", "e"))
     back_once = lines(("a", None), ("b", "a"), ("c", "a"), ("d", "b"), ("e", "d"))
 
-    assert [(finding.kind, finding.line) for finding in deep_findings(by_turns)] == [("two-writers", 6)]
-    assert deep_findings(one_after_the_other) == []
-    assert deep_findings(back_once) == []
+    assert [(finding.kind, finding.line) for finding in check_log(by_turns)] == [("two-writers", 6)]
+    assert check_log(one_after_the_other) == []
+    assert check_log(back_once) == []
 
 
 def test_somebody_who_says_where_he_moves_is_one_writer():
@@ -377,7 +377,7 @@ def test_a_hostile_line_costs_time_in_proportion_to_its_length(name):
             start = time.process_time()
             found = transcript(data)
             found.entries(range(len(found.tree)))
-            deep_findings(found)
+            check_log(found)
             best = min(best, time.process_time() - start)
         assert found.tree.keys[0] == "first"
         assert "after" in found.tree
@@ -392,7 +392,7 @@ CHILD = """
     import json, os, resource, sys
 
     from branchline.formats import PI, Transcript
-    from branchline.formats.check import deep_findings
+    from branchline.formats.integrity import deep_findings
 
     path, limit = sys.argv[1], int(sys.argv[2])
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -24,8 +24,8 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.formats import PI, detect
-from branchline.formats.check import deep_findings
 from branchline.formats.induscode import INDUSCODE
+from branchline.formats.integrity import check_log
 from branchline.tree import severity
 from formats.induscode_kit import (
     EXPECTED,
@@ -94,7 +94,7 @@ def test_a_sample_has_the_shape_that_its_manifest_says(record):
 def test_a_sample_has_the_context_model_and_cost_that_its_manifest_says(record):
     found = read(SAMPLES / record["file"])
     context = build_context(found, found.reading.leaf)
-    on_path = sum(row.usage.cost for row in usage_rows(found, found.tree.chain(found.reading.leaf)))
+    on_path = sum(row.usage.cost for row in usage_rows(found, found.tree.path_positions(found.reading.leaf)))
 
     assert context_letters(found) == record["context"]
     assert (f"{context.model.provider}/{context.model.id}" if context.model else "") == record["model"]
@@ -106,7 +106,7 @@ def test_a_sample_has_the_context_model_and_cost_that_its_manifest_says(record):
 @pytest.mark.parametrize("record", EXPECTED, ids=names)
 def test_what_is_odd_about_a_sample_is_reported_with_its_line(record):
     found = read(SAMPLES / record["file"])
-    seen = [(finding.kind, finding.line) for finding in deep_findings(found)]
+    seen = [(finding.kind, finding.line) for finding in check_log(found)]
     tree = found.tree
 
     assert (
@@ -422,7 +422,7 @@ def test_directories_that_share_a_folder_of_induscode_have_their_own_in_our_layo
     shared = ["/home/me/my-proj", "/home/me/my_proj", "/home/me/my proj", "/home/me-my/proj"]
 
     assert len({INDUSCODE.directory(cwd, {}, "/h") for cwd in shared}) == 1
-    assert len({places.scope_name(cwd) for cwd in shared}) == 4
+    assert len({places.directory_name(cwd) for cwd in shared}) == 4
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from branchline import Session, SessionLibrary
 from branchline.entries import message_text
 from branchline.errors import NotASession
-from branchline.formats import detect, formats, installed
+from branchline.formats import detect, formats, installed_formats
 from branchline.library import Discovery
 from homes import PROGRAMS, build_home
 from support import ROOT
@@ -41,10 +41,10 @@ def install(tmp_path, monkeypatch):
         (about / "entry_points.txt").write_text(f"[branchline.formats]\n{listed}")
         if str(site) not in sys.path:
             monkeypatch.syspath_prepend(str(site))
-        installed.cache_clear()
+        installed_formats.cache_clear()
 
     yield call
-    installed.cache_clear()
+    installed_formats.cache_clear()
     for path in site.glob("*.py"):
         sys.modules.pop(path.stem, None)
 
@@ -107,13 +107,13 @@ def test_a_native_fork_of_such_a_session_holds_its_conversation(tiny, tmp_path):
 def test_a_broken_format_is_told_by_name_and_breaks_nothing(install, tiny, tmp_path, source, value, reason):
     install("broken_one", source, bad=value)
 
-    (broken,) = installed().broken
+    (broken,) = installed_formats().broken
     assert broken.name == "bad of broken_one"
     assert re.fullmatch(reason, broken.reason)
     assert detect(CONTENT, "x.jsonl").name == "tiny"
     with pytest.raises(NotASession, match="the format 'bad of broken_one' is broken"):
         detect(b"nobody knows this", "x.jsonl")
-    assert Discovery(environment={}, home=tmp_path).broken == [broken]
+    assert Discovery(environment={}, home=tmp_path).broken_formats == [broken]
 
 
 def test_a_format_that_fails_over_a_file_does_not_know_it(install):
@@ -132,7 +132,7 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
 
     with pytest.raises(NotASession, match=r"tried: .*failing"):
         detect(b"nobody knows this", "x.jsonl")
-    assert [one.reason for one in Discovery().broken] == ["KeyError: 'lost'"]
+    assert [one.reason for one in Discovery().broken_formats] == ["KeyError: 'lost'"]
 
 
 @pytest.mark.parametrize(

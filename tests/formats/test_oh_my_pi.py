@@ -28,7 +28,7 @@ from branchline.entries import (
 from branchline.formats import OH_MY_PI, PI, detect, peek_header
 from branchline.formats.oh_my_pi import path_state
 from branchline.formats.oh_my_pi.blobs import blob_directories
-from branchline.formats.oh_my_pi.slot import TitleSlot, read_slot, slot_line
+from branchline.formats.oh_my_pi.title_slot import TitleSlot, read_slot, slot_line
 from formats.oh_my_pi_kit import (
     CREATED,
     EXPECTED,
@@ -544,4 +544,4 @@ def test_quiet_answers_are_those_without_words_whatever_else_they_hold():
         answer({"type": "something new"}),
     )
 
-    assert read(data).tree.quiet == {0, 2}
+    assert read(data).tree.textless == {0, 2}

@@ -28,9 +28,9 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.errors import NotASession
-from branchline.formats import OH_MY_PI, PI, Format, Transcript
+from branchline.formats import OH_MY_PI, PI, EntryLog, Format
 from branchline.formats.oh_my_pi import path_state
-from branchline.formats.oh_my_pi.slot import clean_title
+from branchline.formats.oh_my_pi.title_slot import clean_title
 from branchline.formats.pi import PiReader
 from formats.oh_my_pi_kit import CREATED, HEADER, NAMES, SAMPLES, answer, message, read, story, user
 from readings import facts, in_chunks_of, one_line_at_a_time
@@ -46,7 +46,7 @@ SMALL = story(
 )
 
 
-def everything_of(found: Transcript) -> tuple[Any, ...]:
+def everything_of(found: EntryLog) -> tuple[Any, ...]:
     """Whatever somebody may ask of a transcript."""
     leaf = found.reading.leaf
     return (
@@ -213,7 +213,7 @@ def test_deep_nesting_and_long_chains_need_no_recursion():
 
     found = read(story(*[user(str(number)) for number in range(3000)]) + deep + blob)
 
-    assert len(found.tree.chain(2999)) == 3000
+    assert len(found.tree.path_positions(2999)) == 3000
     everything_of(found)
 
 
@@ -384,7 +384,7 @@ def test_a_file_of_105_megabytes_opens_in_the_time_of_a_native_one():
         took = []
         for _ in range(5):
             began = time.process_time()
-            found = Transcript(format_, lambda offset, size: whole[offset : offset + size])
+            found = EntryLog(format_, lambda offset, size: whole[offset : offset + size])
             took.append(time.process_time() - began)
             assert len(found.tree) == 4000 * count
         return min(took) / len(whole)

@@ -30,7 +30,7 @@ from branchline.entries import (
 )
 from branchline.errors import ReadOnly
 from branchline.formats import PI, detect
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import check_log
 from branchline.formats.operator import OPERATOR
 from formats.operator_kit import (
     EXPECTED,
@@ -75,7 +75,7 @@ def test_a_sample_has_the_entries_leaf_and_path_that_its_manifest_says(record):
     assert len(counted) == record["entries"]
     assert Counter(tree.types[tree.positions[key]] for key in counted) == record["types"]
     assert (None if reading.leaf < 0 else tree.keys[reading.leaf]) == record["leaf"]
-    assert line_ids(found, tree.chain(reading.leaf)) == record["active_path"]
+    assert line_ids(found, tree.path_positions(reading.leaf)) == record["active_path"]
     assert [tree.keys[position] for position in tree.placeholders] == record["placeholders"]
 
 
@@ -128,7 +128,7 @@ def test_a_sample_has_the_context_and_usage_that_its_manifest_says(record):
 @pytest.mark.parametrize("record", EXPECTED, ids=names)
 def test_what_is_wrong_with_a_sample_is_reported_with_its_line(record):
     found = read(SAMPLES / record["file"])
-    seen = [(finding.kind, finding.line) for finding in deep_findings(found)]
+    seen = [(finding.kind, finding.line) for finding in check_log(found)]
     tree = found.tree
 
     unreadable = sorted({line for kind, line in seen if kind in ("unreadable", "glued")})
@@ -144,7 +144,7 @@ def test_what_is_wrong_with_a_sample_is_reported_with_its_line(record):
 
 @pytest.mark.parametrize("record", HEALTHY, ids=names)
 def test_a_healthy_sample_is_read_without_a_remark(record):
-    assert deep_findings(read(SAMPLES / record["file"])) == []
+    assert check_log(read(SAMPLES / record["file"])) == []
 
 
 @pytest.mark.parametrize("record", HEALTHY, ids=names)
@@ -282,7 +282,7 @@ def test_explicit_nulls_mean_the_same_as_missing_keys():
     assert b'"parent_id":null' in forked.raw(0)
     assert forked.tree.keys == plain.tree.keys
     assert forked.entries(range(13)) == plain.entries(range(13))
-    assert forked.reading.inherited == 13
+    assert forked.reading.inherited_entries == 13
 
 
 # -- where it stands --------------------------------------------------------------------------------------

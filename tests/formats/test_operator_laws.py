@@ -30,7 +30,7 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.operator import OPERATOR
 from branchline.formats.operator.reader import OperatorReader
 from branchline.formats.operator.records import LEVELS
@@ -422,15 +422,15 @@ def test_a_fork_of_any_file_at_any_entry_shows_the_same_conversation(data):
     header = Header(id="n", version=3, timestamp="2026-06-11T00:00:00.000Z", cwd="/p")
     tree = source.tree
     for position in range(len(tree)):
-        if position in source.reading.inner or tree.conversation(position) != position:
+        if position in source.reading.inner or tree.nearest_conversation_entry(position) != position:
             continue
         fork = read(OPERATOR.fork(source, position, header))
 
         assert _said(fork, fork.reading.leaf) == _said(source, position)
 
 
-def _said(found: Transcript, position: int) -> list[str]:
+def _said(found: EntryLog, position: int) -> list[str]:
     """The conversation, line by line; results that share a line have names that depend on it."""
     tree = found.tree
-    chain = [step for step in tree.chain(position) if step not in tree.placeholders]
-    return line_ids(found, [step for step in chain if tree.conversation(step) == step])
+    chain = [step for step in tree.path_positions(position) if step not in tree.placeholders]
+    return line_ids(found, [step for step in chain if tree.nearest_conversation_entry(step) == step])

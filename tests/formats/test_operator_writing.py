@@ -508,7 +508,7 @@ NEW = Header(
 def test_a_fork_holds_the_path_re_chained_and_its_labels_at_the_end():
     source = read(sample("019eb0d3-0a86"))
 
-    data = OPERATOR.fork(source, source.tree.conversation(source.reading.leaf), NEW)
+    data = OPERATOR.fork(source, source.tree.nearest_conversation_entry(source.reading.leaf), NEW)
     fork = read(data)
 
     assert as_operator(data)["labels"] == {"0f9f10eb": "two"}
@@ -524,7 +524,7 @@ def test_a_fork_at_any_entry_shows_the_same_conversation(record):
     source = read(SAMPLES / record["file"])
     tree = source.tree
     for position in range(len(tree)):
-        if position in source.reading.inner or tree.conversation(position) != position:
+        if position in source.reading.inner or tree.nearest_conversation_entry(position) != position:
             continue
 
         fork = read(OPERATOR.fork(source, position, NEW))

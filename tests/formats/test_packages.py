@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from branchline.formats.packages import may_be_named
+from branchline.formats.packages import may_have_entry_points
 
 
 def test_every_group_of_the_installed_packages_is_seen_and_no_other() -> None:
     for group in entry_points().groups:
-        assert may_be_named(group)
+        assert may_have_entry_points(group)
 
-    assert not may_be_named("no.package.has.this.group")
+    assert not may_have_entry_points("no.package.has.this.group")
 
 
 def test_packages_in_an_archive_are_not_looked_through_and_may_name_it(
@@ -33,7 +33,7 @@ def test_packages_in_an_archive_are_not_looked_through_and_may_name_it(
     monkeypatch.syspath_prepend(str(archive))
 
     assert [point.name for point in entry_points(group="some.group")] == ["x"]
-    assert may_be_named("some.group")
+    assert may_have_entry_points("some.group")
 
 
 @pytest.mark.parametrize("folder", ["brought-1.0.dist-info", "brought.egg-info", "brought-1.0.egg/EGG-INFO"])
@@ -48,7 +48,7 @@ def test_every_place_of_entry_points_is_known(
     monkeypatch.syspath_prepend(str(tmp_path / "brought-1.0.egg" if ".egg/" in folder else tmp_path))
 
     assert [point.name for point in entry_points(group="some.group")] == ["x"]
-    assert may_be_named("some.group")
+    assert may_have_entry_points("some.group")
 
 
 def test_where_something_else_finds_packages_only_the_long_look_can_tell(
@@ -60,7 +60,7 @@ def test_where_something_else_finds_packages_only_the_long_look_can_tell(
 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Elsewhere()])
 
-    assert may_be_named("no.package.has.this.group")
+    assert may_have_entry_points("no.package.has.this.group")
 
 
 def test_without_such_packages_the_long_look_is_never_loaded() -> None:

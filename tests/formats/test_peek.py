@@ -7,7 +7,7 @@ import json
 import pytest
 
 from branchline.errors import NotASession
-from branchline.formats import Transcript, peek_header
+from branchline.formats import EntryLog, peek_header
 from branchline.formats import peek as peek_format
 from support import CORPUS, load
 
@@ -85,7 +85,7 @@ def test_what_the_beginning_of_any_file_tells_is_what_reading_all_of_it_tells(pa
         found = peek_format(read, str(path))
     except NotASession:
         return
-    whole = Transcript(found.format, read, str(path)).reading.header
+    whole = EntryLog(found.format, read, str(path)).reading.header
 
     fields = ("id", "cwd", "parent_session")
     assert [getattr(found.header, field, None) for field in fields] == [

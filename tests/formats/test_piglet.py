@@ -25,14 +25,14 @@ from branchline.entries import (
     ToolResult,
     Unknown,
     UserMessage,
-    jsontext,
+    json_codec,
     message_text,
 )
 from branchline.formats import detect
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import check_log
 from branchline.formats.piglet import PIGLET
 from branchline.tree import outline_nodes
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
 from formats.piglet_kit import (
     EXPECTED,
     META,
@@ -66,7 +66,7 @@ def test_a_sample_gives_every_entry_under_its_id(expected):
     found = read(SAMPLES / expected["file"])
 
     kinds = Counter(
-        jsontext.loads(found.raw(position))["type"]
+        json_codec.loads(found.raw(position))["type"]
         for position in range(len(found.tree))
         if position not in found.tree.placeholders
     )
@@ -82,7 +82,7 @@ def test_a_sample_stands_where_its_last_entry_is(expected):
     tree, leaf = found.tree, found.reading.leaf
 
     assert (None if leaf < 0 else tree.keys[leaf]) == expected["leaf"]
-    assert [tree.keys[position] for position in tree.chain(leaf)] == expected["active_path"]
+    assert [tree.keys[position] for position in tree.path_positions(leaf)] == expected["active_path"]
 
 
 @each_sample
@@ -124,7 +124,7 @@ def test_the_context_of_a_sample_is_what_piglet_would_send(expected):
 def test_a_sample_counts_its_cost_once_and_tells_what_it_inherited(expected):
     found = read(SAMPLES / expected["file"])
 
-    spent = totals(found, inherited_entries=found.reading.inherited)
+    spent = totals(found, inherited_entries=found.reading.inherited_entries)
 
     assert spent.all.total.cost == pytest.approx(expected["cost_total"])
     assert spent.inherited.total.cost == pytest.approx(expected["cost_inherited"])
@@ -134,7 +134,7 @@ def test_a_sample_counts_its_cost_once_and_tells_what_it_inherited(expected):
 def test_the_damage_of_a_sample_is_found_on_its_lines(expected):
     found = read(SAMPLES / expected["file"])
 
-    findings = deep_findings(found)
+    findings = check_log(found)
     lines = {
         kind: sorted({one.line for one in findings if one.kind == kind})
         for kind in {one.kind for one in findings}
@@ -164,7 +164,9 @@ def test_a_healthy_sample_is_read_as_piglet_reads_it(expected):
 
     piglet = as_piglet(data)
 
-    assert piglet["path"] == [found.tree.keys[position] for position in found.tree.chain(found.reading.leaf)]
+    assert piglet["path"] == [
+        found.tree.keys[position] for position in found.tree.path_positions(found.reading.leaf)
+    ]
     assert piglet["context"] == letters(said(found))
 
 
@@ -310,7 +312,7 @@ def test_an_answer_without_words_is_quiet_unless_it_failed():
         + answer("c", "b", "words")
     )
 
-    assert read(data).tree.quiet == {0}
+    assert read(data).tree.textless == {0}
 
 
 # -- labels and display -----------------------------------------------------------------------------------
@@ -508,7 +510,7 @@ def test_a_chain_of_a_hundred_thousand_entries_is_walked_without_recursion():
 
     found = read(data)
 
-    assert len(found.tree.chain(found.reading.leaf)) == 100_000
+    assert len(found.tree.path_positions(found.reading.leaf)) == 100_000
     assert not found.findings
 
 

@@ -353,7 +353,7 @@ def test_whatever_is_done_piglet_stands_where_we_stand(steps):
         assert found.leaf == session.leaf
         assert not found.findings
         assert as_piglet(data)["path"] == [
-            found.tree.keys[place] for place in found.tree.chain(found.reading.leaf)
+            found.tree.keys[place] for place in found.tree.path_positions(found.reading.leaf)
         ]
         assert as_piglet(data)["context"] == letters(said(found))
 

@@ -58,7 +58,9 @@ def appended(session: Session, before: bytes = TALK) -> str:
     assert again.tree.keys == session.index.keys
     assert again.entries(range(len(again.tree))) == session.entries()
     piglet = as_piglet(now)
-    assert piglet["path"] == [again.tree.keys[position] for position in again.tree.chain(again.reading.leaf)]
+    assert piglet["path"] == [
+        again.tree.keys[position] for position in again.tree.path_positions(again.reading.leaf)
+    ]
     assert piglet["context"] == letters(said(again))
     return now[len(before) :].decode()
 
@@ -492,7 +494,7 @@ def test_a_fork_holds_the_messages_of_the_path_in_a_straight_line():
     assert found.reading.header.metadata == {"model": "claude-sonnet-4-6", "fork_point": 2}
     assert [e.message for e in found.entries(range(2))] == [e.message for e in made.entries(range(2))]
     assert found.tree.keys == ["f2cc2b63", "3875b774"]
-    assert found.reading.inherited == 2
+    assert found.reading.inherited_entries == 2
     assert not found.reading.labels
     assert found.reading.title is None
 

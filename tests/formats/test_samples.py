@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from branchline.entries import Compaction, CustomContent, MessageEntry
-from branchline.formats import PI, Transcript
-from branchline.formats.check import deep_findings
+from branchline.formats import PI, EntryLog
+from branchline.formats.integrity import check_log
 from branchline.log import MemoryLog
 from branchline.tree import ROOT
 from support import CORPUS, load, sample, transcript
@@ -19,12 +19,12 @@ EDGE = load(CORPUS / "pi" / "edge" / "expected.json")
 SIDE = {"label", "session_info", "usage", "custom", "leaf"}
 
 
-def file_leaf(found: Transcript) -> str | None:
+def file_leaf(found: EntryLog) -> str | None:
     """The leaf as pi sees it: side records count."""
     return None if found.reading.leaf == ROOT else found.tree.keys[found.reading.leaf]
 
 
-def nested(found: Transcript) -> list[Any]:
+def nested(found: EntryLog) -> list[Any]:
     """The tree as the samples write it: nested lists of id, children and label, children oldest first."""
     nodes: dict[str, list[Any]] = {}
     for key in found.tree:
@@ -39,7 +39,7 @@ def milliseconds(time: str) -> int:
     return (datetime.fromisoformat(time) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def names(found: Transcript) -> dict[str, str]:
+def names(found: EntryLog) -> dict[str, str]:
     """How the samples call the entries: by key, or by line where version 1 has no ids."""
     return {
         key: f"line-{found.reading.line_of(position)}" if found.reading.version == 1 else key
@@ -86,7 +86,7 @@ def test_the_time_of_the_last_message_is_what_pi_lists_as_modified(path):
     listed = load(path.parent / "expected-pi-1.5.0" / "_list.json")
     row = next(row for row in listed if row["path"] == path.name)
 
-    found = Transcript(PI, MemoryLog(path.read_bytes()).read, reader=PI.listing_reader()).reading
+    found = EntryLog(PI, MemoryLog(path.read_bytes()).read, reader=PI.listing_reader()).reading
 
     assert found.header is not None
     modified = found.last_message_time or milliseconds(found.header.timestamp)
@@ -118,7 +118,7 @@ def test_edge_case_gives_what_our_reader_must_give(name):
 def test_edge_case_has_the_problems_that_our_reader_must_report_and_no_others(name):
     expected = [problem.partition("@") for problem in EDGE[name]["reader"]["problems"]]
 
-    found = deep_findings(transcript(CORPUS / "pi" / "edge" / f"{name}.jsonl"))
+    found = check_log(transcript(CORPUS / "pi" / "edge" / f"{name}.jsonl"))
 
     reported = [(finding.kind, finding.line) for finding in found if finding.kind != "two-writers"]
     assert sorted(kind for kind, _ in reported) == sorted(kind for kind, _, _ in expected)
@@ -219,5 +219,5 @@ def test_a_real_large_session_of_version_1_is_read_whole():
         "cacheWrite": sum(usage.cache_write for usage in spent),
     } == expected["usage"]
     assert sum(usage.cost.total for usage in spent) == pytest.approx(expected["cost"])
-    assert [finding.kind for finding in deep_findings(found)] == ["v1"]
+    assert [finding.kind for finding in check_log(found)] == ["v1"]
     assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from branchline.context import ContextMessage
 from branchline.entries import MessageEntry
-from branchline.formats import PI, Reader, Transcript
+from branchline.formats import PI, EntryLog, Reader
 from branchline.formats.pi import PiReader
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
@@ -18,14 +18,14 @@ SAMPLES = sorted((CORPUS / "pi").rglob("*.jsonl"))
 MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def grown(data: bytes, splits: list[int]) -> Transcript:
+def grown(data: bytes, splits: list[int]) -> EntryLog:
     """A transcript that saw the file grow to each of these sizes, and then to its end."""
     visible = 0
 
     def read(offset: int, size: int) -> bytes:
         return data[offset : min(offset + size, visible)]
 
-    found = Transcript(PI, read)
+    found = EntryLog(PI, read)
     for split in [*splits, len(data)]:
         visible = split
         found.catch_up()
@@ -117,7 +117,7 @@ def test_catching_up_costs_as_much_as_what_was_appended():
         asked.append((offset, size))
         return data[offset : min(offset + size, visible)]
 
-    found = Transcript(PI, read)
+    found = EntryLog(PI, read)
     asked.clear()
 
     end = visible
@@ -171,8 +171,8 @@ def test_an_odd_line_sends_only_its_neighbours_the_careful_way(size, monkeypatch
 # -- other readers of the same lines ----------------------------------------------------------------------
 
 
-def read_by(data: bytes, reader: Reader) -> Transcript:
-    return Transcript(PI, lambda offset, size: data[offset : offset + size], reader=reader)
+def read_by(data: bytes, reader: Reader) -> EntryLog:
+    return EntryLog(PI, lambda offset, size: data[offset : offset + size], reader=reader)
 
 
 def every_way(data: bytes) -> None:

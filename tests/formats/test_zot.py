@@ -26,9 +26,9 @@ from branchline.entries import (
     message_text,
 )
 from branchline.formats import detect
-from branchline.formats.check import deep_findings
+from branchline.formats.integrity import check_log
 from branchline.formats.zot import ZOT
-from branchline.library.look import first_words, one_line
+from branchline.library.row_reader import first_prompt_line, one_line
 from formats.zot_kit import (
     EXPECTED,
     LETTERS,
@@ -125,7 +125,7 @@ def test_a_sample_holds_the_blocks_that_its_rows_hold(expected):
 def test_a_sample_counts_its_cost_once_and_tells_what_it_inherited(expected):
     found = read(SAMPLES / expected["file"])
 
-    spent = totals(found, inherited_entries=found.reading.inherited)
+    spent = totals(found, inherited_entries=found.reading.inherited_entries)
 
     assert spent.all.total.cost == pytest.approx(expected["cost_total"])
     assert spent.inherited.total.cost == pytest.approx(expected["cost_inherited"])
@@ -146,7 +146,7 @@ def test_the_context_of_a_sample_is_every_message_in_order(expected):
 def test_the_damage_of_a_sample_is_found_on_its_lines(expected):
     found = read(SAMPLES / expected["file"])
 
-    findings = deep_findings(found)
+    findings = check_log(found)
     lines = {
         kind: {one.line for one in findings if one.kind == kind} for kind in {one.kind for one in findings}
     }
@@ -168,7 +168,7 @@ def test_the_first_prompt_of_a_sample_is_found(expected):
 
     assert words == expected["first_prompt"]
     if expected["parent"] is None:
-        assert (first_words(found) or "") == one_line(expected["first_prompt"])
+        assert (first_prompt_line(found) or "") == one_line(expected["first_prompt"])
 
 
 def test_every_sample_file_is_named_in_the_list():
@@ -291,7 +291,7 @@ def test_answers_without_words_are_quiet():
         + message("assistant", {"text": " "})
     )
 
-    assert read(data).tree.quiet == {1, 3}
+    assert read(data).tree.textless == {1, 3}
 
 
 # -- ids --------------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def test_a_total_that_is_repeated_adds_nothing():
 def test_the_cost_of_a_fork_is_inherited_up_to_its_first_message_of_its_own():
     found = read(sample("8812b373"))
 
-    spent = totals(found, inherited_entries=found.reading.inherited)
+    spent = totals(found, inherited_entries=found.reading.inherited_entries)
 
     assert spent.inherited.total.cost == pytest.approx(0.01)
     assert spent.own.total.cost == pytest.approx(0.009)
@@ -360,7 +360,7 @@ def test_a_fork_that_asked_for_more_than_there_was_owns_what_is_younger_than_its
     new = message("user", {"text": "new"}, time="2026-11-15T08:00:00.000000001+01:00")
     found = read(fork + old + usage(tokens=10, cost=0.1) + new + usage(tokens=20, cost=0.3))
 
-    spent = totals(found, inherited_entries=found.reading.inherited)
+    spent = totals(found, inherited_entries=found.reading.inherited_entries)
 
     assert spent.inherited.total.cost == pytest.approx(0.1)
     assert spent.own.total.cost == pytest.approx(0.2)
@@ -371,7 +371,8 @@ def test_over_all_sessions_of_a_directory_everything_counts_once():
     paths = [sample(name) for name in ("43d9df14", "7d292eb4", "8812b373", "412e9ea9")]
 
     own = [
-        totals(found, inherited_entries=found.reading.inherited).own.total.cost for found in map(read, paths)
+        totals(found, inherited_entries=found.reading.inherited_entries).own.total.cost
+        for found in map(read, paths)
     ]
 
     assert sum(own) == pytest.approx(0.03 + 0.009)

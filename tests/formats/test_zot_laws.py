@@ -23,11 +23,11 @@ from branchline.entries import (
     ToolResult,
     Usage,
     UserMessage,
-    jsontext,
+    json_codec,
 )
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.zot import ZOT, ZotReader
-from branchline.formats.zot.calls import words_of
+from branchline.formats.zot.tool_names import words_of
 from formats.line_laws import (
     CORRUPTIONS,
     alike_in_lists,
@@ -216,7 +216,7 @@ def test_results_name_the_tool_that_the_last_answer_before_them_asked_for(data, 
             continue
         record = found.entry(position).message
         if role == "assistant":
-            blocks = words_of(jsontext.loads(found.raw(position))["message"].get("content"))
+            blocks = words_of(json_codec.loads(found.raw(position))["message"].get("content"))
             asked = {block.id: block.name for block in blocks if None not in (block.id, block.name)}
         elif isinstance(record, ToolResult):
             expected[position] = asked.get(record.tool_call_id, "")
@@ -383,7 +383,7 @@ def _without_usage(said: Any) -> Any:
 @given(conversations())
 def test_appending_never_changes_what_is_there(groups):
     before = read(META)
-    found = Transcript(ZOT, read_with(ZOT, META, NAME)._read, NAME)
+    found = EntryLog(ZOT, read_with(ZOT, META, NAME)._read, NAME)
     for number, group in enumerate(groups):
         entries = [
             entry_for(said, 10 * number + place, found.leaf if not place else f"new{10 * number + place - 1}")

@@ -379,7 +379,7 @@ def test_a_fork_takes_title_and_model_in_force_and_a_whole_row_of_results():
     assert found.reading.header.metadata == {
         "provider": "openai", "model": "gpt-5-codex", "version": "0.1.62", "fork_point": 3,
     }  # fmt: skip
-    assert found.reading.inherited == len(found.tree)
+    assert found.reading.inherited_entries == len(found.tree)
 
 
 def test_a_fork_before_everything_is_a_meta_row():
@@ -410,7 +410,7 @@ def test_a_compacted_fork_begins_with_the_summary_and_keeps_the_cost():
     context = [message_text(item.message) for item in build_context(found, found.reading.leaf).messages]
     assert context[1:] == ["do step two", "answer 3"]
     assert context[0].endswith("## Goal\nship it\n")
-    spent = totals(found, inherited_entries=found.reading.inherited)
+    spent = totals(found, inherited_entries=found.reading.inherited_entries)
     assert (spent.inherited.total.cost, spent.own.total.cost) == (pytest.approx(0.03), 0)
     assert b'"fork_point":6' in data
 

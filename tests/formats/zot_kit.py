@@ -10,7 +10,7 @@ from branchline import Session
 from branchline.clock import FixedClock
 from branchline.context import build_context
 from branchline.entries import Header
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.zot import ZOT
 from support import CORPUS
 
@@ -34,9 +34,9 @@ def sample(name: str) -> Path:
     return found
 
 
-def read(data: bytes | Path, name: str = "session.jsonl") -> Transcript:
+def read(data: bytes | Path, name: str = "session.jsonl") -> EntryLog:
     content = data.read_bytes() if isinstance(data, Path) else data
-    return Transcript(ZOT, lambda offset, size: content[offset : offset + size], name)
+    return EntryLog(ZOT, lambda offset, size: content[offset : offset + size], name)
 
 
 def live(data: bytes) -> Session:
@@ -50,7 +50,7 @@ def content(session: Session) -> bytes:
     return log.read(0, log.size())
 
 
-def rows(found: Transcript) -> list[tuple[int, str]]:
+def rows(found: EntryLog) -> list[tuple[int, str]]:
     """The rows that entries stand in: the first entry of each, and the type of the row."""
     seen: dict[Any, tuple[int, str]] = {}
     for position in range(len(found.tree)):
@@ -59,7 +59,7 @@ def rows(found: Transcript) -> list[tuple[int, str]]:
     return list(seen.values())
 
 
-def context_letters(found: Transcript) -> str:
+def context_letters(found: EntryLog) -> str:
     """One letter for each message row that a model sees: the results in one row are one."""
     numbers = found.reading.numbers  # type: ignore[attr-defined]
     items = build_context(found, found.reading.leaf).messages

@@ -7,7 +7,7 @@ from typing import Any
 
 from branchline import Session
 from branchline.entries import Usage
-from branchline.flows import Attempt, Attempted, compact, navigate, rewind_failed, run, turn
+from branchline.flows import Attempt, AttemptResult, compact, navigate, rewind_failed, run, turn
 
 __all__ = ["NEWER", "SCENARIOS", "Scenario", "assistant", "everything"]
 
@@ -206,12 +206,12 @@ def an_overflow(session: Session) -> None:
     talk(session)
     session.append_message("too long " * 50)
 
-    def attempt(step: Attempt) -> Attempted:
+    def attempt(step: Attempt) -> AttemptResult:
         if step.number == 2:
             session.append_message(assistant("fits"))
-            return Attempted()
+            return AttemptResult()
         error = assistant("", content=[], stopReason="error", errorMessage="too long")
-        return Attempted(overflow=True, failed=session.append_message(error))
+        return AttemptResult(overflow=True, failed=session.append_message(error))
 
     run(turn(session, keep_recent_tokens=50), attempt=attempt, summarizer=lambda request: "in short")
 

@@ -32,7 +32,7 @@ async def talked(session: Session) -> None:
         talking.set_model("offline:other")
         async for _event in talking.send("offline: call missing {}"):
             pass
-        talking.set_name("Talked")
+        talking.set_title("Talked")
         talking.label(session.path()[1], "here")
         await talking.navigate(session.path()[-4], summarize=True)
         await talking.ask("offline: say done")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from branchline import Session
+from branchline.conversion import convert
 from branchline.formats import INDUSCODE, OH_MY_PI, PI, Format
-from branchline.formats.conversion import convert
 from formats.conversion_kit import HEADER, read, said, samples, written
 from interop.peers import Peer
 from interop.test_induscode import induscode  # noqa: F401  a fixture

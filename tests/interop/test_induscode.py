@@ -29,7 +29,7 @@ from branchline.entries import (
     UserMessage,
     message_text,
 )
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.induscode import INDUSCODE
 from formats.induscode_kit import SAMPLES, move
 from interop import peers
@@ -251,7 +251,7 @@ def test_induscode_reads_a_compaction_with_the_messages_that_were_kept(induscode
     induscode("write", directory=str(tmp_path), session=SESSION, steps=STEPS)
     path = tmp_path / f"{SESSION}.ndjson"
     data = path.read_bytes()
-    found = Transcript(INDUSCODE, lambda offset, size: data[offset : offset + size], str(path))
+    found = EntryLog(INDUSCODE, lambda offset, size: data[offset : offset + size], str(path))
     kept = tuple(item.message for item in build_context(found, found.reading.leaf).messages[2:])
     compaction = Compaction(
         id="c" * 16,
@@ -269,7 +269,7 @@ def test_induscode_reads_a_compaction_with_the_messages_that_were_kept(induscode
 
 def test_induscode_reads_a_fork(induscode, tmp_path):
     data = next(SAMPLES.rglob("s_mwhiju8t*")).read_bytes()
-    found = Transcript(INDUSCODE, lambda offset, size: data[offset : offset + size], "s.ndjson")
+    found = EntryLog(INDUSCODE, lambda offset, size: data[offset : offset + size], "s.ndjson")
 
     (tmp_path / f"{SESSION}.ndjson").write_bytes(
         INDUSCODE.fork(found, found.reading.leaf, Header(id=SESSION))

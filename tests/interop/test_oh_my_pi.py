@@ -11,7 +11,7 @@ import pytest
 
 from branchline import Session
 from branchline.entries import Header, Usage, message_fields
-from branchline.formats import OH_MY_PI, PI, Transcript
+from branchline.formats import OH_MY_PI, PI, EntryLog
 from branchline.formats.oh_my_pi import path_state
 from formats import oh_my_pi_kit as kit
 from interop.peers import Peer
@@ -606,4 +606,4 @@ def test_what_pi_wrote_is_seen_as_oh_my_pi_sees_it_once_it_has_a_slot(oh_my_pi: 
     assert session.transcript.format is OH_MY_PI
     assert our_view(session) == view_of(seen)
     assert session.title == "Taken over"
-    assert isinstance(session.transcript, Transcript)
+    assert isinstance(session.transcript, EntryLog)

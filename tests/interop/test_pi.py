@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from branchline import Session, SessionLibrary
-from branchline.entries import SIDE, message_fields, message_text
+from branchline.entries import SIDE_TYPES, message_fields, message_text
 from branchline.library import SessionRow
 from branchline.stores import FilesStore
 from interop.peers import Peer
@@ -33,7 +33,7 @@ def ask(peer: Peer, **wish: Any) -> dict[str, Any]:
 def view_of(seen: dict[str, Any]) -> dict[str, Any]:
     """What pi sees, without the side records that it keeps on its path."""
     return {
-        "path": [key for key, kind in seen["branch"] if kind not in SIDE],
+        "path": [key for key, kind in seen["branch"] if kind not in SIDE_TYPES],
         "context": [[message.get(name) for name in TOLD] for message in seen["messages"]],
         "model": seen["model"] and [seen["model"]["provider"], seen["model"]["modelId"]],
         "thinking": seen["thinkingLevel"],

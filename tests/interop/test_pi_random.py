@@ -12,7 +12,7 @@ import pytest
 
 from branchline import Session
 from branchline.context.tokens import estimate_message
-from branchline.entries import SIDE, message_fields
+from branchline.entries import SIDE_TYPES, message_fields
 from interop.peers import Peer
 from interop.scenarios import assistant
 
@@ -86,7 +86,7 @@ def session_file(chance: random.Random) -> str:
 def as_pi_sees_it(seen: dict[str, Any]) -> dict[str, Any]:
     return {
         "entries": seen["ids"],
-        "path": [key for key, kind in seen["branch"] if kind not in SIDE],
+        "path": [key for key, kind in seen["branch"] if kind not in SIDE_TYPES],
         "roots": sorted(seen["roots"]),
         "context": [[message.get(name) for name in TOLD] for message in seen["messages"]],
         "tokens": seen["tokens"],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from branchline.library.contents import contents_of, worth_reading
+from branchline.library.search_text import contents_of, may_match
 from branchline.views.query import parse_query
 from library.kit import talk
 
@@ -61,4 +61,4 @@ def test_bytes_rule_a_file_out_only_where_every_program_would_write_the_word_as_
 ) -> None:
     data = b'{"text":"the Token","name":"bash","label":"x1","quoted":1,"word":2}'
 
-    assert worth_reading(parse_query(query, now=NOW), data) is worth
+    assert may_match(parse_query(query, now=NOW), data) is worth

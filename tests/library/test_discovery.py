@@ -275,13 +275,13 @@ def test_without_what_unpacks_it_a_compressed_rollout_says_what_to_install(home,
 
 
 def test_rows_can_be_taken_one_by_one_while_counts_grow(shared_home):
-    look = discovery(shared_home).look(deep=False)
+    look = discovery(shared_home).iter_rows(deep=False)
     total = look.total
 
     first = next(look)
 
     assert (look.loaded, look.rows, first.agent) == (1, [first], "branchline")
-    assert look.listing().waiting == total - 1
+    assert look.listing().unscanned == total - 1
     rest = list(look)
     assert len(rest) + 1 == len(look.rows) == len(look.listing())
     assert look.loaded == total == look.listing().seen
@@ -292,7 +292,7 @@ def test_the_newest_few_are_read_and_no_others(shared_home):
     listing = discovery(shared_home).list(limit=3)
 
     assert [row.agent for row in sorted(listing, key=lambda row: -row.modified_ms)] == list(PROGRAMS[:3])
-    assert listing.waiting > 40
+    assert listing.unscanned > 40
     assert listing.seen == discovery(shared_home).list().seen
 
 
@@ -339,7 +339,7 @@ def test_a_session_of_any_program_is_found_by_its_id_and_by_the_beginning_of_it(
 def test_finding_by_id_opens_only_files_whose_names_tell_it(shared_home, monkeypatch):
     opened = []
     monkeypatch.setattr(
-        "branchline.library.discovery.snapshot_of", lambda path: opened.append(path) or snapshot_of(path)
+        "branchline.library.scanner.snapshot_of", lambda path: opened.append(path) or snapshot_of(path)
     )
     from branchline.stores import snapshot_of
 

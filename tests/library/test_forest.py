@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline import SessionLibrary
-from branchline.library import Forest, SessionRow, plant
+from branchline.library import Forest, SessionRow, build_forest
 from library.kit import clock, empty, talk
 from session.kit import assistant, user
 
@@ -119,7 +119,7 @@ def test_unreadable_files_are_shown_as_roots(place):
 def test_a_parent_is_named_by_id_by_path_or_by_file_name():
     rows = [row("a"), row("by-id", "a"), row("by-path", "/s/a.jsonl"), row("by-spelling", "/s/./a.jsonl")]
 
-    forest = plant([*rows, row("by-name", "a.jsonl")])
+    forest = build_forest([*rows, row("by-name", "a.jsonl")])
 
     assert sorted(shape(forest)) == [
         ("a", 0),
@@ -139,7 +139,7 @@ def test_a_file_of_the_same_name_elsewhere_is_no_parent_unless_its_name_tells_th
         row("other", "/old/2026_x.jsonl"),
     ]
 
-    forest = plant(rows)
+    forest = build_forest(rows)
 
     assert sorted(shape(forest)) == [("2026_x", 0), ("child", 0), ("other", 1), ("session", 0)]
 
@@ -148,7 +148,7 @@ def test_a_file_of_the_same_name_elsewhere_is_no_parent_unless_its_name_tells_th
 def test_a_ring_is_shown_from_its_oldest_session_and_says_so():
     rows = [row("c", "b", created="3"), row("a", "c", created="1"), row("b", "a", created="2")]
 
-    forest = plant(rows)
+    forest = build_forest(rows)
 
     assert shape(forest) == [("a", 0), ("b", 1), ("c", 2)]
     assert "ring" in forest[0].note
@@ -156,7 +156,7 @@ def test_a_ring_is_shown_from_its_oldest_session_and_says_so():
 
 @pytest.mark.parity("ZOT-03")
 def test_a_session_that_is_its_own_parent_is_a_root():
-    forest = plant([row("a", "a")])
+    forest = build_forest([row("a", "a")])
 
     assert shape(forest) == [("a", 0)]
     assert forest[0].note == "it names itself as its parent"
@@ -170,7 +170,7 @@ def test_sessions_with_one_id_are_all_shown_and_the_oldest_is_the_parent():
         row("child", "x", created="3"),
     ]
 
-    forest = plant(rows)
+    forest = build_forest(rows)
 
     assert sorted(shape(forest)) == [("child", 1), ("new", 0), ("old", 0)]
     assert forest.children("old")[0].row.key == "child"
@@ -180,13 +180,13 @@ def test_sessions_with_one_id_are_all_shown_and_the_oldest_is_the_parent():
 def test_a_chain_of_ten_thousand_forks_is_no_trouble():
     rows = [row("s0"), *(row(f"s{number}", f"s{number - 1}") for number in range(1, 10_000))]
 
-    forest = plant(reversed(rows))
+    forest = build_forest(reversed(rows))
 
     assert [item.depth for item in forest] == list(range(10_000))
 
 
 def test_no_sessions_are_no_forest():
-    assert len(plant([])) == 0
+    assert len(build_forest([])) == 0
 
 
 NAMES = [f"s{number}" for number in range(8)]
@@ -211,7 +211,7 @@ def test_whatever_the_links_every_session_is_shown_exactly_once(links):
         for number, (name, parent, at, created, agent) in enumerate(links)
     ]
 
-    forest = plant(rows)
+    forest = build_forest(rows)
 
     assert sorted(item.row.key for item in forest) == sorted(each.key for each in rows)
     above: list = []
@@ -241,13 +241,13 @@ def of(agent, key, parent=None, *, name, created="1"):
 def test_of_two_parents_with_one_id_that_of_the_same_program_is_meant():
     rows = [of("pi", "a", name="x"), of("zot", "b", name="x"), of("zot", "c", "x", name="y", created="2")]
 
-    assert {item.row.key: item.parent for item in plant(rows)}["c"] == "b"
+    assert {item.row.key: item.parent for item in build_forest(rows)}["c"] == "b"
 
 
 def test_an_id_that_only_another_program_has_is_found_there():
     rows = [of("pi", "a", name="x"), of("zot", "c", "x", name="y", created="2")]
 
-    assert {item.row.key: item.parent_path for item in plant(rows)}["c"] == "/pi/a.jsonl"
+    assert {item.row.key: item.parent_path for item in build_forest(rows)}["c"] == "/pi/a.jsonl"
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.zst", ".ndjson"])
@@ -258,12 +258,12 @@ def test_a_file_is_known_by_its_name_after_its_folder_moved(ending):
         of("branchline", "fork", f"/former/rollout-2026-09-02T02-00-00-{name}{ending}", name="f"),
     ]
 
-    assert {item.row.key: item.depth for item in plant(rows)}["fork"] == 1
+    assert {item.row.key: item.depth for item in build_forest(rows)}["fork"] == 1
 
 
 def test_thousands_of_sessions_with_one_id_take_no_more_than_linear_time():
     rows = [of("pi", f"k{number}", "same", name="same") for number in range(20_000)]
 
-    forest = plant(rows)
+    forest = build_forest(rows)
 
     assert len(forest) == 20_000

@@ -12,7 +12,7 @@ from branchline import Session, SessionLibrary
 from branchline.clock import iso
 from branchline.errors import LogError
 from branchline.library import Listing, SessionRow
-from branchline.stores import FilesStore, MemoryStore, Scan
+from branchline.stores import FilesStore, MemoryStore, ScanResult
 from library.kit import CWD, DAY, START, Watched, age, clock, fill, state, talk
 from session.kit import assistant, user
 from support import CORPUS
@@ -312,10 +312,10 @@ def test_a_reader_that_stumbles_costs_one_row(place, monkeypatch):
             raise KeyError("oops")
         return detect(head, path, **options)
 
-    from branchline.library import look
+    from branchline.library import row_reader
 
-    detect = look.detect
-    monkeypatch.setattr(look, "detect", stumble)
+    detect = row_reader.detect
+    monkeypatch.setattr(row_reader, "detect", stumble)
 
     assert [row.problem for row in library.list(deep=True)] == ["KeyError: 'oops'", None]
 
@@ -524,7 +524,7 @@ def test_a_file_that_grew_since_the_directory_was_read_is_read_whole(place):
     class Behind(FilesStore):
         def scan(self):
             found, hidden = super().scan()
-            return Scan([stored._replace(size=stored.size // 2) for stored in found], hidden)
+            return ScanResult([stored._replace(size=stored.size // 2) for stored in found], hidden)
 
     (row,) = SessionLibrary(Behind(place)).list(deep=True)
 

@@ -21,10 +21,10 @@ from branchline.entries import (
     UserMessage,
     codec,
 )
-from branchline.formats import PI, Format, Transcript
-from branchline.library.look import deep_row, look_whole
-from branchline.library.records import SessionRow
-from branchline.stores import Stored
+from branchline.formats import PI, EntryLog, Format
+from branchline.library.row_reader import deep_row, read_row
+from branchline.library.rows import SessionRow
+from branchline.stores import StoredLog
 from strategies import session_files, texts
 from support import CORPUS
 
@@ -85,15 +85,15 @@ def linear_files(draw: st.DrawFn) -> bytes:
 
 def both(data: bytes, format_: Format = PI) -> tuple[SessionRow, SessionRow]:
     """The row by a survey, and by a transcript."""
-    stored = Stored("key", len(data), 1_700_000_000.0, "/some/where/key.jsonl")
+    stored = StoredLog("key", len(data), 1_700_000_000.0, "/some/where/key.jsonl")
 
     def read(offset: int, size: int) -> bytes:
         return data[offset : offset + size]
 
-    found = look_whole(read, stored, known=format_)
+    found = read_row(read, stored, known=format_)
     assert found.transcript is None
     reader = format_.listing_reader(stored.path or "")
-    return found.row, deep_row(stored, Transcript(format_, read, "key", reader=reader))
+    return found.row, deep_row(stored, EntryLog(format_, read, "key", reader=reader))
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

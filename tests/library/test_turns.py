@@ -6,7 +6,7 @@ import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import Usage
-from branchline.library import BranchNode, PriorTurn
+from branchline.library import BranchNode, Prompt
 from branchline.stores import MemoryStore
 from library.kit import CWD, clock
 from session.kit import assistant, user
@@ -94,7 +94,7 @@ def test_tree_and_turns_change_nothing_and_give_frozen_records():
 
     assert (session.leaf, len(session), session._pen.log.size()) == before
     assert BranchNode.__struct_fields__ == ("id", "parent", "label", "depth", "is_leaf", "is_current")
-    assert PriorTurn.__struct_fields__ == ("id", "text", "preview")
+    assert Prompt.__struct_fields__ == ("id", "text", "preview")
     with pytest.raises(AttributeError):
         node.label = "x"
     with pytest.raises(AttributeError):
@@ -109,8 +109,8 @@ def test_the_prior_turns_are_the_prompts_with_words_on_the_active_path():
     )
 
     assert LIBRARY.prior_turns(session) == [
-        PriorTurn(id=first, text="one", preview="one"),
-        PriorTurn(id=left, text="left", preview="left"),
+        Prompt(id=first, text="one", preview="one"),
+        Prompt(id=left, text="left", preview="left"),
     ]
 
 

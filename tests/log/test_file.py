@@ -11,7 +11,7 @@ import pytest
 
 from branchline.errors import LogGone, LogReplaced, LogShrank, NotASession, NotSaved, ReadOnly
 from branchline.log import SYSTEM, FileLog, System
-from branchline.log.system import explain
+from branchline.log.system import describe_oserror
 
 with_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the /proc of Linux")
 
@@ -450,4 +450,4 @@ def test_a_pipe_put_in_the_place_of_the_file_does_not_keep_us_waiting(session):
 
 
 def test_an_error_without_a_number_is_said_in_its_own_words():
-    assert explain(OSError("strange")) == "strange"
+    assert describe_oserror(OSError("strange")) == "strange"

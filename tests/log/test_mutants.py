@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from branchline.log import SYSTEM, System, Torn
+from branchline.log import SYSTEM, System, TornTail
 from log.crash import Recorder
 from log.faults import Faulty, Unsynced
 from log.proofs import prove_crashes, prove_exclusion, prove_failures, prove_foreign_writer, prove_tail
@@ -88,8 +88,8 @@ def test_the_crash_proof_notices_a_publication_that_drops_the_old_name_too_early
 
 def test_the_crash_proof_notices_a_fragment_that_was_not_kept(quick_path, monkeypatch):
     monkeypatch.setattr(
-        "branchline.log.append.keep_fragment",
-        lambda path, offset, fragment, system: Torn(offset, len(fragment), None),
+        "branchline.log.appender.keep_fragment",
+        lambda path, offset, fragment, system: TornTail(offset, len(fragment), None),
     )
 
     with pytest.raises(AssertionError, match="not kept"):
@@ -109,9 +109,9 @@ def test_the_failure_proof_notices_a_missing_roll_back(tmp_path):
 
 def test_the_failure_proof_notices_a_roll_back_that_gives_up(tmp_path, monkeypatch):
     """Without a memory of the bytes in doubt, what a dead disk left behind stays in the file."""
-    monkeypatch.setattr("branchline.log.append._Doubt", lambda start, payload: None)
+    monkeypatch.setattr("branchline.log.appender._Doubt", lambda start, payload: None)
     monkeypatch.setattr(
-        "branchline.log.append.Appender._roll_back", lambda self: "it may or may not be there"
+        "branchline.log.appender.Appender._roll_back", lambda self: "it may or may not be there"
     )
 
     with pytest.raises(AssertionError, match="something else than what was saved"):
@@ -120,7 +120,7 @@ def test_the_failure_proof_notices_a_roll_back_that_gives_up(tmp_path, monkeypat
 
 def test_the_failure_proof_notices_a_short_write_taken_for_a_whole_one(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "branchline.log.append.write_all",
+        "branchline.log.appender.write_all",
         lambda system, descriptor, data: system.write(descriptor, data),
     )
 
@@ -159,7 +159,7 @@ def test_the_tail_proof_notices_a_missing_repair(tmp_path):
 
 
 def test_the_tail_proof_notices_a_torn_line_taken_for_a_complete_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("branchline.log.append.Appender._torn_tail", lambda self, size: None)
+    monkeypatch.setattr("branchline.log.appender.Appender._torn_tail", lambda self, size: None)
 
     with pytest.raises((AssertionError, AttributeError)):
         prove_tail(tmp_path, Unsynced())

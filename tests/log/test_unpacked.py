@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from branchline.errors import NotSupported, ReadOnly
-from branchline.log import UnpackedLog
+from branchline.log import DecompressedLog
 
 CONTENT = b'{"line":1}\n{"line":2}\n'
 
@@ -21,7 +21,7 @@ def packed(tmp_path):
 
 
 def test_offsets_and_sizes_are_those_of_the_content(packed):
-    with UnpackedLog(packed, zlib.decompress) as log:
+    with DecompressedLog(packed, zlib.decompress) as log:
         assert (log.size(), log.name) == (len(CONTENT), str(packed))
         assert log.read(0, 1000) == CONTENT
         assert log.read(11, 4) == CONTENT[11:15]
@@ -33,7 +33,7 @@ def test_offsets_and_sizes_are_those_of_the_content(packed):
 def test_it_cannot_be_appended_to(packed):
     before = packed.read_bytes()
 
-    with UnpackedLog(packed, zlib.decompress) as log, pytest.raises(ReadOnly), log.exclusive():
+    with DecompressedLog(packed, zlib.decompress) as log, pytest.raises(ReadOnly), log.exclusive():
         pass
 
     assert packed.read_bytes() == before
@@ -45,6 +45,6 @@ def test_what_cannot_be_unpacked_says_which_file_and_holds_nothing_open(packed):
 
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     with pytest.raises(NotSupported, match=f"cannot open {packed}: it needs something"):
-        UnpackedLog(packed, refuse)
+        DecompressedLog(packed, refuse)
 
     assert (len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0) == before

@@ -119,7 +119,7 @@ def test_a_conversation_that_goes_on_is_kept_in_the_cache_and_a_summary_is_not(s
     server.will(WHOLE)
 
     events_of(model_at(server), asks("hello", system="be brief"))
-    events_of(model_at(server), asks("hello", system="be brief", goes_on=False))
+    events_of(model_at(server), asks("hello", system="be brief", cacheable=False))
 
     kept, not_kept = (json.dumps(request) for request in server.requests)
     assert "cache_control" in kept
@@ -155,4 +155,4 @@ def test_an_error_in_the_middle_comes_after_what_was_said(server):
 
     assert [event.text for event in events] == ["hmm", "Let me count."]
     assert type(problem) is NetworkFailure
-    assert problem.passing
+    assert problem.retryable

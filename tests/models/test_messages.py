@@ -17,8 +17,8 @@ from pydantic_ai.usage import RequestUsage
 
 from branchline.context import close_tool_calls, model_messages
 from branchline.entries import AssistantMessage, Text, Thinking, ToolCall, ToolResult, UserMessage
-from branchline.models.pydantic_ai.answers import answer
-from branchline.models.pydantic_ai.messages import Writer
+from branchline.models.pydantic_ai.messages import MessageEncoder
+from branchline.models.pydantic_ai.responses import answer
 from strategies import messages as any_messages
 
 SYSTEMS = {
@@ -36,7 +36,7 @@ def stored(response: ModelResponse, api: str) -> AssistantMessage:
 
 
 def given_back(message: AssistantMessage, api: str, *, provider: str = "p") -> list:
-    writer = Writer(provider=provider, model="m", api=api, system=SYSTEMS[api])
+    writer = MessageEncoder(provider=provider, model="m", api=api, system=SYSTEMS[api])
     written = writer.messages((UserMessage(content="a"), message, UserMessage(content="b")), "")
     return list(written[1].parts)
 
@@ -173,7 +173,7 @@ def test_arguments_that_are_no_json_are_kept_as_text():
 @settings(max_examples=60, deadline=None)
 def test_any_conversation_can_be_written_with_every_call_answered_once(conversation):
     ready = close_tool_calls(model_messages(conversation))
-    writer = Writer(provider="p", model="m", api="anthropic-messages", system="anthropic")
+    writer = MessageEncoder(provider="p", model="m", api="anthropic-messages", system="anthropic")
 
     written = writer.messages(ready, "be brief")
 
@@ -194,7 +194,7 @@ def test_any_conversation_can_be_written_with_every_call_answered_once(conversat
 
 def test_a_failed_result_is_marked_as_one():
     call = AssistantMessage(content=(ToolCall(id="c", name="read", arguments={}),))
-    writer = Writer(provider="p", model="m", api="anthropic-messages", system="anthropic")
+    writer = MessageEncoder(provider="p", model="m", api="anthropic-messages", system="anthropic")
 
     written = writer.messages(
         (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.compaction.prepare import CompactionPreparation
+from branchline.compaction.preparation import CompactionPreparation
 from branchline.compaction.prompts import SummaryRequest, history_request
 from branchline.entries import (
     AssistantMessage,
@@ -28,9 +28,9 @@ from branchline.errors import (
 )
 from branchline.models import (
     COUNT_WORDS,
-    AnswerSoFar,
     ModelRequest,
     OfflineModel,
+    PartialAnswer,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
@@ -133,7 +133,7 @@ def test_it_fails_as_it_is_told_to(kind, error, passing):
 
     assert events == []
     assert type(problem) is error
-    assert problem.passing is passing
+    assert problem.retryable is passing
 
 
 def test_it_can_fail_in_the_middle_of_an_answer():
@@ -225,7 +225,7 @@ def test_a_stream_that_is_closed_early_ends_there():
 
 def test_a_slow_answer_can_be_cancelled():
     async def talk():
-        answer = AnswerSoFar()
+        answer = PartialAnswer()
         started = asyncio.Event()
 
         async def listen():

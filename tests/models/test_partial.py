@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline.entries import Text, Thinking, ToolCall, Usage
-from branchline.models import AnswerSoFar, OfflineModel, TextDelta, ThinkingDelta, ToolCallDelta
-from branchline.models.partial import INCOMPLETE
+from branchline.models import OfflineModel, PartialAnswer, TextDelta, ThinkingDelta, ToolCallDelta
+from branchline.models.partial_answer import INCOMPLETE
 
 
 def test_nothing_has_come_before_the_first_event():
-    assert AnswerSoFar().is_empty
-    assert AnswerSoFar().whole is None
+    assert PartialAnswer().is_empty
+    assert PartialAnswer().message is None
 
 
 def test_pieces_of_one_block_are_joined_and_blocks_stay_in_order():
-    answer = AnswerSoFar()
+    answer = PartialAnswer()
 
     for event in [
         ThinkingDelta(block=0, text="hm"),
@@ -28,7 +28,7 @@ def test_pieces_of_one_block_are_joined_and_blocks_stay_in_order():
         ToolCallDelta(block=2, arguments=' "x"}'),
     ]:
         answer.take(event)
-    message = answer.broken_off(OfflineModel(), stop_reason="aborted", error_message=None)
+    message = answer.interrupted(OfflineModel(), stop_reason="aborted", error_message=None)
 
     assert message.content == (
         Thinking(thinking="hm"),
@@ -42,7 +42,7 @@ def test_pieces_of_one_block_are_joined_and_blocks_stay_in_order():
 def test_of_a_call_that_broke_off_every_letter_is_kept(arguments, data):
     text = json.dumps(arguments)
     cut = data.draw(st.integers(0, len(text)))
-    answer = AnswerSoFar()
+    answer = PartialAnswer()
 
     answer.take(ToolCallDelta(block=0, id="c", name="read", arguments=text[:cut]))
     (call,) = answer.blocks()
@@ -55,7 +55,7 @@ def test_of_a_call_that_broke_off_every_letter_is_kept(arguments, data):
 
 @pytest.mark.parametrize("text", ["[1]", "7", '"x"'])
 def test_arguments_that_are_no_object_are_kept_as_text(text):
-    answer = AnswerSoFar()
+    answer = PartialAnswer()
     answer.take(ToolCallDelta(block=0, id="c", name="read", arguments=text))
 
     assert answer.blocks() == (ToolCall(id="c", name="read", arguments={INCOMPLETE: text}),)

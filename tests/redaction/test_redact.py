@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from branchline.formats import PI, Transcript
+from branchline.formats import PI, EntryLog
 from branchline.redaction import RedactionCount, count_by_kind, redact, redact_bytes
 from strategies import session_files
 from support import CORPUS
@@ -472,7 +472,7 @@ def test_the_tree_stays_the_same_tree(data, samples, in_ids) -> None:
 
 
 def shape(data: bytes) -> tuple[object, ...]:
-    transcript = Transcript(PI, lambda start, size: data[start : start + size])
+    transcript = EntryLog(PI, lambda start, size: data[start : start + size])
     tree = transcript.tree
     return tree.keys, tree.parents, tree.types, transcript.leaf, [found.kind for found in transcript.findings]
 

@@ -11,7 +11,7 @@ from branchline import Session
 from branchline.context import to_model
 from branchline.entries import message_text
 from branchline.errors import NotASession
-from branchline.session.wording import role_of
+from branchline.session.message_input import role_of
 from session.kit import clock
 from support import CORPUS, SHARED
 

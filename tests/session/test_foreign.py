@@ -11,7 +11,7 @@ import pytest
 
 from branchline import Session
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     BranchSummary,
     Compaction,
     CompactionSummaryMessage,
@@ -26,7 +26,7 @@ from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, opened, samp
 from session.kit import CWD, assistant, clock, reopened, user, words
 from support import CORPUS
 
-LEFT_OUT = SIDE | {"damaged"}
+LEFT_OUT = SIDE_TYPES | {"damaged"}
 UUID4 = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 UUID7 = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 NAMES = {

@@ -5,10 +5,10 @@ import pytest
 from branchline import Session
 from branchline.entries import Leaf
 from branchline.errors import BranchlineError
-from branchline.formats import Transcript
-from branchline.session import forking
+from branchline.formats import EntryLog
+from branchline.session import forks
 from branchline.session import session as session_module
-from branchline.session.pen import Pen
+from branchline.session.writer import SessionWriter
 from branchline.stores import FilesStore
 from session.kit import talked
 from session.proofs import (
@@ -30,21 +30,21 @@ STEPS = [("user", "a"), ("assistant", "b"), ("label", 0, "x"), ("branch", 0), ("
 
 def never_look(monkeypatch):
     """An append that does not read what others wrote first."""
-    real = Pen.catch_up
+    real = SessionWriter.catch_up
 
     def catch_up(pen):
         held = getattr(getattr(pen.log, "_lock", None), "owner", None) is not None
         return 0 if held else real(pen)
 
-    monkeypatch.setattr(Pen, "catch_up", catch_up)
+    monkeypatch.setattr(SessionWriter, "catch_up", catch_up)
 
 
 def never_publish(monkeypatch):
-    monkeypatch.setattr(Pen, "publish", lambda pen: None)
+    monkeypatch.setattr(SessionWriter, "publish", lambda pen: None)
 
 
 def publish_in_name_only(monkeypatch):
-    monkeypatch.setattr(Pen, "publish", lambda pen: setattr(pen, "draft", False))
+    monkeypatch.setattr(SessionWriter, "publish", lambda pen: setattr(pen, "draft", False))
 
 
 def never_roll_back(monkeypatch):
@@ -62,7 +62,7 @@ def never_roll_back(monkeypatch):
 
 def remember_first(monkeypatch):
     """Memory changes before the log is written."""
-    real = Pen.append
+    real = SessionWriter.append
 
     def append(pen, make):
         entries = make()
@@ -70,7 +70,7 @@ def remember_first(monkeypatch):
         pen.transcript.take(data)
         return real(pen, lambda: entries)
 
-    monkeypatch.setattr(Pen, "append", append)
+    monkeypatch.setattr(SessionWriter, "append", append)
 
 
 def move_without_a_record(monkeypatch):
@@ -103,7 +103,7 @@ def side_records_move(monkeypatch):
 
 def never_follow(monkeypatch):
     """A draft that was published by somebody else is written to as a draft."""
-    monkeypatch.setattr(Pen, "_published", lambda pen: None)
+    monkeypatch.setattr(SessionWriter, "_published", lambda pen: None)
 
 
 def close_without_looking(monkeypatch):
@@ -111,22 +111,22 @@ def close_without_looking(monkeypatch):
         if pen.draft and pen.log is not None and not keep_draft():
             pen.store.drop_draft(pen.key)
 
-    monkeypatch.setattr(Pen, "close", close)
+    monkeypatch.setattr(SessionWriter, "close", close)
 
 
 def trust_the_lines_that_were_read(monkeypatch):
-    monkeypatch.setattr(Transcript, "still_there", lambda transcript: True)
+    monkeypatch.setattr(EntryLog, "is_unchanged", lambda transcript: True)
 
 
 def take_every_key_that_follows(monkeypatch):
     """What an append has made is told by its place alone, up to the end of the file."""
-    real = Pen._keys_between
-    monkeypatch.setattr(Pen, "_keys_between", lambda pen, start, end: real(pen, start, 1 << 60))
+    real = SessionWriter._keys_between
+    monkeypatch.setattr(SessionWriter, "_keys_between", lambda pen, start, end: real(pen, start, 1 << 60))
 
 
 def trust_the_clock(monkeypatch):
     """A fork may be as old as what it copies."""
-    monkeypatch.setattr(forking, "time_after", lambda times, now: forking.iso(now))
+    monkeypatch.setattr(forks, "time_after", lambda times, now: forks.iso(now))
 
 
 def trust_the_clock_in_a_fork(monkeypatch):
@@ -134,7 +134,7 @@ def trust_the_clock_in_a_fork(monkeypatch):
 
 
 def forget_labels(monkeypatch):
-    monkeypatch.setattr(forking, "_labels", lambda source, pen: [])
+    monkeypatch.setattr(forks, "_labels", lambda source, pen: [])
 
 
 def fork_labelled(directory):

@@ -358,7 +358,7 @@ def test_a_torn_tail_is_reported_once_and_kept_beside_the_file(pair):
     one.append_message("one")
     one.append_message("two")
 
-    [torn] = one.torn
+    [torn] = one.torn_tails
     assert Path(torn.kept_at).read_bytes() == b'{"half a li'
     assert len([finding for finding in one.findings if finding.kind == "unreadable"]) == 1
     require_same_after_reopening(one)

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from branchline.settings import (
     Settings,
-    about,
+    describe_setting,
     load,
     names,
+    parse_value,
     settings_path,
     template,
     toml_text,
-    value_of,
 )
-from branchline.settings.editing import edited, removed
+from branchline.settings.toml_edit import remove_value, set_value
 
 
 @pytest.fixture
@@ -143,18 +143,18 @@ def test_the_file_lies_where_the_environment_says(tmp_path):
 
 
 def test_every_setting_is_explained_and_the_template_changes_nothing(read):
-    assert all(about(name).endswith(".") for name in names())
+    assert all(describe_setting(name).endswith(".") for name in names())
     assert read(template()).settings == Settings()
     assert all(f"\n# {name} = " in template() for name in names())
 
 
 def test_words_of_a_command_line_become_values():
-    assert value_of("plain", "Yes") is True
-    assert value_of("keep_recent_tokens", "30_000") == 30_000
-    assert value_of("pins", "a, b c") == ("a", "b", "c")
-    assert value_of("model", "") is None
+    assert parse_value("plain", "Yes") is True
+    assert parse_value("keep_recent_tokens", "30_000") == 30_000
+    assert parse_value("pins", "a, b c") == ("a", "b", "c")
+    assert parse_value("model", "") is None
     with pytest.raises(ValueError, match="theme must be auto, dark or light"):
-        value_of("theme", "pink")
+        parse_value("theme", "pink")
 
 
 @given(st.text())
@@ -170,20 +170,20 @@ def test_any_text_is_written_so_that_toml_reads_it_back(text):
 def test_a_change_keeps_comments_and_what_is_unknown():
     text = '# colours\ntheme  =  "dark"   # at night\nmystery = 1\n\n[table]\ntheme = "mine"\n'
 
-    assert edited(text, "theme", "light") == text.replace('"dark"', '"light"')
+    assert set_value(text, "theme", "light") == text.replace('"dark"', '"light"')
 
 
 def test_a_new_setting_is_put_before_the_tables():
-    assert edited('color = "never"\n[t]\nx = 1\n', "theme", "dark") == (
+    assert set_value('color = "never"\n[t]\nx = 1\n', "theme", "dark") == (
         'color = "never"\ntheme = "dark"\n[t]\nx = 1\n'
     )
-    assert edited("[t]\nx = 1\n", "theme", "dark") == 'theme = "dark"\n\n[t]\nx = 1\n'
-    assert edited("", "theme", "dark") == 'theme = "dark"\n'
-    assert edited("# no newline", "theme", "dark") == '# no newline\ntheme = "dark"\n'
+    assert set_value("[t]\nx = 1\n", "theme", "dark") == 'theme = "dark"\n\n[t]\nx = 1\n'
+    assert set_value("", "theme", "dark") == 'theme = "dark"\n'
+    assert set_value("# no newline", "theme", "dark") == '# no newline\ntheme = "dark"\n'
 
 
 def test_a_new_setting_is_put_below_the_comment_that_explains_it():
-    changed = edited(template(), "theme", "dark")
+    changed = set_value(template(), "theme", "dark")
 
     assert '# theme = "auto"\ntheme = "dark"\n' in changed
 
@@ -191,24 +191,24 @@ def test_a_new_setting_is_put_below_the_comment_that_explains_it():
 def test_a_long_value_is_replaced_whole_and_looks_inside_strings_are_not_believed():
     text = 'pins = [\n  "a", # first\n  "]",\n]\nnote = """\ntheme = "no"\n"""\n'
 
-    assert edited(text, "pins", ("b",)) == 'pins = ["b"]\nnote = """\ntheme = "no"\n"""\n'
-    assert edited(text, "theme", "dark") == text + 'theme = "dark"\n'
+    assert set_value(text, "pins", ("b",)) == 'pins = ["b"]\nnote = """\ntheme = "no"\n"""\n'
+    assert set_value(text, "theme", "dark") == text + 'theme = "dark"\n'
 
 
 def test_windows_line_ends_stay():
-    assert edited('color = "never"\r\n', "theme", "dark") == 'color = "never"\r\ntheme = "dark"\r\n'
+    assert set_value('color = "never"\r\n', "theme", "dark") == 'color = "never"\r\ntheme = "dark"\r\n'
 
 
 def test_a_file_that_is_no_toml_is_not_changed():
     with pytest.raises(ValueError, match="at line 1"):
-        edited("theme = \n", "color", "never")
+        set_value("theme = \n", "color", "never")
 
 
 def test_a_setting_can_be_taken_out():
     text = '# night\ntheme = "dark" # why\ncolor = "never"\n'
 
-    assert removed(text, "theme") == '# night\ncolor = "never"\n'
-    assert removed(text, "plain") == text
+    assert remove_value(text, "theme") == '# night\ncolor = "never"\n'
+    assert remove_value(text, "plain") == text
 
 
 PIECES = st.lists(
@@ -238,16 +238,16 @@ def test_a_change_changes_one_value_and_no_other_character(before, after, tables
     after = "".join(line for line in after.splitlines(keepends=True)) if not before else ""
     text = f'{before}theme = "dark" # kept\n{after}{tables}'
 
-    changed = edited(text, "theme", value)
+    changed = set_value(text, "theme", value)
 
     assert changed == text.replace('theme = "dark" # kept', f"theme = {toml_text(value)} # kept")
-    assert removed(changed, "theme") == before + after + tables
+    assert remove_value(changed, "theme") == before + after + tables
 
 
 @settings(deadline=None)
 @given(PIECES, TABLES)
 def test_an_added_setting_can_be_taken_out_again(before, tables):
-    changed = edited(before + tables, "theme", "dark")
+    changed = set_value(before + tables, "theme", "dark")
 
     assert tomllib.loads(changed)["theme"] == "dark"
-    assert removed(changed, "theme").split() == (before + tables).split()
+    assert remove_value(changed, "theme").split() == (before + tables).split()

@@ -13,7 +13,7 @@ import pytest
 
 from branchline.errors import InvalidId, LogError, LogReplaced, NotASession, SessionNotFound
 from branchline.stores import FilesStore
-from branchline.stores.openfiles import open_files
+from branchline.stores.open_files import open_files
 
 LINE = b'{"type":"session","version":3,"id":"one"}\n'
 MORE = b'{"type":"message","id":"a","parentId":null}\n'

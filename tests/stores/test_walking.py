@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from branchline.stores.walking import walk
+from branchline.stores.walker import walk
 
 
 def stem(path: str) -> str:

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.tree import ROOT, Tree, compare_paths, compare_sessions
 from support import transcript
 
 HEADER = '{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}'
 
 
-def session(*entries: dict) -> Transcript:
+def session(*entries: dict) -> EntryLog:
     lines = [HEADER, *(json.dumps({"timestamp": "2026-01-01T00:00:01.000Z", **entry}) for entry in entries)]
     return transcript(("\n".join(lines) + "\n").encode())
 
@@ -29,12 +29,12 @@ def side(entry_id: str, parent: str | None) -> dict:
     return {"type": "label", "id": entry_id, "parentId": parent, "targetId": "a", "label": "x"}
 
 
-def at(source: Transcript, key: str) -> int:
+def at(source: EntryLog, key: str) -> int:
     return source.tree.positions[key]
 
 
 @pytest.fixture
-def forked() -> Transcript:
+def forked() -> EntryLog:
     return session(
         said("a", None, "user", "hello"),
         said("b", "a", "assistant", "hi"),
@@ -81,8 +81,8 @@ def test_shared_and_own_parts_make_up_both_paths(steps, data):
 
     found = compare_paths(tree, one, other)
 
-    assert found.shared + found.left == [tree.keys[place] for place in tree.chain(one)]
-    assert found.shared + found.right == [tree.keys[place] for place in tree.chain(other)]
+    assert found.shared + found.left == [tree.keys[place] for place in tree.path_positions(one)]
+    assert found.shared + found.right == [tree.keys[place] for place in tree.path_positions(other)]
     assert not set(found.left) & set(found.right)
 
 
@@ -138,7 +138,7 @@ def test_answers_with_different_calls_differ_although_both_say_nothing():
 
 
 def test_long_sessions_are_compared_through_to_the_end():
-    def long(prefix: str, last: str) -> Transcript:
+    def long(prefix: str, last: str) -> EntryLog:
         return session(
             *(
                 said(f"{prefix}{n}", f"{prefix}{n - 1}" if n else None, "user", f"turn {n}")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.entries import SIDE
+from branchline.entries import SIDE_TYPES
 from branchline.errors import EntryNotFound
 from branchline.tree import ROOT, Outline, Tree
 
@@ -98,13 +98,13 @@ def test_side_records_and_placeholders_are_passed_through_to_the_conversation():
     tree = built([ROOT, 0, 1, 2, 3, 4, 5, ROOT], types)
     tree.add("lost", 5, type="damaged", placeholder=True)
 
-    assert tree.conversation(5) == 0
-    assert tree.conversation(6) == 6
-    assert tree.conversation(7) == ROOT
-    assert tree.conversation(tree.position("lost")) == 0
-    assert tree.conversation(ROOT) == ROOT
+    assert tree.nearest_conversation_entry(5) == 0
+    assert tree.nearest_conversation_entry(6) == 6
+    assert tree.nearest_conversation_entry(7) == ROOT
+    assert tree.nearest_conversation_entry(tree.position("lost")) == 0
+    assert tree.nearest_conversation_entry(ROOT) == ROOT
     assert tree.conversation_path("6") == ["0", "6"]
-    assert set(types) - {"message", "later_type"} == set(SIDE)
+    assert set(types) - {"message", "later_type"} == set(SIDE_TYPES)
 
 
 # -- laws -------------------------------------------------------------------------------------------------
@@ -164,9 +164,9 @@ def test_growing_after_being_asked_gives_what_asking_after_growing_gives(parents
     for tree in (asked, fresh):
         if many:
             names = [str(len(parents) + number) for number in range(len(more))]
-            assert tree.claim(names)
+            assert tree.register_keys(names)
             size = len(more)
-            tree.fill(more, ["message"] * size, [""] * size, [None] * size, ())
+            tree.extend_columns(more, ["message"] * size, [""] * size, [None] * size, ())
         else:
             for number, parent in enumerate(more):
                 tree.add(str(len(parents) + number), parent, type="message")
@@ -184,28 +184,28 @@ def test_stretches_begin_where_they_do_however_the_entries_came_in(parents, data
     for position, parent in enumerate(parents[:alone]):
         tree.add(str(position), min(parent, position - 1), type="message")
     if data.draw(st.booleans()):
-        tree.heads()
-    tree.claim([str(position) for position in range(alone, size)])
+        tree.run_starts()
+    tree.register_keys([str(position) for position in range(alone, size)])
     rest = size - alone
-    tree.fill(None, ["message"] * rest, [""] * rest, [None] * rest, ())
+    tree.extend_columns(None, ["message"] * rest, [""] * rest, [None] * rest, ())
     if data.draw(st.booleans()):
-        tree.heads()
+        tree.run_starts()
 
     tree.relink_all({place: parent for place, parent in enumerate(parents) if parent != tree.parents[place]})
 
     assert tree.parents == parents
-    assert tree.heads() == [place for place, parent in enumerate(parents) if parent != place - 1]
+    assert tree.run_starts() == [place for place, parent in enumerate(parents) if parent != place - 1]
 
 
 def test_keys_are_claimed_all_or_not_at_all():
     tree = built([ROOT, 0])
 
-    assert not tree.claim(["x", "1"])
-    assert not tree.claim(["y", "y"])
+    assert not tree.register_keys(["x", "1"])
+    assert not tree.register_keys(["y", "y"])
 
     assert tree.keys == ["0", "1"]
     assert tree.positions == {"0": 0, "1": 1}
-    assert tree.claim(["x", "y"])
+    assert tree.register_keys(["x", "y"])
 
 
 def test_a_renamed_entry_is_found_by_its_new_key_alone():
@@ -223,15 +223,15 @@ def test_a_renamed_entry_is_found_by_its_new_key_alone():
 
 def chain(count: int) -> Tree:
     tree = Tree()
-    tree.claim([str(number) for number in range(count)])
-    tree.fill(list(range(-1, count - 1)), ["message"] * count, [""] * count, [None] * count, ())
+    tree.register_keys([str(number) for number in range(count)])
+    tree.extend_columns(list(range(-1, count - 1)), ["message"] * count, [""] * count, [None] * count, ())
     return tree
 
 
 def fan(count: int) -> Tree:
     tree = Tree()
-    tree.claim([str(number) for number in range(count)])
-    tree.fill([ROOT] + [0] * (count - 1), ["message"] * count, [""] * count, [None] * count, ())
+    tree.register_keys([str(number) for number in range(count)])
+    tree.extend_columns([ROOT] + [0] * (count - 1), ["message"] * count, [""] * count, [None] * count, ())
     return tree
 
 
@@ -245,7 +245,7 @@ def test_a_very_deep_tree_is_walked_without_recursion(count):
     assert tree.common_ancestor(last, str(count // 2)) == str(count // 2)
     assert tree.children(str(count // 2)) == [str(count // 2 + 1)]
     assert tree.tip_positions() == [count - 1]
-    assert tree.conversation(count - 1) == count - 1
+    assert tree.nearest_conversation_entry(count - 1) == count - 1
     assert sum(1 for _ in tree.ancestors(last)) == count - 1
 
 
@@ -262,11 +262,11 @@ def test_a_very_wide_tree_is_walked(count):
 def test_a_long_row_of_side_records_is_passed_through():
     count = 100_000
     tree = Tree()
-    tree.claim([str(number) for number in range(count)])
+    tree.register_keys([str(number) for number in range(count)])
     types = ["message"] + ["label"] * (count - 1)
-    tree.fill(list(range(-1, count - 1)), types, [""] * count, [None] * count, ())
+    tree.extend_columns(list(range(-1, count - 1)), types, [""] * count, [None] * count, ())
 
-    assert tree.conversation(count - 1) == 0
+    assert tree.nearest_conversation_entry(count - 1) == 0
     assert tree.conversation_path(str(count - 1)) == ["0"]
     assert tree.conversation_children("0") == []
 
@@ -300,7 +300,7 @@ def test_a_random_large_forest_hangs_together():
         depth[position] = 1 if parent == ROOT else depth[parent] + 1
 
     for position in rng.sample(range(count), 200):
-        assert len(tree.chain(position)) == depth[position]
+        assert len(tree.path_positions(position)) == depth[position]
     assert sum(len(tree.child_positions(position)) for position in range(count)) == count - len(tree.roots())
 
 
@@ -312,8 +312,8 @@ def test_times_that_were_put_off_are_put_in_order_once_and_when_somebody_asks():
         asked.append(list(times))
         times[:] = [time.upper() for time in times]
 
-    tree.claim(["a", "b"])
-    tree.fill(None, ["message"] * 2, ["first", "second"], ["user"] * 2, ())
+    tree.register_keys(["a", "b"])
+    tree.extend_columns(None, ["message"] * 2, ["first", "second"], ["user"] * 2, ())
     tree.ask_times = put_in_order
     tree.add("c", 1, type="message", time="third")
 
@@ -334,8 +334,8 @@ def test_parents_are_the_same_one_by_one_and_as_a_column(steps):
     for what, number, asks in steps:
         first = len(expected)
         if what == "many":
-            tree.claim([str(first + place) for place in range(number)])
-            tree.fill(None, ["message"] * number, [""] * number, [None] * number, ())
+            tree.register_keys([str(first + place) for place in range(number)])
+            tree.extend_columns(None, ["message"] * number, [""] * number, [None] * number, ())
             expected += range(first - 1, first - 1 + number)
         elif what == "one":
             parent = min(number, first) - 1
@@ -353,8 +353,8 @@ def test_parents_are_the_same_one_by_one_and_as_a_column(steps):
 
 def test_what_was_put_off_is_asked_for_once_and_kept_until_it_could_be_told():
     tree = Tree()
-    tree.claim(["a", "b"])
-    tree.fill(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
+    tree.register_keys(["a", "b"])
+    tree.extend_columns(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
     asked = []
 
     def tell():
@@ -369,14 +369,14 @@ def test_what_was_put_off_is_asked_for_once_and_kept_until_it_could_be_told():
     with pytest.raises(OSError, match="not now"):
         _ = tree.times
     assert tree.times == ["first", "second", "third"]
-    assert tree.quiet == {1}
+    assert tree.textless == {1}
     assert asked == [3, 3]
 
 
 def test_an_outline_without_branches_asks_for_no_times():
     tree = Tree()
-    tree.claim(["a", "b"])
-    tree.fill(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
+    tree.register_keys(["a", "b"])
+    tree.extend_columns(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
 
     def put_in_order(times):
         raise AssertionError("somebody asked for times")

@@ -20,7 +20,7 @@ def linked(links: Iterable[Link], *, settle: bool = True) -> Linker:
     for entry_id, parent in links:
         linker.add(entry_id, parent, type="message")
     if settle:
-        linker.settle()
+        linker.resolve()
     return linker
 
 
@@ -34,7 +34,7 @@ def linked_at_once(links: list[Link], piece: int = 1 << 30) -> Linker:
         if not linker.extend(ids, parents, *many, ()):
             for entry_id, parent in part:
                 linker.add(entry_id, parent, type="message")
-    linker.settle()
+    linker.resolve()
     return linker
 
 
@@ -43,7 +43,7 @@ def parents(linker: Linker) -> dict[str, str | None]:
 
 
 def kinds(linker: Linker) -> list[tuple[str, str]]:
-    return [(oddity.kind, linker.tree.keys[oddity.position]) for oddity in linker.oddities()]
+    return [(oddity.kind, linker.tree.keys[oddity.position]) for oddity in linker.findings()]
 
 
 # -- the rules --------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_a_missing_parent_that_turns_up_later_is_linked_and_no_longer_reported()
     assert kinds(linker) == [("orphan", "b")]
 
     linker.add("a", None, type="message")
-    linker.settle()
+    linker.resolve()
 
     assert parents(linker) == {"b": "a", "a": None}
     assert kinds(linker) == []
@@ -139,7 +139,7 @@ def test_several_rings_are_cut_each_for_itself():
 
 
 def test_a_ring_is_described_by_its_size_and_some_names():
-    message = linked([("a", "b"), ("b", "a")]).oddities()[0].message
+    message = linked([("a", "b"), ("b", "a")]).findings()[0].message
 
     assert "2 entries" in message
     assert "a, b" in message
@@ -152,12 +152,12 @@ def test_an_unreadable_line_holds_its_id_only_until_a_readable_one_comes():
     linker.add("c", "b", type="message")
     linker.add("b", "a", type="message")
     linker.add("d", "b", type="message")
-    linker.settle()
+    linker.resolve()
 
     assert linker.tree.keys == ["a", "b#2", "c", "b", "d"]
     assert linker.tree.placeholders == {1}
     assert linker.tree.parent("d") == "b"
-    assert linker.oddities() == []
+    assert linker.findings() == []
 
 
 def test_an_unreadable_copy_of_an_entry_takes_neither_its_name_nor_its_children():
@@ -165,7 +165,7 @@ def test_an_unreadable_copy_of_an_entry_takes_neither_its_name_nor_its_children(
     linker.add("a", None, type="message")
     linker.add("a", None, type="damaged", placeholder=True)
     linker.add("b", "a", type="message")
-    linker.settle()
+    linker.resolve()
 
     assert linker.tree.keys == ["a", "a#2", "b"]
     assert linker.tree.parent("b") == "a"
@@ -176,7 +176,7 @@ def test_a_guess_is_made_only_for_what_comes_directly_after_a_gap():
     linker.add("a", None, type="message")
     linker.add("b", "lost", type="message", after_gap=True)
     linker.add("c", "lost", type="message")
-    linker.settle()
+    linker.resolve()
 
     assert parents(linker) == {"a": None, "b": "a", "c": None}
     assert kinds(linker) == [("guessed-link", "b"), ("orphan", "c")]
@@ -186,14 +186,14 @@ def test_a_guess_gives_way_to_the_parent_that_turns_up():
     linker = Linker(Tree())
     linker.add("a", None, type="message")
     linker.add("b", "late", type="message", after_gap=True)
-    linker.settle()
+    linker.resolve()
     assert linker.tree.parent("b") == "a"
 
     linker.add("late", "a", type="message")
-    linker.settle()
+    linker.resolve()
 
     assert parents(linker) == {"a": None, "b": "late", "late": "a"}
-    assert linker.oddities() == []
+    assert linker.findings() == []
 
 
 def test_a_cut_is_made_again_when_more_lines_come():
@@ -202,7 +202,7 @@ def test_a_cut_is_made_again_when_more_lines_come():
 
     linker.add("d", "later", type="message")
     linker.add("later", "c", type="message")
-    linker.settle()
+    linker.resolve()
 
     assert parents(linker) == {"a": None, "b": "a", "c": "b", "d": "later", "later": "c"}
     assert kinds(linker) == [("cycle", "a")]
@@ -265,7 +265,7 @@ def test_many_at_once_and_one_by_one_are_linked_alike(entries, piece):
     assert at_once.tree.keys == one_by_one.tree.keys
     assert at_once.tree.parents == one_by_one.tree.parents
     assert at_once.tree.positions == one_by_one.tree.positions
-    assert at_once.oddities() == one_by_one.oddities()
+    assert at_once.findings() == one_by_one.findings()
 
 
 @settings(max_examples=500, deadline=None)
@@ -281,17 +281,17 @@ def test_settling_in_between_changes_nothing_in_the_end(entries, flags, pauses):
             placeholder, after_gap = flags[number]
             linker.add(entry_id, parent, type="message", placeholder=placeholder, after_gap=after_gap)
             if number in pauses:
-                linker.settle()
-        linker.settle()
+                linker.resolve()
+        linker.resolve()
         return linker
 
     calm, hasty = build(set()), build(pauses)
 
     assert hasty.tree.keys == calm.tree.keys
     assert hasty.tree.parents == calm.tree.parents
-    assert hasty.oddities() == calm.oddities()
+    assert hasty.findings() == calm.findings()
     for position in range(len(entries)):
-        assert len(calm.tree.chain(position)) <= len(entries)
+        assert len(calm.tree.path_positions(position)) <= len(entries)
 
 
 # -- linear time ------------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ def test_any_shape_is_linked_in_linear_time(shape, way):
         for _ in range(3):
             start = time.process_time()
             linker = way(entries)
-            linker.oddities()
+            linker.findings()
             linker.tree.tip_positions()
             best = min(best, time.process_time() - start)
         return best

@@ -52,7 +52,7 @@ def cases(draw, size: int = 40) -> Case:
         )
     if count > 1 and draw(st.booleans()):
         child, parent = draw(st.integers(0, count - 1)), draw(st.integers(0, count - 1))
-        if child not in tree.chain(parent):
+        if child not in tree.path_positions(parent):
             tree.relink(child, parent)
     some = st.integers(0, max(0, count - 1))
     labels = {f"k{number}": "x" for number in draw(st.lists(some, max_size=5))}
@@ -64,7 +64,7 @@ def cases(draw, size: int = 40) -> Case:
 
 
 def in_order(tree: Tree, leaf: int) -> list[int]:
-    active = set(tree.chain(leaf))
+    active = set(tree.path_positions(leaf))
     order: list[int] = []
     waiting = [tree.root_positions()]
     while waiting:
@@ -82,7 +82,7 @@ def in_order(tree: Tree, leaf: int) -> list[int]:
 def passes(case: Case, position: int, kind: str) -> bool:
     tree = case.tree
     type_, role = tree.types[position], tree.roles[position]
-    if type_ == "usage" or (position in tree.quiet and position != case.leaf):
+    if type_ == "usage" or (position in tree.textless and position != case.leaf):
         return False
     background = [
         "label",
@@ -110,12 +110,12 @@ def plain_rows(case: Case, kind: str, folded: set[int]) -> list[tuple[OutlineRow
     tree = case.tree
     shown = [position for position in in_order(tree, case.leaf) if passes(case, position, kind)]
     folded = folded & set(shown)
-    shown = [place for place in shown if not folded & set(tree.chain(place)[:-1])]
+    shown = [place for place in shown if not folded & set(tree.path_positions(place)[:-1])]
     above: dict[int, int] = {}
     children: dict[int, list[int]] = {ROOT: []}
     for position in shown:
         children[position] = []
-        ancestors = [ancestor for ancestor in tree.chain(position)[:-1] if ancestor in children]
+        ancestors = [ancestor for ancestor in tree.path_positions(position)[:-1] if ancestor in children]
         above[position] = ancestors[-1] if ancestors else ROOT
         children[above[position]].append(position)
     several = len(children[ROOT]) > 1
@@ -147,7 +147,7 @@ def plain_rows(case: Case, kind: str, folded: set[int]) -> list[tuple[OutlineRow
             root=parent == ROOT,
             foldable=bool(children[position]) and (parent == ROOT or len(siblings) > 1),
             folded=position in folded,
-            active=position in tree.chain(case.leaf),
+            active=position in tree.path_positions(case.leaf),
         )
         rows_by_position[position] = row
         rows.append((row, gutters[position]))
@@ -174,7 +174,7 @@ def test_the_filter_all_shows_every_entry_once_but_usage_and_quiet_answers(case)
     rows = Outline(case.tree, case.leaf, filter="all")
 
     hidden = {place for place, kind in enumerate(case.tree.types) if kind == "usage"}
-    hidden |= case.tree.quiet - {case.leaf}
+    hidden |= case.tree.textless - {case.leaf}
     assert sorted(rows.positions) == sorted(set(range(len(case.tree))) - hidden)
 
 
@@ -186,7 +186,7 @@ def test_parents_come_before_children(case, kind):
     seen: set[int] = set()
     for row in rows:
         seen.add(row.position)
-        ancestors = set(case.tree.chain(row.position))
+        ancestors = set(case.tree.path_positions(row.position))
         assert ancestors & set(rows.positions) <= seen
 
 
@@ -198,7 +198,7 @@ def test_a_fold_hides_exactly_what_is_below_it(case, kind):
     for row in rows:
         folded = rows.with_folds({row.position})
         gone = set(rows.positions) - set(folded.positions)
-        below = {place for place in rows.positions if row.position in case.tree.chain(place)[:-1]}
+        below = {place for place in rows.positions if row.position in case.tree.path_positions(place)[:-1]}
         assert gone == below
         assert [place for place in rows.positions if place not in gone] == list(folded.positions)
 
@@ -210,7 +210,7 @@ def test_the_nearest_row_is_the_entry_or_its_nearest_shown_ancestor(case, kind, 
     rows = Outline(case.tree, case.leaf, filter=kind, labels=case.labels, folded=folded)
 
     for position in range(ROOT, len(case.tree)):
-        shown = [place for place in case.tree.chain(position) if place in set(rows.positions)]
+        shown = [place for place in case.tree.path_positions(position) if place in set(rows.positions)]
         if shown:
             assert rows.positions[rows.nearest(position)] == shown[-1]
         else:
@@ -243,7 +243,7 @@ def test_jumps_follow_the_rules_of_the_branches(case, kind):
     children: dict[int, list[int]] = {ROOT: []}
     for position in rows.positions:
         children[position] = []
-        ancestors = [place for place in case.tree.chain(position)[:-1] if place in shown]
+        ancestors = [place for place in case.tree.path_positions(position)[:-1] if place in shown]
         above[position] = ancestors[-1] if ancestors else ROOT
         children[above[position]].append(position)
 
@@ -268,13 +268,13 @@ def test_the_flat_tree_holds_every_entry_once_in_the_order_of_the_rules(case):
 
     assert [node.position for node in nodes] == in_order(case.tree, case.leaf)
     for node in nodes:
-        chain = case.tree.chain(node.position)
+        chain = case.tree.path_positions(node.position)
         children = case.tree.child_positions(node.position)
         assert node.id == case.tree.keys[node.position]
         assert node.depth == len(chain) - 1
         assert node.parent == (None if len(chain) == 1 else case.tree.keys[chain[-2]])
         assert (node.children, node.is_leaf) == (len(children), not children)
-        assert node.active == (node.position in case.tree.chain(case.leaf))
+        assert node.active == (node.position in case.tree.path_positions(case.leaf))
         assert node.is_current == (node.position == case.leaf)
         assert node.label == case.labels.get(node.id)
 

@@ -14,10 +14,10 @@ from textual.worker import WorkerCancelled
 
 from branchline import Session
 from branchline.clock import FixedClock
+from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
 from branchline.tui.browsing import Sort
-from branchline.tui.pins import Pins
 from branchline.tui.source import FileSource, Scope
 
 CWD = "/home/u/shop"

@@ -10,12 +10,12 @@ from textual import events
 from textual.pilot import Pilot
 
 from branchline import SessionLibrary, demo, places
-from branchline.library.looking import Look
+from branchline.library.listing import LazyListing
+from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.pins import Pins
-from branchline.tui.screens.browser import SessionBrowser
-from branchline.tui.screens.dialogs import ConfirmScreen
+from branchline.tui.screens.browser import BrowserScreen
+from branchline.tui.screens.dialogs import ConfirmDialog
 from branchline.tui.screens.help import HelpScreen
 from branchline.tui.source import FileSource
 from branchline.tui.widgets.line_bar import LineBar
@@ -84,7 +84,7 @@ def test_several_sessions_go_to_the_trash_at_once_and_come_back_with_one_key(ses
 def test_sessions_of_other_programs_are_removed_only_after_a_question(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "d")
-        assert isinstance(app.screen, ConfirmScreen)
+        assert isinstance(app.screen, ConfirmDialog)
         await press(pilot, "escape")
         assert len(names(app)) == 6
         await press(pilot, "d", "enter")
@@ -174,7 +174,7 @@ def test_the_other_scope_is_read_when_first_chosen(sessions: Path, tmp_path: Pat
     app.source._look = lambda scope: (  # type: ignore[attr-defined]
         here._look("here")
         if scope == "here"
-        else Look([row for one in both for row in one._look("all")], lambda row: row)
+        else LazyListing([row for one in both for row in one._look("all")], lambda row: row)
     )
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
@@ -214,7 +214,7 @@ def test_continuing_in_a_directory_that_is_gone_is_asked_about_first(
         row = app.browser.row
         assert row is not None
         await press(pilot, "enter")
-        assert isinstance(app.screen, ConfirmScreen)
+        assert isinstance(app.screen, ConfirmDialog)
         assert CWD in screen(app)
         await press(pilot, "escape")
         assert ran == []
@@ -236,7 +236,7 @@ def test_a_program_that_is_not_installed_is_named_before_a_fork_goes_on_in_chat(
         row = app.browser.row
         assert row is not None
         await press(pilot, "enter")
-        assert isinstance(app.screen, ConfirmScreen)
+        assert isinstance(app.screen, ConfirmDialog)
         assert "pi is not installed here" in " ".join(screen(app).split())
         assert ran == []
         await press(pilot, "enter")
@@ -253,7 +253,7 @@ def test_a_session_that_vanished_while_it_was_shown_is_told_and_left_out(session
         os.unlink(row.path)
         await press(pilot, "t")
         assert "is not there any more" in said(app)
-        assert isinstance(app.screen, SessionBrowser)
+        assert isinstance(app.screen, BrowserScreen)
         await press(pilot, "f5")
         assert len(names(app)) == 5
 

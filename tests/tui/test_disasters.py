@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 
 from branchline import Session
 from branchline.tui.app import BranchlineApp
-from branchline.tui.keys import SCREENS
-from branchline.tui.source import name_of
+from branchline.tui.keymap import SCREENS
+from branchline.tui.source import row_name
 from tui.kit import CWD, answer, app_on, clock, drive, press, settle, story, talk, user
 
 Disaster = Callable[[Path], None]
@@ -103,7 +103,7 @@ def said(app: BranchlineApp) -> str:
 
 
 def name_of_story(app: BranchlineApp) -> str:
-    return next(name_of(item.row) for item in app.browser.state.items if item.row.title)
+    return next(row_name(item.row) for item in app.browser.state.items if item.row.title)
 
 
 async def to_the_story(app: BranchlineApp, pilot: Pilot[int]) -> None:

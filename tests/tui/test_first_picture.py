@@ -13,9 +13,9 @@ from rich.segment import Segment
 
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.first_picture import Area, color_system, first_picture, painted
-from branchline.tui.looks import DARK, GROUNDS, looks
-from branchline.tui.screens.browser import SessionBrowser
+from branchline.tui.first_frame import Area, color_system, first_frame, to_ansi
+from branchline.tui.screens.browser import BrowserScreen
+from branchline.tui.styles import DARK, GROUNDS, styles_for
 from branchline.views.spans import Span, cut_line, line_width
 from tui.kit import app_on, state_of, talk
 
@@ -24,7 +24,7 @@ Cell = tuple[str, str | None, str | None]
 
 def drawn_cells(picture: list[list[Area]]) -> list[list[Cell]]:
     """Each cell of a picture with its colours."""
-    grounds, styles = GROUNDS[DARK], looks(DARK)
+    grounds, styles = GROUNDS[DARK], styles_for(DARK)
     rows = []
     for row in picture:
         cells: list[Cell] = []
@@ -54,8 +54,8 @@ def both(
     state.begin()
     state.loaded.batches = iter(())  # nothing more comes, and nothing is counted: both show the same
     state.costs = dict.fromkeys(state.loaded.rows)
-    monkeypatch.setattr(SessionBrowser, "_rested", lambda _browser: None)
-    ours = drawn_cells(first_picture(state, *size))
+    monkeypatch.setattr(BrowserScreen, "_rested", lambda _browser: None)
+    ours = drawn_cells(first_frame(state, *size))
     app = BranchlineApp(state)
     theirs: list[list[Cell]] = []
 
@@ -98,7 +98,7 @@ def test_the_words_of_sessions_cannot_act_on_the_terminal_in_the_first_picture(s
     state = state_of(sessions)
     state.begin()
 
-    text = painted(first_picture(state, 80, 24), DARK, None)
+    text = to_ansi(first_frame(state, 80, 24), DARK, None)
 
     for number, row in enumerate(text.split("\x1b[")[1:], 1):
         assert row.startswith(f"{number};1H")  # no other sequence than ours
@@ -144,11 +144,11 @@ def test_the_first_picture_needs_neither_textual_nor_an_event_loop(sessions: Pat
     code = (
         "import sys\n"
         "from branchline.tui.browser_state import BrowserState\n"
-        "from branchline.tui.first_picture import first_picture, painted\n"
-        "from branchline.tui.looks import DARK\n"
-        "from branchline.tui.pins import Pins\n"
+        "from branchline.tui.first_frame import first_picture, painted\n"
+        "from branchline.tui.styles import DARK\n"
+        "from branchline.library.pins import Pins\n"
         "from branchline.tui.source import FileSource\n"
-        "import branchline.cli.browsing, branchline.tui.start, branchline.tui.first_screen\n"
+        "import branchline.cli.commands.browse, branchline.tui.launch, branchline.tui.terminal_handover\n"
         f"state = BrowserState(FileSource.of_directory({str(sessions)!r}), 'here', Pins())\n"
         "state.begin()\n"
         "assert 'Refunds' in painted(first_picture(state, 80, 24), DARK, None)\n"

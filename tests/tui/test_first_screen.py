@@ -178,7 +178,7 @@ def test_where_stderr_is_no_terminal_nothing_is_drawn_before_the_app(home: Path)
         [
             sys.executable,
             "-c",
-            "from branchline.tui.first_screen import first_screen as f\nwith f(lambda *_: 'x'): pass",
+            "from branchline.tui.terminal_handover import first_screen as f\nwith f(lambda *_: 'x'): pass",
         ],
         stdin=other,
         stdout=other,

@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline.tui.app import BranchlineApp
-from branchline.tui.screens.browser import SessionBrowser
+from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.forest import ForestScreen
 from tui.kit import app_on, drive, press, screen
 
@@ -27,7 +27,7 @@ def test_rows_have_indentation_age_preview_and_count_enter_goes_there_and_escape
         assert parent.split()[-2:] == ["8", "2d"]
         assert lines.index(fork) == lines.index(parent) + 1
         await press(pilot, "slash", "=refunds", "enter", "enter")
-        assert isinstance(app.screen, SessionBrowser)
+        assert isinstance(app.screen, BrowserScreen)
         assert app.browser.row is not None
         assert app.browser.row.title == "Refunds"
         await press(pilot, "f", "escape")

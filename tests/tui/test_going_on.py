@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from branchline.formats.continuing import CONTINUING, Going, going_on
+from branchline.formats.continuing import RESUME_COMMANDS, ResumePlan, plan_resume
 from branchline.formats.detect import formats
 from branchline.tui.app import run_command
 
 PATH = "/s/a file.jsonl"
 
 
-def decided(agent: str, *installed: str, there: bool = True, here: bool = False) -> Going:
-    return going_on(
+def decided(agent: str, *installed: str, there: bool = True, here: bool = False) -> ResumePlan:
+    return plan_resume(
         agent,
         path=PATH,
         id="the-id",
@@ -27,7 +27,7 @@ def decided(agent: str, *installed: str, there: bool = True, here: bool = False)
 
 
 def test_every_program_whose_sessions_are_read_has_a_command() -> None:
-    assert {format_.name for format_ in formats()} <= set(CONTINUING)
+    assert {format_.name for format_ in formats()} <= set(RESUME_COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_a_session_goes_on_in_the_program_that_owns_it_in_its_directory(agent: s
 
     going = decided(agent, program)
 
-    assert going.line == f"cd '/home/u/my shop' && {line}"
-    assert going.missing is None
-    assert not going.moved
+    assert going.shell_command == f"cd '/home/u/my shop' && {line}"
+    assert going.not_installed is None
+    assert not going.cwd_missing
 
 
 def test_our_own_session_goes_on_in_chat() -> None:
@@ -60,7 +60,7 @@ def test_where_the_program_is_missing_a_fork_goes_on_in_chat_and_that_is_said() 
 
     assert going.command == ("branchline", "chat", "--fork", PATH)
     assert "codex is not installed" in (going.note or "")
-    assert going.moved
+    assert going.cwd_missing
 
 
 def test_here_means_a_fork_in_chat_whatever_is_installed() -> None:
@@ -70,8 +70,8 @@ def test_here_means_a_fork_in_chat_whatever_is_installed() -> None:
 
 def test_a_command_is_run_in_its_directory_and_one_that_cannot_start_is_none(tmp_path: Path) -> None:
     script = "import os; open('here', 'w').write(os.getcwd()); raise SystemExit(3)"
-    ran = Going(program="python", command=(sys.executable, "-c", script), cwd=str(tmp_path))
+    ran = ResumePlan(program="python", command=(sys.executable, "-c", script), cwd=str(tmp_path))
 
     assert run_command(ran, str(tmp_path)) == 3
     assert (tmp_path / "here").read_text() == str(tmp_path)
-    assert run_command(Going(program="x", command=("/nonexistent/x",), cwd=None), None) is None
+    assert run_command(ResumePlan(program="x", command=("/nonexistent/x",), cwd=None), None) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from branchline.tui.heights import Heights
+from branchline.views.browser.height_index import HeightIndex
 
 
 @given(
@@ -15,7 +15,7 @@ from branchline.tui.heights import Heights
 def test_starts_and_lines_are_those_of_adding_up_after_any_changes(
     guesses: list[int], changes: list[tuple[int, int]]
 ) -> None:
-    heights, plain = Heights(guesses), list(guesses)
+    heights, plain = HeightIndex(guesses), list(guesses)
 
     for part, height in changes:
         heights[part % len(plain)] = height

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from branchline import Session
 from branchline.tui.app import BranchlineApp
-from branchline.tui.detailing import Passage, detail_passages, pages_of
+from branchline.tui.detailing import DetailSection, detail_passages, pages_of
 from branchline.tui.widgets.text_panel import TextPanel
 from tui.kit import CWD, HOSTILE, answer, app_on, call, clock, drive, press, result, screen, user
 
@@ -131,7 +131,7 @@ def test_the_whole_of_an_entry_of_megabytes_is_there_in_a_moment(flood: str, tmp
 
 @given(st.lists(st.text(st.sampled_from("ab\n"), max_size=60), max_size=5), st.integers(1, 30))
 def test_pages_hold_every_letter_in_order_and_none_is_longer_than_asked(texts: list[str], size: int) -> None:
-    pages = pages_of([Passage(text=text) for text in texts], size)
+    pages = pages_of([DetailSection(text=text) for text in texts], size)
 
     parted = "".join(passage.text for page in pages for passage in page)
     assert parted.replace("\n", "") == "".join(texts).replace("\n", "")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from branchline.tui.keys import SCREENS, keys_of, shown_key
-from branchline.tui.screens.browser import SessionBrowser
+from branchline.tui.keymap import SCREENS, keys_of, shown_key
+from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.compare import CompareScreen
 from branchline.tui.screens.forest import ForestScreen
 from branchline.tui.screens.transcript import TranscriptScreen
-from branchline.tui.screens.tree import TreeNavigator
-from branchline.tui.screens.turns import TurnPicker
+from branchline.tui.screens.tree import TreeScreen
+from branchline.tui.screens.turns import TurnPickerScreen
 from support import ROOT
 
 CLASSES = {
-    "sessions": SessionBrowser,
-    "tree": TreeNavigator,
+    "sessions": BrowserScreen,
+    "tree": TreeScreen,
     "transcript": TranscriptScreen,
-    "turns": TurnPicker,
+    "turns": TurnPickerScreen,
     "forest": ForestScreen,
     "compare": CompareScreen,
 }

@@ -14,14 +14,14 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from branchline import demo
+from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.looks import DARK, GROUNDS, LIGHT, looks
-from branchline.tui.painting import marked
-from branchline.tui.pins import Pins
 from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.session_lines import columns_for
 from branchline.tui.source import FileSource
+from branchline.tui.strips import highlight
+from branchline.tui.styles import DARK, GROUNDS, LIGHT, styles_for
 from branchline.views.text import cut_middle, one_line, width
 from tui.kit import app_on, drive, press, screen, settle
 
@@ -62,7 +62,7 @@ def test_words_are_found_marked_and_missed_in_the_conversation(sessions: Path) -
 def test_marking_changes_looks_and_never_words(text: str, word: str) -> None:
     strip = Strip([Segment(text[:7], Style(italic=True)), Segment(text[7:], Style())])
 
-    shown = marked(strip, [word], MATCH)
+    shown = highlight(strip, [word], MATCH)
 
     assert shown.text == text
     assert shown.cell_length == strip.cell_length
@@ -73,7 +73,7 @@ def test_marking_changes_looks_and_never_words(text: str, word: str) -> None:
 def test_a_word_whose_letters_change_their_number_in_lower_case_is_left_unmarked() -> None:
     strip = Strip([Segment("İstanbul")])
 
-    assert marked(strip, ["stanbul"], MATCH) is strip
+    assert highlight(strip, ["stanbul"], MATCH) is strip
 
 
 @given(st.text(max_size=60), st.integers(0, 20))
@@ -140,7 +140,7 @@ def test_every_word_can_be_read_on_every_ground(theme: str, ground: str) -> None
     """At least 4.5 to 1, which is what the guidelines ask for of small text."""
     behind = light_of(GROUNDS[theme][ground])
 
-    for role, style in looks(theme).items():
+    for role, style in styles_for(theme).items():
         color = GROUNDS[theme]["foreground"] if style.color is None else style.color.name
         brighter, darker = sorted((light_of(color), behind), reverse=True)
         assert (brighter + 0.05) / (darker + 0.05) >= 4.5, role

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
+from branchline.library.regex_worker import RegexTimeout, RegexWorker
 from branchline.tui.app import BranchlineApp
-from branchline.tui.matching import Matcher, TooSlow
 from tui.kit import app_on, drive, press, screen, talk
 
 ENDLESS = "(a+)+b"
@@ -24,14 +24,14 @@ TEXT = "a" * 60
     st.lists(st.text(max_size=20), max_size=4), st.sampled_from(["a.c", "^x", "[0-9]+", "é|日", r"\bfoo\b"])
 )
 def test_a_pattern_finds_what_python_finds(texts: list[str], pattern: str) -> None:
-    with Matcher(pattern) as search:
+    with RegexWorker(pattern) as search:
         found = search(texts)
 
     assert found is any(re.search(pattern, text, re.IGNORECASE | re.MULTILINE) for text in texts)
 
 
 def test_a_matcher_answers_again_and_again_whatever_the_texts_are() -> None:
-    with Matcher("needle") as search:
+    with RegexWorker("needle") as search:
         answers = [
             search(texts) for texts in (["hay"], ["a NEEDLE"], [], ["\ud83d"], ["x" * 1_000_000, "needle"])
         ]
@@ -42,7 +42,7 @@ def test_a_matcher_answers_again_and_again_whatever_the_texts_are() -> None:
 def test_a_pattern_that_never_ends_is_ended() -> None:
     begun = time.monotonic()
 
-    with Matcher(ENDLESS, seconds=0.2) as search, pytest.raises(TooSlow):
+    with RegexWorker(ENDLESS, seconds=0.2) as search, pytest.raises(RegexTimeout):
         search([TEXT])
 
     assert time.monotonic() - begun < 5
@@ -50,7 +50,9 @@ def test_a_pattern_that_never_ends_is_ended() -> None:
 
 @pytest.fixture
 def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("branchline.tui.matching.Matcher.__init__.__kwdefaults__", {"seconds": 0.3})
+    monkeypatch.setattr(
+        "branchline.library.regex_worker.RegexWorker.__init__.__kwdefaults__", {"seconds": 0.3}
+    )
     directory = tmp_path / "sessions"
     talk(directory, 1, "An ab to be found", title="ab").close()
     talk(directory, 2, TEXT, title="Trap").close()

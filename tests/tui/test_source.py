@@ -12,7 +12,7 @@ import pytest
 from branchline import Session, demo
 from branchline.errors import NotSupported, ReadOnly
 from branchline.library import SessionRow
-from branchline.tui.source import FileSource, name_of
+from branchline.tui.source import FileSource, row_name
 from branchline.views.query import parse_query
 
 NOW = datetime(2026, 3, 7, tzinfo=UTC)
@@ -72,14 +72,14 @@ def test_one_session_is_opened_described_searched_read_again_renamed_removed_and
     assert "tide" in found.texts["user"]
     assert source.contents(row, parse_query("xylophone", now=NOW)) is None
     source.rename(row, "Tables")
-    again = source.again(row)
+    again = source.reload_row(row)
     assert again is not None
     assert again.title == "Tables"
-    assert name_of(again) == name_of(row)
+    assert row_name(again) == row_name(row)
     token = source.remove(row)
-    assert source.again(row) is None
+    assert source.reload_row(row) is None
     source.restore(row, token)
-    assert source.again(row) is not None
+    assert source.reload_row(row) is not None
 
 
 def test_what_may_only_be_read_is_not_renamed_and_says_so(source: FileSource) -> None:

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from branchline import Session
 from branchline.tui.app import BranchlineApp
-from branchline.tui.pictures import save_picture
+from branchline.tui.images import save_picture
 from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.widgets.line_bar import LineBar
 from tui.kit import answer, app_on, drive, press, screen, settle, story, talk, user

@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 
 from branchline import Session, SessionLibrary, places
 from branchline.tui.app import BranchlineApp
-from branchline.tui.screens.tree import TreeNavigator
-from branchline.tui.screens.turns import TurnPicker
-from branchline.tui.screens.writing import WritingScreen
+from branchline.tui.screens.streaming_dialog import StreamingDialog
+from branchline.tui.screens.tree import TreeScreen
+from branchline.tui.screens.turns import TurnPickerScreen
 from branchline.tui.summarizing import SummaryModel
 from branchline.views.text import width
 from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
@@ -23,8 +23,8 @@ def path(tmp_path: Path) -> Path:
     return story(tmp_path / "sessions")
 
 
-def tree(app: BranchlineApp) -> TreeNavigator:
-    assert isinstance(app.screen, TreeNavigator)
+def tree(app: BranchlineApp) -> TreeScreen:
+    assert isinstance(app.screen, TreeScreen)
     return app.screen
 
 
@@ -183,7 +183,7 @@ def test_a_model_sums_up_the_branch_that_is_left_looking_at_what_it_is_told(path
         await press(pilot, "=done: the test", "enter", "down", "down")
         assert "by offline/echo" in screen(app)
         await press(pilot, "enter", "=offline: say The screenshot was of no use", "enter")
-        assert isinstance(app.screen, TreeNavigator)
+        assert isinstance(app.screen, TreeScreen)
         assert "[branch summary]" in here(app)
         assert "you are here" in here(app)
 
@@ -203,10 +203,10 @@ def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) ->
         await press(pilot, "=done: the test", "enter", "down", "down", "enter")
         await pilot.press(*"offline", "colon", "space", *"slow", "space", "1", "enter")
         await pilot.pause(1.5)
-        assert isinstance(app.screen, WritingScreen)
+        assert isinstance(app.screen, StreamingDialog)
         assert "nothing has moved yet" in screen(app)
         await press(pilot, "escape")
-        assert isinstance(app.screen, TreeNavigator)
+        assert isinstance(app.screen, TreeScreen)
         assert "not moved: you stopped it" in said(app)
 
     drive(app_on(path.parent, summary_model=SummaryModel(name="offline:echo")), told)
@@ -232,7 +232,7 @@ def test_without_a_model_that_can_write_it_is_said_and_nothing_moves(
         await press(pilot, "=done: the test", "enter", "down", "down", "enter")
         if model is not None:
             await press(pilot, "=offline: fail refused", "enter")
-        assert isinstance(app.screen, TreeNavigator)
+        assert isinstance(app.screen, TreeScreen)
         assert reason in said(app)
 
     drive(app_on(path.parent, summary_model=model), told)
@@ -274,7 +274,7 @@ def test_the_turn_picker_filters_jumps_forks_and_forgets_when_it_is_left(path: P
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
         await press(pilot, "ctrl+g")
-        assert isinstance(app.screen, TurnPicker)
+        assert isinstance(app.screen, TurnPickerScreen)
         assert "2 tools" in screen(app)
         await press(pilot, "=monday")
         assert len(app.screen.shown) == 1

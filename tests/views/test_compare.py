@@ -10,7 +10,7 @@ from branchline import Session
 from branchline.clock import FixedClock
 from branchline.tree import ROOT
 from branchline.views.compare import CompareView, compare_view, text_difference
-from branchline.views.compare_lines import _wrapped, side_by_side, sums, unified
+from branchline.views.compare_lines import _wrapped, side_by_side, totals_table, unified
 from branchline.views.spans import line_text, line_width
 from branchline.views.text import safe, width
 
@@ -150,7 +150,7 @@ def test_side_by_side_lines_are_two_columns_that_fit(session, columns):
 
 
 def test_the_sums_stand_side_by_side(session):
-    text = [line_text(line).split() for line in sums(compared(session), ("left", "right"))]
+    text = [line_text(line).split() for line in totals_table(compared(session), ("left", "right"))]
 
     assert text[0] == ["left", "right"]
     assert ["turns", "2", "1"] in text

@@ -9,8 +9,8 @@ import pytest
 
 from branchline.formats import LabelState
 from branchline.tree import FILTERS, ROOT, Outline, Tree
-from branchline.views.outline import counter, draw, draw_row, entry_role, outline_line, spoken, window
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
+from branchline.views.outline import counter, draw, draw_row, entry_role, outline_line, plain_marks, window
 from branchline.views.spans import Span, line_text
 from branchline.views.text import safe, width
 from support import CORPUS, load, transcript
@@ -191,7 +191,8 @@ def test_words_say_which_branch_of_how_many_begins_and_where_one_stands(tree):
     outline = Outline(tree, 4)
 
     assert [
-        f"{'  ' * row.level}{words}{row.key}" for row, words in zip(outline, spoken(outline, 4), strict=True)
+        f"{'  ' * row.level}{words}{row.key}"
+        for row, words in zip(outline, plain_marks(outline, 4), strict=True)
     ] == [
         "a",
         "b",
@@ -209,7 +210,7 @@ def test_several_roots_are_counted(tree):
 
     outline = Outline(tree, 5)
 
-    assert [words for row, words in zip(outline, spoken(outline, 5), strict=True) if row.root] == [
+    assert [words for row, words in zip(outline, plain_marks(outline, 5), strict=True) if row.root] == [
         "root 1 of 2, on the path, you are here: ",
         "root 2 of 2: ",
     ]
@@ -220,7 +221,7 @@ def test_every_connector_is_a_branch_in_words_and_nothing_else_is(path, kind):
     source = transcript(path.parent.parent / f"{path.stem}.jsonl")
     outline = Outline(source.tree, source.reading.leaf, filter=kind, labels=source.reading.labels)
 
-    said = spoken(outline, source.reading.leaf)
+    said = plain_marks(outline, source.reading.leaf)
 
     assert ["branch" in words for words in said] == [row.connector for row in outline]
 
@@ -239,7 +240,7 @@ def test_a_staircase_of_branches_takes_no_more_than_its_rows():
     outline = Outline(tree, len(tree) - 1)
 
     before = time.process_time()
-    said = spoken(outline, len(tree) - 1)
+    said = plain_marks(outline, len(tree) - 1)
 
     assert sum("branch 2 of 2" in words for words in said) > 10_000
     assert time.process_time() - before < 3

@@ -145,7 +145,7 @@ def test_titles_cannot_start_a_line_of_their_own():
 def test_every_sample_becomes_a_document_with_all_its_words():
     for path in sorted((CORPUS / "pi" / "golden").glob("*.jsonl")):
         source = transcript(path)
-        deck = cards(source.entries(source.tree.chain(source.reading.leaf)))
+        deck = cards(source.entries(source.tree.path_positions(source.reading.leaf)))
 
         document = markdown(deck, title=path.stem)
 

@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline.views.fuzzy import fuzzy_score
-from branchline.views.query import FIELDS, Contents, Face, Query, parse_query
+from branchline.views.query import FIELDS, Query, SearchFields, SearchText, parse_query
 
 NOW = datetime(2026, 1, 21, 12, tzinfo=UTC)
 DAY = 86_400_000
 
 
-def face(name: str = "fix the login test", **more: object) -> Face:
+def face(name: str = "fix the login test", **more: object) -> SearchFields:
     fields = {
         "around": "019b /home/u/shop",
         "cwd": "/home/u/shop",
         "agent": "pi",
         "model": "anthropic/claude",
     }
-    return Face(name=name, **{**fields, "active_ms": round(NOW.timestamp() * 1000) - DAY, **more})  # type: ignore[arg-type]
+    return SearchFields(name=name, **{**fields, "active_ms": round(NOW.timestamp() * 1000) - DAY, **more})  # type: ignore[arg-type]
 
 
-INSIDE = Contents(
+INSIDE = SearchText(
     texts={"user": "why is the token red", "assistant": "it expires at midnight", "toolresult": "401 != 200"},
     tools=frozenset({"bash", "read"}),
     labels=("works",),
@@ -33,9 +33,9 @@ INSIDE = Contents(
 )
 
 
-def found(text: str, contents: Contents | None = INSIDE, **options: bool) -> bool | None:
+def found(text: str, contents: SearchText | None = INSIDE, **options: bool) -> bool | None:
     """Whether the query finds the session; None while only its contents could say."""
-    verdict = parse_query(text, now=NOW).judge(face(), contents, **options)
+    verdict = parse_query(text, now=NOW).match(face(), contents, **options)
     return None if verdict.open else verdict.found
 
 
@@ -99,7 +99,7 @@ def test_letters_in_their_order_are_found_only_where_asked_for() -> None:
 
 def test_a_match_in_the_name_comes_before_one_elsewhere_before_one_of_letters() -> None:
     scores = [
-        parse_query(text, now=NOW).judge(face(), INSIDE, fuzzy=True).score
+        parse_query(text, now=NOW).match(face(), INSIDE, fuzzy=True).score
         for text in ("login", "midnight", "fxlgn")
     ]
 
@@ -122,7 +122,7 @@ def test_a_query_that_cannot_be_understood_says_why_and_finds_nothing(text: str,
 
     assert query.problem is not None
     assert says in query.problem
-    assert not query.judge(face(), INSIDE).found
+    assert not query.match(face(), INSIDE).found
 
 
 def test_half_a_phrase_is_words_until_the_other_quote_is_typed() -> None:
@@ -135,8 +135,8 @@ def test_whatever_is_typed_gives_a_query_and_a_verdict(pieces: list[str]) -> Non
     query = parse_query("".join(pieces), now=NOW)
 
     assert isinstance(query, Query)
-    query.judge(face(), None)
-    query.judge(face(), INSIDE, fuzzy=True)
+    query.match(face(), None)
+    query.match(face(), INSIDE, fuzzy=True)
 
 
 @given(st.text(alphabet="abc -/1", min_size=1, max_size=8), st.text(alphabet="abc -/12", max_size=30))

@@ -7,17 +7,17 @@ import json
 import pytest
 
 from branchline.entries import Damaged, entry_from_fields
-from branchline.formats import LabelState, Transcript
-from branchline.views.calls import Call, call_text
+from branchline.formats import EntryLog, LabelState
+from branchline.views.entry_rows import RowTexts, copy_text, row_text, search_text
 from branchline.views.nodes import node_views
-from branchline.views.rows import RowTexts, copy_text, row_text, search_text
-from branchline.views.search import Search
+from branchline.views.tool_calls import Call, call_text
+from branchline.views.tree_search import Search
 from support import CORPUS, transcript
 
 HEADER = '{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}'
 
 
-def session(*entries: dict) -> Transcript:
+def session(*entries: dict) -> EntryLog:
     """A session whose entries hang from one another unless they say otherwise."""
     lines = [HEADER]
     parent = None

@@ -12,9 +12,9 @@ from branchline.views.spans import (
     ROLES,
     Span,
     cut_line,
-    line_of,
     line_text,
     line_width,
+    make_line,
     pad_line,
     shown_line,
 )
@@ -27,20 +27,20 @@ lines = st.lists(st.builds(Span, texts, st.sampled_from(ROLES)), max_size=6)
 
 
 def test_a_line_is_made_of_words_and_spans_and_leaves_out_what_is_empty():
-    line = line_of("one ", "", Span("two", "title"), Span("", "dim"))
+    line = make_line("one ", "", Span("two", "title"), Span("", "dim"))
 
     assert line == (Span("one "), Span("two", "title"))
     assert line_text(line) == "one two"
 
 
 def test_a_line_that_fits_keeps_its_spans():
-    line = line_of("id  ", Span("title", "title"))
+    line = make_line("id  ", Span("title", "title"))
 
     assert cut_line(line, 9) == line
 
 
 def test_a_line_is_cut_inside_the_span_that_does_not_fit():
-    line = line_of("id  ", Span("title", "title"), Span("more", "dim"))
+    line = make_line("id  ", Span("title", "title"), Span("more", "dim"))
 
     assert cut_line(line, 8) == (Span("id  "), Span("tit", "title"), Span("…", "title"))
     assert cut_line(line, 9) == (Span("id  "), Span("titl", "title"), Span("…", "title"))

@@ -12,11 +12,11 @@ from branchline import Session
 from branchline.clock import FixedClock
 from branchline.views.plots import bar, sparkline
 from branchline.views.spans import line_text, line_width
-from branchline.views.stats import Group, Origin, Stats, Tally
+from branchline.views.stats import Group, Stats, StatsSource, Tally
 from branchline.views.stats_lines import overview, table
 from branchline.views.times import day_of
 
-HERE = Origin("a", "pi", "/shop")
+HERE = StatsSource("a", "pi", "/shop")
 HOUR = 3_600_000
 
 
@@ -58,7 +58,7 @@ def session(tmp_path):
 def tally(*sessions: Session, **options) -> Stats:
     made = Tally(zone=UTC, **options)
     for session in sessions:
-        origin = Origin(session.id, "pi", session.cwd or "")
+        origin = StatsSource(session.id, "pi", session.cwd or "")
         made.add(session.transcript, origin, inherited=session.inherited_entries)
     return made.stats()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from branchline.views.spans import Span, line_of, line_text, line_width
+from branchline.views.spans import Span, line_text, line_width, make_line
 from branchline.views.text import safe, width
-from branchline.views.wrapping import text_lines, wrap_line
+from branchline.views.wrap import text_lines, wrap_line
 
 WORDS = st.text(alphabet=st.sampled_from("ab cde f é漢字🙂 \u0301"), max_size=80)
 
@@ -25,7 +25,7 @@ def test_every_line_fits_and_all_characters_but_blanks_are_kept_in_order(text: s
 def test_a_line_of_spans_keeps_its_roles_when_it_is_broken(
     pieces: list[tuple[str, str]], columns: int
 ) -> None:
-    line = line_of(*(Span(text, role) for text, role in pieces))  # type: ignore[arg-type]
+    line = make_line(*(Span(text, role) for text, role in pieces))  # type: ignore[arg-type]
 
     wrapped = wrap_line(line, columns, indent=2)
 

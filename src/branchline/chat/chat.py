@@ -13,12 +13,12 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 
 from branchline.chat.commands import COMMANDS, command_named
-from branchline.chat.front import Front
+from branchline.chat.frontend import Frontend
+from branchline.chat.notices import event_notice, others_wrote
 from branchline.chat.pickers import choice_picker
 from branchline.chat.services import Services
 from branchline.chat.shell import ShellCommand
-from branchline.chat.telling import others_wrote, words_for
-from branchline.conductor import Conductor, Event, MessageShown, SummaryDelta, TurnEnded
+from branchline.conductor import Conductor, Event, MessageAppended, SummaryDelta, TurnEnded
 from branchline.entries import BashExecution, UserMessage
 from branchline.errors import BranchlineError
 from branchline.flows import Choose, Chosen
@@ -32,7 +32,7 @@ _COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?\Z", re.DOTALL)
 class Chat:
     """The conversation of one person, until they leave it."""
 
-    def __init__(self, conductor: Conductor, front: Front, services: Services) -> None:
+    def __init__(self, conductor: Conductor, front: Frontend, services: Services) -> None:
         self.conductor = conductor
         self._tools = tuple(conductor.tools)
         self.front = front
@@ -64,7 +64,7 @@ class Chat:
         except BrokenPipeError:
             raise  # nobody sees what would be said
         except (BranchlineError, ValueError, LookupError, OSError, RuntimeError) as problem:
-            self.front.remark(str(problem) or type(problem).__name__)
+            self.front.notice(str(problem) or type(problem).__name__)
         self._say_model_problem()
 
     def interrupt(self) -> bool:
@@ -92,7 +92,7 @@ class Chat:
             return await self.show(self.conductor.send(prompt), prompt)
         except (BranchlineError, OSError):
             if not self._said:
-                self.front.give_back(prompt)
+                self.front.prefill(prompt)
             raise
 
     async def show(self, events: AsyncGenerator[Event, None], prompt: str = "") -> TurnEnded | None:
@@ -105,17 +105,17 @@ class Chat:
         with self.working(), self._heard():
             async with aclosing(events):
                 async for event in events:
-                    if isinstance(event, MessageShown) and isinstance(event.message, UserMessage):
+                    if isinstance(event, MessageAppended) and isinstance(event.message, UserMessage):
                         self._said = True
                     if isinstance(event, SummaryDelta):
                         self.front.progress(event.text)
-                    self.front.hear(event)
-                    if (words := words_for(event)) is not None:
-                        self.front.remark(words)
+                    self.front.on_event(event)
+                    if (words := event_notice(event)) is not None:
+                        self.front.notice(words)
                     if isinstance(event, TurnEnded):
                         ended = event
         if ended is not None and ended.unsent:
-            self.front.give_back("\n".join(ended.unsent))
+            self.front.prefill("\n".join(ended.unsent))
         return ended
 
     @contextmanager
@@ -133,7 +133,7 @@ class Chat:
         stop = self.conductor.abort if stop is None else stop
         self._stop = stop
         try:
-            with self.front.working(stop):
+            with self.front.interruptible(stop):
                 yield
         finally:
             self._stop = None
@@ -152,7 +152,7 @@ class Chat:
     def give_back(self, text: str | None) -> None:
         """Give a prompt back for editing, if there is one."""
         if text:
-            self.front.give_back(text)
+            self.front.prefill(text)
 
     # -- inside ---------------------------------------------------------------------------------------
 
@@ -162,10 +162,10 @@ class Chat:
             names = [known for each in COMMANDS for known in (each.name, *each.aliases)]
             close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join('/' + one for one in close)}?" if close else "/help lists all"
-            self.front.remark(f"there is no command /{name}; {hint}")
+            self.front.notice(f"there is no command /{name}; {hint}")
             return
         if words and not command.arguments:
-            self.front.remark(f"/{command.name} takes no words; {words!r} was left out")
+            self.front.notice(f"/{command.name} takes no words; {words!r} was left out")
         await command.run(self, words)
 
     async def _shell(self, line: str) -> None:
@@ -173,28 +173,28 @@ class Chat:
         in_context = not line.startswith("!!")
         text = line.lstrip("!").strip()
         if not text:
-            self.front.remark("!COMMAND runs a command and shows it to the model, !!COMMAND to you alone")
+            self.front.notice("!COMMAND runs a command and shows it to the model, !!COMMAND to you alone")
             return
         command = ShellCommand(text, self.services.directory(self.conductor.session))
         with self.working(command.stop):
             done = await command.run(lambda words: self.front.text(words, role="bash"), in_context=in_context)
-        self.conductor.record(done)
-        self.front.remark(_outcome(done))
+        self.conductor.append_message(done)
+        self.front.notice(_outcome(done))
 
     def _look(self) -> None:
         """Say it when somebody else wrote. Who cannot read the file any more can still leave it."""
         try:
-            others = self.conductor.look()
+            others = self.conductor.poll()
         except (BranchlineError, OSError) as problem:
-            self.front.remark(str(problem))
+            self.front.notice(str(problem))
             return
         if others:
-            self.front.remark(others_wrote(others))
+            self.front.notice(others_wrote(others))
 
     def _say_model_problem(self) -> None:
         problem = self.conductor.model_problem
         if problem is not None and problem != self._model_problem:
-            self.front.remark(f"the model of this path cannot be had here: {problem}")
+            self.front.notice(f"the model of this path cannot be had here: {problem}")
         self._model_problem = problem
 
 

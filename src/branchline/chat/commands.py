@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from branchline.chat import moving, sessions, tuning
+from branchline.chat import model_commands, session_commands, tree_commands
 from branchline.views.spans import Span
 
 if TYPE_CHECKING:
@@ -58,76 +58,81 @@ COMMANDS: tuple[Command, ...] = (
         name="tree",
         arguments="[ENTRY]",
         completes="entry",
-        run=moving.tree,
+        run=tree_commands.tree,
         help="Go to any entry of the session; a prompt is given back for editing.",
     ),
     Command(
         name="jump",
         arguments="[ENTRY]",
         completes="turn",
-        run=moving.jump,
+        run=tree_commands.jump,
         help="Go back to before something that you said, and say it otherwise.",
     ),
     Command(
         name="branch",
         arguments="[ENTRY]",
         completes="turn",
-        run=moving.branch,
+        run=tree_commands.branch,
         help="Say something otherwise in a new session that holds what came before it.",
     ),
     Command(
         name="fork",
         arguments="[ENTRY]",
         completes="entry",
-        run=moving.fork,
+        run=tree_commands.fork,
         help="Copy the conversation, up to a turn or an entry, into a new session and go on there.",
     ),
     Command(
-        name="undo", run=moving.undo, help="Go back to before the last turn; what you said is given back."
+        name="undo",
+        run=tree_commands.undo,
+        help="Go back to before the last turn; what you said is given back.",
     ),
-    Command(name="retry", run=moving.retry, help="Get another answer; the old one stays in the tree."),
+    Command(name="retry", run=tree_commands.retry, help="Get another answer; the old one stays in the tree."),
     Command(
         name="label",
         arguments="[TEXT | --clear]",
-        run=moving.label,
+        run=tree_commands.label,
         help="Name the entry that you stand on; alone, list all labels.",
     ),
     Command(
         name="compact",
         arguments="[FOCUS]",
-        run=moving.compact,
+        run=tree_commands.compact,
         help="Sum up the older part of the conversation; nothing is removed.",
     ),
     Command(
-        name="name", arguments="[TITLE]", run=sessions.name, help="Give the session a title, or show it."
+        name="name",
+        arguments="[TITLE]",
+        run=session_commands.name,
+        help="Give the session a title, or show it.",
     ),
-    Command(name="session", run=sessions.facts, help="Show the facts: file, entries, tokens, cost."),
-    Command(name="sessions", run=sessions.list_all, help="List the sessions of this directory."),
+    Command(name="session", run=session_commands.facts, help="Show the facts: file, entries, tokens, cost."),
+    Command(name="sessions", run=session_commands.list_all, help="List the sessions of this directory."),
     Command(
         name="resume",
         arguments="[SESSION]",
         completes="session",
-        run=sessions.resume,
+        run=session_commands.resume,
         help="Go on in another session.",
     ),
-    Command(name="new", run=sessions.new, help="Start a fresh session."),
+    Command(name="new", run=session_commands.new, help="Start a fresh session."),
     Command(
         name="model",
         arguments="[PROVIDER:MODEL]",
-        run=tuning.model,
+        run=model_commands.model,
         help="Let another model answer, or show which one does.",
     ),
     Command(
         name="thinking",
         arguments="[LEVEL]",
         completes="thinking",
-        run=tuning.thinking,
+        run=model_commands.thinking,
         help="Let the model think more or less.",
     ),
     Command(
         name="export",
         arguments="[FILE]",
-        run=tuning.export,
+        run=model_commands.export,
         help="Write the conversation as Markdown, or the session as .jsonl, without its secrets.",
     ),
     Command(

@@ -7,25 +7,25 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import overload
 
-from branchline.chat.front import Option, Picker, options_with
+from branchline.chat.frontend import Picker, PickerOption, options_with
 from branchline.flows import Choose
-from branchline.library import PriorTurn, SessionRow
+from branchline.library import Prompt, SessionRow
 from branchline.library.turns import prior_turns
-from branchline.places import OURS
+from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.tree import Filter, Outline
+from branchline.views.entry_rows import RowTexts
+from branchline.views.humanize import age
 from branchline.views.outline import entry_role, indentation, outline_line
-from branchline.views.rows import RowTexts
-from branchline.views.search import Search
-from branchline.views.spans import Span, line_of
-from branchline.views.words import age
+from branchline.views.spans import Span, make_line
+from branchline.views.tree_search import Search
 
 __all__ = ["choice_picker", "session_line", "session_picker", "tree_picker", "turn_picker"]
 
 _ID = 8
 
 
-class _Rows(Sequence[Option]):
+class _Rows(Sequence[PickerOption]):
     """The rows of an outline as options, each made when somebody looks at it."""
 
     def __init__(self, session: Session, outline: Outline) -> None:
@@ -37,15 +37,15 @@ class _Rows(Sequence[Option]):
         return len(self._outline)
 
     @overload
-    def __getitem__(self, index: int) -> Option: ...
+    def __getitem__(self, index: int) -> PickerOption: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Option]: ...
-    def __getitem__(self, index: int | slice) -> Option | list[Option]:
+    def __getitem__(self, index: slice) -> list[PickerOption]: ...
+    def __getitem__(self, index: int | slice) -> PickerOption | list[PickerOption]:
         if isinstance(index, slice):
             return [self._option(number) for number in range(*index.indices(len(self)))]
         return self._option(range(len(self))[index])
 
-    def _option(self, number: int) -> Option:
+    def _option(self, number: int) -> PickerOption:
         row = self._outline[number]
         tree = self._session.index
         words = outline_line(
@@ -56,7 +56,7 @@ class _Rows(Sequence[Option]):
         )
         here = "› " if row.key == self._session.leaf else "  "
         before = (Span(here, "cursor"), Span(indentation(row, self._outline.gutters(number)), "dim"))
-        return Option(key=row.key, line=line_of(*before, *words))
+        return PickerOption(key=row.key, line=make_line(*before, *words))
 
 
 def tree_picker(session: Session, question: str, filter: Filter = "default") -> Picker:  # noqa: A002
@@ -64,23 +64,23 @@ def tree_picker(session: Session, question: str, filter: Filter = "default") -> 
     search = Search(session.transcript, session.transcript.reading.labels)
     whole = session.outline(filter)
 
-    def find(words: str) -> Sequence[Option]:
+    def find(words: str) -> Sequence[PickerOption]:
         found = search.find(words)
         return _Rows(session, whole if found is None else session.outline(filter, matches=found.__contains__))
 
     here = -1 if session.leaf is None else session.index.position(session.leaf)
     at = max(0, whole.nearest(here))
-    return Picker(question=question, options=_Rows(session, whole), find=find, at=at)
+    return Picker(question=question, options=_Rows(session, whole), find=find, selected=at)
 
 
 def turn_picker(session: Session, question: str) -> Picker | None:
     """What the person said on the path, the last turn under the cursor; None when nothing was said."""
-    turns: list[PriorTurn] = list(prior_turns(session))
+    turns: list[Prompt] = list(prior_turns(session))
     labels = session.labels
     options = [
-        Option(
+        PickerOption(
             key=turn.id,
-            line=line_of(
+            line=make_line(
                 Span(f"[{labels[turn.id]}] " if turn.id in labels else "", "label"),
                 Span(turn.preview, "user"),
             ),
@@ -90,18 +90,18 @@ def turn_picker(session: Session, question: str) -> Picker | None:
     return _picker(question, options, at=len(options) - 1) if options else None
 
 
-def session_line(row: SessionRow, now: float) -> Option:
+def session_line(row: SessionRow, now: float) -> PickerOption:
     """One session as a row: when, how long, of which program, what it is called."""
     words = row.title or row.first_prompt or "(no messages)"
     facts = (
         Span(f"{row.id[:_ID]:<{_ID}}", "id"),
         Span(f"  {age(row.active_ms, now):>4}  ", "time"),
         Span(f"{row.messages or 0:>4}  ", "number"),
-        Span("" if row.agent in (None, OURS) else f"{row.agent}  ", "program"),
+        Span("" if row.agent in (None, NATIVE_AGENT) else f"{row.agent}  ", "program"),
         Span("(no reply yet) " if row.draft else "", "warning"),
         Span(words, "title" if row.title else "plain"),
     )
-    return Option(key=row.path or row.key, line=line_of(*facts))
+    return PickerOption(key=row.path or row.key, line=make_line(*facts))
 
 
 def session_picker(rows: Iterable[SessionRow], question: str, now: float | None = None) -> Picker:
@@ -112,11 +112,11 @@ def session_picker(rows: Iterable[SessionRow], question: str, now: float | None 
 
 def choice_picker(step: Choose) -> Picker:
     """The choices of a flow; the cursor stands on what is done where nobody is asked."""
-    options = [Option(key=choice.key, line=line_of(choice.label)) for choice in step.choices]
+    options = [PickerOption(key=choice.key, line=make_line(choice.label)) for choice in step.choices]
     at = next((number for number, choice in enumerate(step.choices) if choice.key == step.default), 0)
     return _picker(step.question, options, at=at)
 
 
-def _picker(question: str, options: Sequence[Option], at: int = 0) -> Picker:
-    find: Callable[[str], Sequence[Option]] = lambda words: options_with(options, words)  # noqa: E731
-    return Picker(question=question, options=options, find=find, at=at)
+def _picker(question: str, options: Sequence[PickerOption], at: int = 0) -> Picker:
+    find: Callable[[str], Sequence[PickerOption]] = lambda words: options_with(options, words)  # noqa: E731
+    return Picker(question=question, options=options, find=find, selected=at)

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 from branchline.entries import BashExecution
 
-__all__ = ["KEPT", "ShellCommand"]
+__all__ = ["MAX_OUTPUT", "ShellCommand"]
 
-KEPT = 50_000
+MAX_OUTPUT = 50_000
 """How many characters of an output are kept: its end, where the outcome is."""
 _PIECE = 1 << 16
 _GRACE = 2.0  # seconds between asking a command to end and making it
@@ -78,13 +78,13 @@ class ShellCommand:
             for each in lines:
                 show(each)
             kept += text
-            if len(kept) > 2 * KEPT:
-                kept, truncated = kept[-KEPT:], True
+            if len(kept) > 2 * MAX_OUTPUT:
+                kept, truncated = kept[-MAX_OUTPUT:], True
         rest = decoder.decode(b"", final=True)
         if line + rest:
             show(line + rest)
         kept += rest
-        return kept[-KEPT:], truncated or len(kept) > KEPT
+        return kept[-MAX_OUTPUT:], truncated or len(kept) > MAX_OUTPUT
 
     def _end(self, how: signal.Signals) -> None:
         process = self._process

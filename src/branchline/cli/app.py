@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from branchline._version import __version__
-from branchline.cli.options import SETTINGS, Page, add_output_options
+from branchline.cli.options import SETTINGS, HelpPage, add_output_options
 from branchline.cli.streams import open_streams, stop_writing
 
 __all__ = ["cli"]
@@ -81,7 +81,7 @@ class _PipeClosed(Exception):
     """Whoever read our output has gone."""
 
 
-class _Commands(Page, click.Group):
+class _Commands(HelpPage, click.Group):
     """Commands that are imported when they are asked for."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -231,17 +231,17 @@ def _system_words(problem: OSError) -> str:
 def cli(context: click.Context, demo: bool, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
     """Open the browser when no command is given; where there is no terminal for it, list the sessions."""
     if demo:
-        from branchline.cli.demonstrating import enter_demo
+        from branchline.cli.commands.demo import enter_demo
 
         enter_demo()
     if context.invoked_subcommand is None:
-        from branchline.cli.browsing import can_browse, open_home
+        from branchline.cli.commands.browse import can_browse, open_home
         from branchline.cli.output import Output
 
         out = Output(json=json, plain=plain, color=color)  # type: ignore[arg-type]
         if can_browse(out):
             open_home()
-        from branchline.cli.home import show_home
+        from branchline.cli.welcome import show_home
 
         show_home(out)
 

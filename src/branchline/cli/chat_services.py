@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from branchline.cli.exporting import export_conversation
-from branchline.cli.targets import entry_named, file_named
+from branchline.cli.commands.export import export_conversation
+from branchline.cli.resolver import resolve_entry, resolve_path
 from branchline.context import ModelRef
 from branchline.errors import NotSupported, SessionNotFound
 from branchline.library import Discovery, SessionLibrary, SessionRow
@@ -16,12 +16,12 @@ from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_refe
 from branchline.session import Session
 from branchline.settings import Settings
 
-__all__ = ["World"]
+__all__ = ["CliServices"]
 
 _LISTED = 100
 
 
-class World:
+class CliServices:
     """What a chat in this working directory can reach.
 
     With ``base_url`` every model but the offline one is looked for at that address.
@@ -44,14 +44,14 @@ class World:
         if draft is not None and (found := library.open(draft.key)) is not None:
             return found
         try:
-            return Session.open(file_named(name), for_context=True)
+            return Session.open(resolve_path(name), for_context=True)
         except click.UsageError as problem:  # a program that there is not
             raise SessionNotFound(problem.format_message()) from None
         except OSError as problem:
             raise SessionNotFound(f"cannot open {name}: {problem.strerror or problem}") from None
 
     def entry(self, session: Session, name: str, /) -> str:
-        return entry_named(session, name)
+        return resolve_entry(session, name)
 
     def directory(self, session: Session, /) -> str:
         return session.cwd if session.cwd and os.path.isdir(session.cwd) else self.cwd

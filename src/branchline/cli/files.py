@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 from branchline.errors import LogError, NotSaved, ReadOnly
 from branchline.log import publish_file, replace_file
-from branchline.log.system import explain
+from branchline.log.system import describe_oserror
 
-__all__ = ["require_free", "write_new"]
+__all__ = ["require_new_path", "write_new"]
 
 _LONGEST_NAME = 100
 
 
-def require_free(path: str) -> None:
+def require_new_path(path: str) -> None:
     """Refuse a place where something lies already, or whose directory is not there."""
     if os.path.lexists(path):
         raise FileExistsError(f"{path} exists already and stays as it is; choose another with -o")
@@ -40,7 +40,7 @@ def write_new(
         if force:
             replace_file(path, data, backup=False, check=check)
             return
-        require_free(path)
+        require_new_path(path)
         replace_file(temporary, data, backup=False, check=check)
         try:
             publish_file(temporary, path)
@@ -51,5 +51,5 @@ def write_new(
     except (LogError, ReadOnly) as problem:
         if not isinstance(problem.__cause__, OSError):
             raise
-        why = explain(problem.__cause__)
+        why = describe_oserror(problem.__cause__)
         raise NotSaved(f"cannot write {path}: {why}; nothing was written") from problem

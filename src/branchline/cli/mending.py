@@ -12,31 +12,39 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from branchline.context import build_context
-from branchline.context.selection import holder_above
+from branchline.context.selection import ancestor_with_id
 from branchline.entries import (
     Compaction,
     ContextEdit,
     Header,
     Leaf,
     encode_header,
-    jsontext,
+    json_codec,
     skeleton,
     splice,
 )
 from branchline.errors import NotSaved
-from branchline.formats import Transcript
-from branchline.session.naming import check_session_id
-from branchline.session.wording import role_of
+from branchline.formats import EntryLog
+from branchline.session.ids import check_session_id
+from branchline.session.message_input import role_of
 from branchline.tree import ROOT
 
-__all__ = ["Aside", "Change", "Mended", "key_at", "mend", "readable_above", "require_same"]
+__all__ = [
+    "FieldFix",
+    "RepairResult",
+    "SalvagedBytes",
+    "key_at",
+    "readable_above",
+    "repair_native",
+    "require_same",
+]
 
 _BOM = b"\xef\xbb\xbf"
 _HEADER_FIELD = re.compile(rb'"(id|timestamp|cwd|parentSession)"\s*:\s*("[^"\\\x00-\x1f]*")')
 _NAME_ID = re.compile(r"[^_]*_(.+)")
 
 
-class Aside(NamedTuple):
+class SalvagedBytes(NamedTuple):
     """Bytes that are in no entry: where they lay, and why they were not taken."""
 
     line: int
@@ -45,7 +53,7 @@ class Aside(NamedTuple):
     reason: str
 
 
-class Change(NamedTuple):
+class FieldFix(NamedTuple):
     """Fields of an entry that say now what the reader had to guess."""
 
     entry: str
@@ -53,35 +61,35 @@ class Change(NamedTuple):
     fields: dict[str, Any]
 
 
-class Mended(NamedTuple):
+class RepairResult(NamedTuple):
     """The lines of the new file, and how they differ from those of the old one.
 
     A file of version 1 says nothing about links: its mended copy is of version 3, where they are said.
     """
 
     data: bytes
-    asides: list[Aside]
-    changes: list[Change]
+    asides: list[SalvagedBytes]
+    changes: list[FieldFix]
     entries: int
     header_made: bool
     upgraded: bool
     """Entries that had no ids have them now."""
-    parted: bool
+    lines_split: bool
     """Entries that stood in one line have a line each."""
 
     @property
     def needed(self) -> bool:
         """Whether there was anything to mend."""
         guessed = bool(self.changes) and not self.upgraded
-        return self.header_made or self.parted or bool(self.asides) or guessed
+        return self.header_made or self.lines_split or bool(self.asides) or guessed
 
 
-def mend(transcript: Transcript, *, key: str, spare_id: str) -> Mended:
+def repair_native(transcript: EntryLog, *, key: str, spare_id: str) -> RepairResult:
     """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
     reading, tree = transcript.reading, transcript.tree
     content = transcript.bytes_between(0, None)
     lines: list[bytes] = []
-    changes: list[Change] = []
+    changes: list[FieldFix] = []
     asides = list(_asides(transcript, content))
     if reading.header is None:
         lines.append(encode_header(_made_header(transcript, asides, key, spare_id)))
@@ -96,20 +104,20 @@ def mend(transcript: Transcript, *, key: str, spare_id: str) -> Mended:
         fields = _guessed(transcript, position, line)
         if fields:
             line = splice.set_fields(line, fields)
-            changes.append(Change(tree.keys[position], reading.line_of(position), fields))
+            changes.append(FieldFix(tree.keys[position], reading.line_of(position), fields))
         lines.append(line + b"\n")
-    return Mended(
+    return RepairResult(
         data=b"".join(lines),
         asides=asides,
         changes=changes,
         entries=len(lines) - 1,
         header_made=reading.header is None,
         upgraded=reading.version == 1,
-        parted=any(finding.kind == "glued" for finding in transcript.findings),
+        lines_split=any(finding.kind == "glued" for finding in transcript.findings),
     )
 
 
-def require_same(old: Transcript, new: Transcript) -> None:
+def require_same(old: EntryLog, new: EntryLog) -> None:
     """Refuse a new file that lacks an entry, or that reads differently where the old one could be read."""
     missing = set(_readable(old)) - set(new.tree.keys)
     if missing:
@@ -129,12 +137,12 @@ def require_same(old: Transcript, new: Transcript) -> None:
         raise NotSaved("the mended file would read differently from the old one; it was not written")
 
 
-def _readable(transcript: Transcript) -> list[str]:
+def _readable(transcript: EntryLog) -> list[str]:
     tree = transcript.tree
     return [key for position, key in enumerate(tree.keys) if position not in tree.placeholders]
 
 
-def _parents(transcript: Transcript) -> list[str | None]:
+def _parents(transcript: EntryLog) -> list[str | None]:
     tree = transcript.tree
     return [
         key_at(transcript, readable_above(transcript, tree.parents[position]))
@@ -143,13 +151,13 @@ def _parents(transcript: Transcript) -> list[str | None]:
     ]
 
 
-def _said(transcript: Transcript) -> list[tuple[str, str]]:
+def _said(transcript: EntryLog) -> list[tuple[str, str]]:
     """Who says what to a model at the leaf, by entry."""
     leaf = ROOT if transcript.leaf is None else transcript.tree.position(transcript.leaf)
     return [(item.entry, role_of(item.message)) for item in build_context(transcript, leaf).messages]
 
 
-def readable_above(transcript: Transcript, position: int) -> int:
+def readable_above(transcript: EntryLog, position: int) -> int:
     """The entry itself if it can be read, else the nearest one above that can."""
     tree = transcript.tree
     while position in tree.placeholders:
@@ -157,15 +165,15 @@ def readable_above(transcript: Transcript, position: int) -> int:
     return position
 
 
-def key_at(transcript: Transcript, position: int) -> str | None:
+def key_at(transcript: EntryLog, position: int) -> str | None:
     return None if position == ROOT else transcript.tree.keys[position]
 
 
-def _with_current_role(transcript: Transcript, position: int) -> bytes:
+def _with_current_role(transcript: EntryLog, position: int) -> bytes:
     """The bytes of an entry; in version 1 what an extension said had another role than now."""
     line = transcript.raw(position)
     if transcript.reading.version == 1 and transcript.tree.roles[position] == "custom":
-        spot = splice.field_spots(line)["message"]
+        spot = splice.field_ranges(line)["message"]
         message = splice.set_fields(line[spot.start : spot.end], {"role": "custom"})
         line = line[: spot.start] + message + line[spot.end :]
     return line
@@ -174,7 +182,7 @@ def _with_current_role(transcript: Transcript, position: int) -> bytes:
 # -- what was guessed -------------------------------------------------------------------------------------
 
 
-def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, Any]:
+def _guessed(transcript: EntryLog, position: int, line: bytes) -> dict[str, Any]:
     """The fields that the line does not say as the tree has them."""
     tree = transcript.tree
     wanted = {
@@ -188,12 +196,12 @@ def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, An
     return fields
 
 
-def _pointer(transcript: Transcript, position: int) -> dict[str, Any]:
+def _pointer(transcript: EntryLog, position: int) -> dict[str, Any]:
     """Where an entry that points at another one must point, if its own words lead nowhere or elsewhere."""
     tree = transcript.tree
     match transcript.entry(position):
         case Leaf(target=str() as target):
-            found = transcript.reading.linker.holder(target)
+            found = transcript.reading.linker.latest_with_id(target)
             if found is None:
                 found = tree.parents[position]
                 if found == ROOT:
@@ -201,8 +209,8 @@ def _pointer(transcript: Transcript, position: int) -> dict[str, Any]:
             key = key_at(transcript, readable_above(transcript, found))
             return {} if key == target else {"targetId": key}
         case Compaction(first_kept=str() as target):
-            chain = tree.chain(position)
-            start = holder_above(tree, target, chain, len(chain) - 1)
+            chain = tree.path_positions(position)
+            start = ancestor_with_id(tree, target, chain, len(chain) - 1)
             if start < 0:
                 return {}
             kept = [place for place in chain[start:] if place not in tree.placeholders]
@@ -210,8 +218,8 @@ def _pointer(transcript: Transcript, position: int) -> dict[str, Any]:
             said = key == target and transcript.reading.version > 1
             return {} if said else {"firstKeptEntryId": key}
         case ContextEdit(target=target) if f"{target}#2" in tree.positions:
-            chain = tree.chain(position)
-            holder = holder_above(tree, target, chain, len(chain) - 1)
+            chain = tree.path_positions(position)
+            holder = ancestor_with_id(tree, target, chain, len(chain) - 1)
             key = target if holder < 0 else tree.keys[chain[holder]]
             return {} if key == target else {"targetId": key}
         case _:
@@ -221,7 +229,7 @@ def _pointer(transcript: Transcript, position: int) -> dict[str, Any]:
 # -- what is set aside ------------------------------------------------------------------------------------
 
 
-def _asides(transcript: Transcript, content: bytes) -> Iterator[Aside]:
+def _asides(transcript: EntryLog, content: bytes) -> Iterator[SalvagedBytes]:
     """Everything in the file that is neither the header nor an entry nor blank."""
     reading, tree = transcript.reading, transcript.tree
     reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
@@ -235,20 +243,20 @@ def _asides(transcript: Transcript, content: bytes) -> Iterator[Aside]:
         place = start
         for piece in content[start:offset].split(b"\n"):
             if piece.removeprefix(_BOM).strip():
-                yield Aside(line, place, piece, reasons.get(place, "not an entry"))
+                yield SalvagedBytes(line, place, piece, reasons.get(place, "not an entry"))
             place += len(piece) + 1
             line += 1
         line -= 1  # the last piece goes on in the line of what was taken
         start = offset + size
 
 
-def _made_header(transcript: Transcript, asides: list[Aside], key: str, spare_id: str) -> Header:
+def _made_header(transcript: EntryLog, asides: list[SalvagedBytes], key: str, spare_id: str) -> Header:
     """A header from what is left of the old one, from the file's name, or from nothing."""
     found: dict[str, str] = {}
     for aside in asides:
         if b'"session"' in aside.data[:200]:
             for name, value in _HEADER_FIELD.findall(aside.data):
-                found.setdefault(name.decode(), jsontext.loads(value))
+                found.setdefault(name.decode(), json_codec.loads(value))
     named = _NAME_ID.fullmatch(key)
     times = [time for time in transcript.tree.times if time]
     return Header(

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from branchline.cli.mending import Aside, Change, Mended, key_at, readable_above
-from branchline.context.selection import holder_above
-from branchline.entries import Header, Leaf, jsontext, skeleton, splice
+from branchline.cli.mending import FieldFix, RepairResult, SalvagedBytes, key_at, readable_above
+from branchline.context.selection import ancestor_with_id
+from branchline.entries import Header, Leaf, json_codec, skeleton, splice
 from branchline.errors import NotSupported
-from branchline.formats import Transcript
-from branchline.formats.lines import LinesReader, pieces
+from branchline.formats import EntryLog
+from branchline.formats.lines import LineReader, split_records
 from branchline.tree import ROOT
 
-__all__ = ["mend_other"]
+__all__ = ["repair_foreign"]
 
 _BOM = b"\xef\xbb\xbf"
 _PI_MARK = b'{"type":"'
@@ -36,13 +36,13 @@ class _Piece(NamedTuple):
     """Whether nothing else stands in its line."""
 
 
-def mend_other(transcript: Transcript, *, key: str, spare_id: str, now: str) -> Mended:
+def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -> RepairResult:
     """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
     reading, tree, format_ = transcript.reading, transcript.tree, transcript.format
     reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
     lines: list[bytes] = []
-    changes: list[Change] = []
-    asides: list[Aside] = []
+    changes: list[FieldFix] = []
+    asides: list[SalvagedBytes] = []
     made = b"" if reading.header_line else format_.encode_header(_header(transcript, key, spare_id))
     numbered = False
     for piece in _pieces(transcript):
@@ -52,27 +52,27 @@ def mend_other(transcript: Transcript, *, key: str, spare_id: str, now: str) -> 
                     lines.append(part.data.strip() + b"\n")
                 else:
                     reason = reasons.get(part.offset, "not an entry")
-                    asides.append(Aside(part.line, part.offset, part.data, reason))
+                    asides.append(SalvagedBytes(part.line, part.offset, part.data, reason))
             continue
         fields = _guessed(transcript, piece.position, piece.data)
         line = splice.set_fields(piece.data, fields) if fields else piece.data
         if fields:
             numbered = numbered or "id" not in _fields(piece.data)
-            changes.append(Change(tree.keys[piece.position], piece.line, fields))
+            changes.append(FieldFix(tree.keys[piece.position], piece.line, fields))
         lines.append(line.rstrip(b"\r") + b"\n")
     data = b"".join(_with_header(lines, made))
-    return Mended(
+    return RepairResult(
         data=data + _move(transcript, data, now),
         asides=asides,
         changes=changes,
         entries=len(tree) - len(tree.placeholders),
         header_made=bool(made),
         upgraded=numbered,
-        parted=any(finding.kind == "glued" for finding in transcript.findings),
+        lines_split=any(finding.kind == "glued" for finding in transcript.findings),
     )
 
 
-def _pieces(transcript: Transcript) -> Iterator[_Piece]:
+def _pieces(transcript: EntryLog) -> Iterator[_Piece]:
     """The file from its beginning to its end, without blanks; entries that share a line come once."""
     reading, tree = transcript.reading, transcript.tree
     content = transcript.bytes_between(0, None)
@@ -97,16 +97,16 @@ def _pieces(transcript: Transcript) -> Iterator[_Piece]:
         start = offset + size
 
 
-def _parts(transcript: Transcript, piece: _Piece) -> Iterator[_Piece]:
+def _parts(transcript: EntryLog, piece: _Piece) -> Iterator[_Piece]:
     """What of a piece may stay, alone in its line, and what is between: as a reader took the line apart."""
     if piece.alone and _is_object(piece.data):
         yield piece
         return
     reader = transcript.format.reader(transcript.name)
     found = (
-        pieces(piece.data, reader.markers, reader.is_record)
-        if isinstance(reader, LinesReader)
-        else pieces(piece.data, (_PI_MARK,), _is_head)
+        split_records(piece.data, reader.markers, reader.is_record)
+        if isinstance(reader, LineReader)
+        else split_records(piece.data, (_PI_MARK,), _is_head)
     )
     for part in found:
         yield piece._replace(offset=piece.offset + part.start, data=part.data, alone=part.whole)
@@ -114,7 +114,7 @@ def _parts(transcript: Transcript, piece: _Piece) -> Iterator[_Piece]:
 
 def _is_head(data: bytes) -> bool:
     """Whether this is the header of a file of pi's family; a slot beside it is none any more."""
-    return bool(jsontext.loads(data).get("type") == "session")
+    return bool(json_codec.loads(data).get("type") == "session")
 
 
 def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:
@@ -124,7 +124,7 @@ def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:
     return [made, *lines]
 
 
-def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, Any]:
+def _guessed(transcript: EntryLog, position: int, line: bytes) -> dict[str, Any]:
     """The links that the line does not say as the tree has them."""
     names, tree = transcript.format.links, transcript.tree
     if names is None:
@@ -149,7 +149,7 @@ def _guessed(transcript: Transcript, position: int, line: bytes) -> dict[str, An
     return fields
 
 
-def _meant(transcript: Transcript, name: str, position: int) -> str | None:
+def _meant(transcript: EntryLog, name: str, position: int) -> str | None:
     """What a pointer at this id must say: the nearest entry above that has it, or a readable one above."""
     tree, key, count, best = transcript.tree, name, 1, ROOT
     while (holder := tree.positions.get(key)) is not None:
@@ -162,21 +162,21 @@ def _meant(transcript: Transcript, name: str, position: int) -> str | None:
     return key_at(transcript, readable_above(transcript, best))
 
 
-def _first_kept(transcript: Transcript, name: str, position: int) -> str | None:
+def _first_kept(transcript: EntryLog, name: str, position: int) -> str | None:
     """The first readable entry of what a compaction keeps."""
     tree = transcript.tree
-    chain = tree.chain(position)
-    start = holder_above(tree, name, chain, len(chain) - 1)
+    chain = tree.path_positions(position)
+    start = ancestor_with_id(tree, name, chain, len(chain) - 1)
     kept = (place for place in chain[start:] if place not in tree.placeholders)
     return None if start < 0 else tree.keys[next(kept)]
 
 
-def _move(transcript: Transcript, data: bytes, now: str) -> bytes:
+def _move(transcript: EntryLog, data: bytes, now: str) -> bytes:
     """Lines that lead to where the old file stands, where the new one would stand elsewhere without them."""
     name = transcript.name
-    new = Transcript(transcript.format, lambda offset, size: data[offset : offset + size], name)
+    new = EntryLog(transcript.format, lambda offset, size: data[offset : offset + size], name)
     leaf = transcript.leaf
-    if transcript.format.links is None or (new.leaf == leaf and not new.reading.leaf_in_doubt):
+    if transcript.format.links is None or (new.leaf == leaf and not new.reading.leaf_ambiguous):
         return b""
     move = Leaf(id="0" * 15 + "1", parent=leaf, timestamp=now, target=leaf)
     try:
@@ -185,7 +185,7 @@ def _move(transcript: Transcript, data: bytes, now: str) -> bytes:
         return b""  # then the new file reads differently, and is not written
 
 
-def _header(transcript: Transcript, key: str, spare_id: str) -> Header:
+def _header(transcript: EntryLog, key: str, spare_id: str) -> Header:
     """A header from what the file's name and its entries say."""
     known = transcript.reading.header
     times = [time for time in transcript.tree.times if time]
@@ -199,18 +199,18 @@ def _header(transcript: Transcript, key: str, spare_id: str) -> Header:
 def _fields(line: bytes) -> dict[str, Any]:
     """What an entry says, also one that is nested too deeply to be read whole."""
     try:
-        fields: dict[str, Any] = jsontext.loads(line)
+        fields: dict[str, Any] = json_codec.loads(line)
     except ValueError:
-        fields = skeleton.careful(line)
+        fields = skeleton.decode_lenient(line)
     return fields
 
 
 def _is_object(data: bytes) -> bool:
     try:
-        return isinstance(jsontext.loads(data), dict)
+        return isinstance(json_codec.loads(data), dict)
     except ValueError:
         return False
 
 
-def _offset(transcript: Transcript, position: int) -> int:
+def _offset(transcript: EntryLog, position: int) -> int:
     return transcript.reading.span(position).offset

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SETTINGS",
-    "Page",
+    "HelpPage",
     "add_output_options",
     "agent_option",
     "command",
@@ -65,7 +65,7 @@ _RELATED: Mapping[str, str] = {
 _FIRST_STEPS = "ls, show, tree"
 
 
-class Page:
+class HelpPage:
     """The end of every help page: examples as they were written, exit codes, and where to read on."""
 
     name: str | None
@@ -88,11 +88,11 @@ def _parent(context: click.Context) -> str:
     return "" if context.parent is None else context.parent.command.name or ""
 
 
-class _Command(Page, click.Command):
+class _Command(HelpPage, click.Command):
     """A command with a whole page of help."""
 
 
-class _Group(Page, click.Group):
+class _Group(HelpPage, click.Group):
     """A command with commands of its own, and something to do without one."""
 
 
@@ -181,7 +181,7 @@ class _Completed(StringParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         del param
-        from branchline.cli.completing import offers
+        from branchline.cli.shell_completion import offers
 
         return offers(self.kind, ctx, incomplete)
 

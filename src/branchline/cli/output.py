@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from branchline.cli.streams import write, write_bytes
-from branchline.views.spans import Piece, Role, Span, cut_line, shown_line
+from branchline.views.spans import Piece, Span, StyleRole, cut_line, shown_line
 from branchline.views.text import cut, one_line, pad, safe, width
 
-__all__ = ["Color", "Output", "Piece", "Role", "paint", "remark"]
+__all__ = ["Color", "Output", "Piece", "StyleRole", "paint", "remark"]
 
 Color = Literal["auto", "always", "never"]
 
@@ -29,7 +29,7 @@ _ASCII = str.maketrans("│└├─•›‹…⋯⊞⊟▸▾·×→↳█▉�
 """What our drawings become where only ASCII is wanted; each character has one column, as before."""
 
 
-def paint(role: Role, text: str) -> Span:
+def paint(role: StyleRole, text: str) -> Span:
     """A piece of a line in its role."""
     return Span(text, role)
 
@@ -70,7 +70,7 @@ class Output:
             what = "a setting is" if len(loaded.findings) == 1 else f"{len(loaded.findings)} settings are"
             remark(f"{what} not in force; `branchline config` says why")
 
-    def _theme(self) -> Mapping[Role, str]:
+    def _theme(self) -> Mapping[StyleRole, str]:
         from branchline.cli.themes import THEMES, theme_for
 
         return THEMES[theme_for(self.settings.theme)]
@@ -106,13 +106,13 @@ class Output:
     def _put(self, text: str) -> None:
         write((text.translate(_ASCII) if self.ascii else text) + "\n")
 
-    def text(self, text: str, *, indent: str = "", role: Role = "plain") -> None:
+    def text(self, text: str, *, indent: str = "", role: StyleRole = "plain") -> None:
         """Write some text with all its lines; long ones are broken between words on a terminal."""
         for line in safe(text).split("\n"):
             for part in _broken(line, None if self.columns is None else self.columns - len(indent)):
                 self._put(indent + self._styled(part, role) if part else "")
 
-    def table(self, rows: Iterable[tuple[str, Piece]], *, role: Role = "dim") -> None:
+    def table(self, rows: Iterable[tuple[str, Piece]], *, role: StyleRole = "dim") -> None:
         """Write names and values, the values in one column."""
         listed = [(one_line(name), value) for name, value in rows]
         room = max((width(name) for name, _ in listed), default=0)
@@ -126,7 +126,7 @@ class Output:
             return
         write_bytes(data)
 
-    def _styled(self, text: str, role: Role) -> str:
+    def _styled(self, text: str, role: StyleRole) -> str:
         codes = self._codes.get(role)
         return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
 

@@ -14,12 +14,12 @@ from branchline.errors import BranchlineError, LogError
 
 if TYPE_CHECKING:
     from branchline.clock import Clock
-    from branchline.formats.base import Reading
+    from branchline.formats.protocol import LogIndex
     from branchline.log import FileLog
     from branchline.log.seals import Difference, Seal
     from branchline.tree import Finding
 
-__all__ = ["SealReport", "SealState", "Sealing", "look_at_seal", "seal_again"]
+__all__ = ["SealReport", "SealState", "Sealing", "update_seal", "verify_seal"]
 
 SealState = Literal["none", "intact", "sealed", "changed", "other-session", "older-version", "unusable"]
 Sealing = Literal["compare", "seal", "force"]
@@ -34,7 +34,7 @@ class SealReport(NamedTuple):
     finding: Finding | None = None
 
 
-def look_at_seal(log: FileLog, reading: Reading) -> SealReport:
+def verify_seal(log: FileLog, reading: LogIndex) -> SealReport:
     """Compare a file with its seal, if it has one. Writes nothing."""
     from branchline.log.seals import compare, read_seal
 
@@ -50,7 +50,9 @@ def look_at_seal(log: FileLog, reading: Reading) -> SealReport:
     return _whose(seal, difference, reading) or _damage(seal, difference, log.size())
 
 
-def seal_again(log: FileLog, reading: Reading, found: SealReport, *, force: bool, clock: Clock) -> SealReport:
+def update_seal(
+    log: FileLog, reading: LogIndex, found: SealReport, *, force: bool, clock: Clock
+) -> SealReport:
     """Seal a file as it is now, unless it does not match the seal it has; ``force`` seals it all the same."""
     from branchline.clock import iso
     from branchline.log.seals import seal_log
@@ -66,7 +68,7 @@ def seal_again(log: FileLog, reading: Reading, found: SealReport, *, force: bool
             log,
             session=header.id,
             version=_version(reading),
-            start=reading.overwritten,
+            start=reading.mutable_prefix,
             sealed_at=iso(clock.now()),
             matching=found.seal if found.state == "intact" else None,
         )
@@ -76,7 +78,7 @@ def seal_again(log: FileLog, reading: Reading, found: SealReport, *, force: bool
     return SealReport("sealed", seal, "the old seal did not match and was replaced" if replaced else None)
 
 
-def _whose(seal: Seal, difference: Difference, reading: Reading) -> SealReport | None:
+def _whose(seal: Seal, difference: Difference, reading: LogIndex) -> SealReport | None:
     """Tell a seal that is not about this file as it is now; None when it is."""
     from branchline.log.seals import session_name
 
@@ -121,7 +123,7 @@ def _damage(seal: Seal, difference: Difference, size: int) -> SealReport:
     return SealReport("changed", seal, None, finding)
 
 
-def _version(reading: Reading) -> int:
+def _version(reading: LogIndex) -> int:
     """The version that the header says, where it is a number that a program may have written."""
     version = 0 if reading.header is None else reading.header.version
     return version if 0 < version < 1 << 31 else 0

@@ -10,12 +10,12 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
-__all__ = ["KeyWatch"]
+__all__ = ["KeyListener"]
 
 _ALONE = 0.1  # seconds after which an Escape is a key and not the beginning of another one
 
 
-class KeyWatch:
+class KeyListener:
     """Listens to a terminal between two prompts.
 
     ``hear`` is given every line that is entered; one that it does not take waits for the next prompt.

@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.layout.dimension import Dimension
 
-from branchline.chat.front import Option, Picker
+from branchline.chat.frontend import Picker, PickerOption
 from branchline.cli.output import Output, paint
 from branchline.views.outline import window
 
@@ -32,8 +32,8 @@ class _List:
     def __init__(self, picker: Picker, out: Output) -> None:
         self._picker = picker
         self._out = out
-        self._options: Sequence[Option] = picker.options
-        self._at = picker.at
+        self._options: Sequence[PickerOption] = picker.options
+        self._at = picker.selected
         self._filter = Buffer(multiline=False, on_text_changed=self._narrow)
 
     def application(self, terminal: Input) -> Application[str | None]:
@@ -76,7 +76,7 @@ class _List:
     def _narrow(self, buffer: Buffer) -> None:
         words = buffer.text
         self._options = self._picker.find(words) if words.strip() else self._picker.options
-        self._at = 0 if words.strip() else self._picker.at
+        self._at = 0 if words.strip() else self._picker.selected
 
     def _move(self, by: int) -> None:
         self._at = max(0, min(len(self._options) - 1, self._at + by))

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Literal
 
-from branchline.views.spans import Role
+from branchline.views.spans import StyleRole
 
 __all__ = ["THEMES", "ThemeName", "theme_for"]
 
@@ -20,7 +20,7 @@ _BOLD, _DIM, _ITALIC, _REVERSE = "1", "2", "3", "7"
 _RED, _GREEN, _YELLOW, _BLUE, _MAGENTA, _CYAN = "31", "32", "33", "34", "35", "36"
 _BRIGHT_BLUE = "94"
 
-_COMMON: dict[Role, str] = {
+_COMMON: dict[StyleRole, str] = {
     "plain": "",
     "title": _BOLD,
     "heading": _BOLD,
@@ -41,7 +41,7 @@ _COMMON: dict[Role, str] = {
     "removed": _RED,
     "cost": _GREEN,
 }
-THEMES: Mapping[ThemeName, Mapping[Role, str]] = {
+THEMES: Mapping[ThemeName, Mapping[StyleRole, str]] = {
     "dark": {
         **_COMMON,
         "id": _YELLOW,

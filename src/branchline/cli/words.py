@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
-from branchline.views import words
-from branchline.views.words import count, money, size_words, tokens
+from branchline.views import humanize
+from branchline.views.humanize import count, format_size, money, tokens
 
-__all__ = ["age", "count", "money", "size_words", "time_words", "tokens"]
+__all__ = ["age", "count", "format_size", "money", "time_words", "tokens"]
 
 
 def age(moment_ms: float, now: float | None = None) -> str:
     """How long ago, in one short word: ``now``, ``5m``, ``3h``, ``2d``, ``1w``, ``4mo``, ``1y``."""
-    return words.age(moment_ms, time.time() if now is None else now)
+    return humanize.age(moment_ms, time.time() if now is None else now)
 
 
 def time_words(moment: str) -> str:

@@ -1,15 +1,16 @@
 """Making room: where a context is cut, what a summarizer is shown, what is stored of its answer."""
 
-from branchline.compaction.branch import (
+from branchline.compaction.branch_summary import (
     BranchCollection,
     BranchPreparation,
     branch_budget,
     collect_branch,
     prepare_branch_summary,
 )
-from branchline.compaction.files import FileOperations, files_block
-from branchline.compaction.pieces import in_pieces, summary_budget
-from branchline.compaction.prepare import (
+from branchline.compaction.chunks import split_by_tokens, summary_budget
+from branchline.compaction.conversation_text import conversation_text
+from branchline.compaction.file_operations import FileOperations, files_block
+from branchline.compaction.preparation import (
     KEEP_RECENT_TOKENS,
     CompactionPreparation,
     prepare_compaction,
@@ -25,7 +26,6 @@ from branchline.compaction.summary import (
     summary_problem,
     usage_of,
 )
-from branchline.compaction.transcript import transcript_text
 from branchline.compaction.trigger import RESERVE_TOKENS, compaction_due, should_compact
 
 __all__ = [
@@ -45,16 +45,16 @@ __all__ = [
     "collect_branch",
     "compaction_due",
     "compaction_summary",
+    "conversation_text",
     "files_block",
     "history_request",
-    "in_pieces",
     "prefix_request",
     "prepare_branch_summary",
     "prepare_compaction",
     "should_compact",
+    "split_by_tokens",
     "summary_budget",
     "summary_of",
     "summary_problem",
-    "transcript_text",
     "usage_of",
 ]

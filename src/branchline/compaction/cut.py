@@ -34,7 +34,7 @@ _CUTTABLE = (*_TURN_STARTS, AssistantMessage)
 class Cut(NamedTuple):
     """``kept`` is the first entry that stays; ``turn_start`` the begin of the turn that it splits, or -1."""
 
-    kept: int
+    first_kept: int
     turn_start: int
 
 
@@ -91,7 +91,7 @@ def _only_failures_follow(entries: Sequence[ProjectedEntry], index: int) -> bool
         for entry in following
     )
     return not replaces and any(
-        isinstance(message, AssistantMessage) for entry in following for message in entry.said
+        isinstance(message, AssistantMessage) for entry in following for message in entry.original_messages
     )
 
 

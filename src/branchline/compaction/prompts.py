@@ -11,10 +11,10 @@ from typing import Literal
 
 import msgspec
 
-from branchline.compaction.branch import BranchPreparation
-from branchline.compaction.pieces import CHARACTERS_PER_TOKEN
-from branchline.compaction.prepare import CompactionPreparation
-from branchline.compaction.transcript import transcript_text
+from branchline.compaction.branch_summary import BranchPreparation
+from branchline.compaction.chunks import CHARACTERS_PER_TOKEN
+from branchline.compaction.conversation_text import conversation_text
+from branchline.compaction.preparation import CompactionPreparation
 from branchline.compaction.trigger import RESERVE_TOKENS
 from branchline.entries import Message
 
@@ -176,7 +176,7 @@ def _with_focus(parts: list[str], focus: str | None) -> str:
 
 def _conversation(messages: Iterable[Message], budget_tokens: int | None = None) -> str:
     longest = None if budget_tokens is None else budget_tokens * CHARACTERS_PER_TOKEN
-    return _tagged("conversation", transcript_text(messages, longest=longest))
+    return _tagged("conversation", conversation_text(messages, longest=longest))
 
 
 def _at_most(tokens: int, budget_tokens: int | None) -> int:

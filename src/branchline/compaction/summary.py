@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from branchline.compaction.branch import BranchPreparation
-from branchline.compaction.files import files_block
-from branchline.compaction.prepare import CompactionPreparation
+from branchline.compaction.branch_summary import BranchPreparation
+from branchline.compaction.file_operations import files_block
+from branchline.compaction.preparation import CompactionPreparation
 from branchline.entries import AssistantMessage, Cost, ToolCall, Usage, blocks_text
 
 __all__ = [

@@ -6,13 +6,13 @@ from branchline.conductor.events import (
     CompactionStarted,
     ContextCompacted,
     Event,
-    MessageShown,
-    OthersWrote,
+    ForeignAppend,
+    MessageAppended,
     RetryScheduled,
     SummaryDelta,
     ToolStarted,
     TurnEnded,
-    TurnEnding,
+    TurnEndReason,
 )
 from branchline.conductor.policy import Policy
 from branchline.models import TextDelta, ThinkingDelta, ToolCallDelta
@@ -23,9 +23,9 @@ __all__ = [
     "Conductor",
     "ContextCompacted",
     "Event",
-    "MessageShown",
+    "ForeignAppend",
+    "MessageAppended",
     "OnProgress",
-    "OthersWrote",
     "Policy",
     "RetryScheduled",
     "SummaryDelta",
@@ -33,6 +33,6 @@ __all__ = [
     "ThinkingDelta",
     "ToolCallDelta",
     "ToolStarted",
+    "TurnEndReason",
     "TurnEnded",
-    "TurnEnding",
 ]

@@ -18,23 +18,23 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from branchline.compaction import Summary, SummaryRequest
-from branchline.conductor.events import Event, MessageShown, TurnEnded
+from branchline.conductor.events import Event, MessageAppended, TurnEnded
 from branchline.conductor.policy import Policy
-from branchline.conductor.running import Run, listening
-from branchline.conductor.standing import Standing
-from branchline.conductor.turn import Turn, user_message, write_summary
+from branchline.conductor.run import Run, stream_events
+from branchline.conductor.state import ConversationState
+from branchline.conductor.turn_runner import TurnRunner, user_message, write_summary
 from branchline.context import ModelRef
 from branchline.entries import AssistantMessage, Content, Message
 from branchline.errors import ModelError
 from branchline.flows import (
     NO_HOOKS,
     Chooser,
-    Compacted,
+    CompactResult,
     Flow,
-    Forked,
+    ForkResult,
     Hooks,
-    Navigation,
-    Switched,
+    NavigateResult,
+    SwitchResult,
     arun,
     branch_to_new_session,
     compact,
@@ -61,7 +61,7 @@ OnProgress = Callable[[str], object]
 """Called with every piece of a summary that is being written."""
 
 
-class Conductor(Standing):
+class Conductor(ConversationState):
     """Owns one live session. Made with a session and a model; closed by ``async with`` or :meth:`aclose`.
 
     Without ``model`` it is the one that the path names, made by ``find_model``; a path that names none, or
@@ -103,9 +103,9 @@ class Conductor(Standing):
         message = user_message(prompt)
 
         async def work(run: Run) -> None:
-            turn = Turn(self, run)
+            turn = TurnRunner(self, run)
             self._session.refresh_log()
-            await turn.tell_of_others()
+            await turn.report_foreign_appends()
             self._record_choices()
             await turn.say(message)
             await turn.answer()
@@ -126,8 +126,8 @@ class Conductor(Standing):
                 raise ValueError("there is nothing to retry: nothing was said yet")
             if session.index.roles[session.index.position(session.leaf)] == "assistant":
                 await self._arun(rewind_failed(session))
-            turn = Turn(self, run)
-            await turn.tell_of_others()
+            turn = TurnRunner(self, run)
+            await turn.report_foreign_appends()
             self._record_choices()
             await turn.answer()
 
@@ -137,7 +137,7 @@ class Conductor(Standing):
         """Say something and wait for the answer. A ModelError is raised; so is what :meth:`send` raises."""
         answer: AssistantMessage | None = None
         async for event in self.send(prompt):
-            if isinstance(event, MessageShown) and isinstance(event.message, AssistantMessage):
+            if isinstance(event, MessageAppended) and isinstance(event.message, AssistantMessage):
                 answer = event.message
             elif isinstance(event, TurnEnded) and event.error is not None:
                 raise event.error
@@ -162,7 +162,7 @@ class Conductor(Standing):
         run.abort.set(reason)
         return True
 
-    def record(self, message: Message | dict[str, Any]) -> str:
+    def append_message(self, message: Message | dict[str, Any]) -> str:
         """Append a message without asking the model, for example a command that the person ran."""
         self._require_idle("append")
         return self._session.append_message(message)
@@ -183,7 +183,7 @@ class Conductor(Standing):
         self._thinking = level
         self._record_choices()
 
-    def set_name(self, name: str) -> None:
+    def set_title(self, name: str) -> None:
         """Give the session a title of its own; empty takes it away."""
         self._session.set_title(name)
 
@@ -214,7 +214,7 @@ class Conductor(Standing):
         label: str | None = None,
         choose: Chooser | None = None,
         on_progress: OnProgress | None = None,
-    ) -> Navigation:
+    ) -> NavigateResult:
         """Go to an entry as a person does; see :func:`branchline.flows.navigate`.
 
         ``summarize`` None asks the person by ``choose``. A summary that is wanted and cannot be had is an
@@ -244,7 +244,7 @@ class Conductor(Standing):
         *,
         keep_recent_tokens: int | None = None,
         on_progress: OnProgress | None = None,
-    ) -> Compacted:
+    ) -> CompactResult:
         """Sum up the older part of the context now; see :func:`branchline.flows.compact`."""
         keep = self.policy.keep(self.context_window) if keep_recent_tokens is None else keep_recent_tokens
         with self._busy("compact") as run:
@@ -266,7 +266,7 @@ class Conductor(Standing):
         position: ForkAt = "at",
         scope: ForkScope = "path",
         cwd: str | os.PathLike[str] | None = None,
-    ) -> Forked[Session]:
+    ) -> ForkResult[Session]:
         """Copy the path to an entry into a new, linked session and go on there."""
         with self._busy("fork") as run:
             flow = fork(
@@ -282,14 +282,14 @@ class Conductor(Standing):
         self._go_on_in(done.session)
         return done
 
-    async def branch_to_new_session(self, entry: str) -> Forked[Session]:
+    async def branch_to_new_session(self, entry: str) -> ForkResult[Session]:
         """Continue a prompt in a new session that holds what came before it; its text is given back."""
         with self._busy("branch") as run:
             done = await self._arun(branch_to_new_session(self._session, entry, abort=run.abort))
         self._go_on_in(done.session)
         return done
 
-    async def new_session(self) -> Switched[Session]:
+    async def new_session(self) -> SwitchResult[Session]:
         """Leave this session and start a fresh one beside it, with the same model."""
         with self._busy("start a new session") as run:
             flow = switch(self._session, self._session.new_session, reason="new", abort=run.abort)
@@ -300,7 +300,7 @@ class Conductor(Standing):
             self._model, self._thinking = model, thinking
         return done
 
-    async def resume(self, source: str | os.PathLike[str] | Callable[[], Session]) -> Switched[Session]:
+    async def resume(self, source: str | os.PathLike[str] | Callable[[], Session]) -> SwitchResult[Session]:
         """Leave this session and go on in another one, with the model and the thinking level of its path.
 
         ``source`` is its file, or a function that opens it, for example from a library or a draft.
@@ -319,12 +319,12 @@ class Conductor(Standing):
             self._go_on_in(done.session)
         return done
 
-    def look(self) -> int:
+    def poll(self) -> int:
         """Take in what others have appended to this session since; how many entries that are."""
         self._require_idle("look")
-        before = self._session.taken_in
+        before = self._session.foreign_appends
         self._session.refresh_log()
-        self._told = self._session.taken_in
+        self._told = self._session.foreign_appends
         return self._told - before
 
     # -- beginning and ending -------------------------------------------------------------------------
@@ -364,7 +364,7 @@ class Conductor(Standing):
         with self._busy("talk") as run:
             self.required_model()
             run.others_told = self._told
-            events = listening(run, lambda: work(run))
+            events = stream_events(run, lambda: work(run))
             try:
                 async for event in events:
                     yield event

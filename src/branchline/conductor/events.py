@@ -1,7 +1,7 @@
 """What a conversation says while it runs, for whoever shows it.
 
-A message is on disk before it is said to be there: :class:`MessageShown` names its entry. The pieces of an
-answer come before; whatever becomes of the answer, a :class:`MessageShown` with all pieces follows.
+A message is on disk before it is said to be there: :class:`MessageAppended` names its entry. The pieces of an
+answer come before; whatever becomes of the answer, a :class:`MessageAppended` with all pieces follows.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = [
     "CompactionStarted",
     "ContextCompacted",
     "Event",
-    "MessageShown",
-    "OthersWrote",
+    "ForeignAppend",
+    "MessageAppended",
     "RetryScheduled",
     "SummaryDelta",
     "ToolStarted",
+    "TurnEndReason",
     "TurnEnded",
-    "TurnEnding",
 ]
 
 CompactionReason = Literal["manual", "threshold", "overflow"]
-TurnEnding = Literal["stop", "length", "rounds", "aborted", "error"]
+TurnEndReason = Literal["stop", "length", "rounds", "aborted", "error"]
 """Why a turn ended: the answer is whole; it was cut at the length limit; the tools had as many rounds as they
 may have; somebody aborted it; the model failed."""
 
@@ -40,7 +40,7 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True):
     """What all events are."""
 
 
-class MessageShown(_Event, frozen=True, kw_only=True):
+class MessageAppended(_Event, frozen=True, kw_only=True):
     """A message is in the session, under this entry."""
 
     entry: str
@@ -90,7 +90,7 @@ class CompactionFailed(_Event, frozen=True, kw_only=True):
     message: str
 
 
-class OthersWrote(_Event, frozen=True, kw_only=True):
+class ForeignAppend(_Event, frozen=True, kw_only=True):
     """Somebody else appended to this session. What we say goes on from where we stand, as a branch."""
 
     entries: int
@@ -99,7 +99,7 @@ class OthersWrote(_Event, frozen=True, kw_only=True):
 class TurnEnded(_Event, frozen=True, kw_only=True):
     """The last event: why it ended, what it spent, and what was steered too late to be said."""
 
-    ending: TurnEnding
+    reason: TurnEndReason
     entry: str | None = None
     error: ModelError | None = None
     usage: UsageSum = UsageSum()
@@ -110,13 +110,13 @@ Event = (
     TextDelta
     | ThinkingDelta
     | ToolCallDelta
-    | MessageShown
+    | MessageAppended
     | ToolStarted
     | RetryScheduled
     | CompactionStarted
     | SummaryDelta
     | ContextCompacted
     | CompactionFailed
-    | OthersWrote
+    | ForeignAppend
     | TurnEnded
 )

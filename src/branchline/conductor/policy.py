@@ -7,10 +7,10 @@ import msgspec
 from branchline.compaction import KEEP_RECENT_TOKENS, RESERVE_TOKENS
 from branchline.errors import ModelError
 
-__all__ = ["Policy", "Room"]
+__all__ = ["Policy", "WindowBudget"]
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class WindowBudget(msgspec.Struct, frozen=True, kw_only=True):
     """How a context window is used: what is left free for the answer, what a compaction keeps verbatim."""
 
     window: int
@@ -36,17 +36,17 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     keep_recent_tokens: int | None = None
     retries: int = 3
     retry_delay: float = 2.0
-    longest_delay: float = 60.0
+    max_delay: float = 60.0
     max_rounds: int = 50
     max_tokens: int | None = None
 
-    def room(self, window: int | None) -> Room | None:
+    def room(self, window: int | None) -> WindowBudget | None:
         """How a model's window is used; None when nobody knows how large it is."""
         window = self.context_window or window
         if not window:
             return None
         reserve = min(RESERVE_TOKENS, window // 4) if self.reserve_tokens is None else self.reserve_tokens
-        return Room(window=window, reserve=reserve, keep=self._keep(window - reserve))
+        return WindowBudget(window=window, reserve=reserve, keep=self._keep(window - reserve))
 
     def keep(self, window: int | None) -> int:
         """How much a compaction keeps verbatim."""
@@ -55,10 +55,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     def delay(self, error: ModelError, attempt: int) -> float | None:
         """How long to wait after the attempt with this number failed; None when waiting is of no use."""
-        if not error.passing or attempt > self.retries:
+        if not error.retryable or attempt > self.retries:
             return None
         wanted = self.retry_delay * 2 ** (attempt - 1) if error.retry_after is None else error.retry_after
-        return wanted if wanted <= self.longest_delay else None
+        return wanted if wanted <= self.max_delay else None
 
     def _keep(self, available: int) -> int:
         if self.keep_recent_tokens is not None:

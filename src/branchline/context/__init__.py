@@ -2,23 +2,28 @@
 
 from typing import TYPE_CHECKING, Any
 
-from branchline import later
-from branchline.context.build import build_context
-from branchline.context.records import Context, ContextMessage, ModelRef
+from branchline import _lazy
+from branchline.context.builder import build_context
+from branchline.context.context import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
 from branchline.context.selection import selected_entries
-from branchline.context.times import milliseconds
+from branchline.context.timestamps import milliseconds
 
 if TYPE_CHECKING:
-    from branchline.context.anthropic_messages import anthropic
-    from branchline.context.closing import NO_RESULT, close_tool_calls
-    from branchline.context.for_models import BRANCH_SENTENCE, COMPACTION_SENTENCE, model_messages, to_model
-    from branchline.context.growing import GrowingContext
-    from branchline.context.openai_items import openai_responses
-    from branchline.context.openai_messages import openai_chat
-    from branchline.context.shapes import ProviderRequest
-    from branchline.context.system import SystemState, replay_system
+    from branchline.context.incremental import IncrementalContext
+    from branchline.context.model_input import (
+        BRANCH_SUMMARY_PREFIX,
+        COMPACTION_SUMMARY_PREFIX,
+        model_messages,
+        to_model,
+    )
+    from branchline.context.providers.anthropic import anthropic
+    from branchline.context.providers.common import ProviderRequest
+    from branchline.context.providers.openai_chat import openai_chat
+    from branchline.context.providers.openai_responses import openai_responses
+    from branchline.context.system_prompt import SystemState, replay_system
     from branchline.context.tokens import TokenEstimate, context_tokens, estimate_message, estimate_messages
+    from branchline.context.tool_pairs import NO_RESULT, close_tool_calls
     from branchline.context.usage import (
         TOOLS_AND_SUMMARIES,
         UsageBreakdown,
@@ -31,14 +36,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "BRANCH_SENTENCE",
-    "COMPACTION_SENTENCE",
+    "BRANCH_SUMMARY_PREFIX",
+    "COMPACTION_SUMMARY_PREFIX",
     "NO_RESULT",
     "TOOLS_AND_SUMMARIES",
     "Context",
     "ContextMessage",
     "ContextRules",
-    "GrowingContext",
+    "IncrementalContext",
     "ModelRef",
     "ProviderRequest",
     "SystemState",
@@ -68,12 +73,12 @@ __all__ = [
 _LATER = {
     "anthropic_messages": ("anthropic",),
     "closing": ("NO_RESULT", "close_tool_calls"),
-    "growing": ("GrowingContext",),
+    "growing": ("IncrementalContext",),
     "openai_items": ("openai_responses",),
     "openai_messages": ("openai_chat",),
     "shapes": ("ProviderRequest",),
     "system": ("SystemState", "replay_system"),
-    "for_models": ("BRANCH_SENTENCE", "COMPACTION_SENTENCE", "model_messages", "to_model"),
+    "for_models": ("BRANCH_SUMMARY_PREFIX", "COMPACTION_SUMMARY_PREFIX", "model_messages", "to_model"),
     "tokens": ("TokenEstimate", "context_tokens", "estimate_message", "estimate_messages"),
     "usage": (
         "TOOLS_AND_SUMMARIES",
@@ -90,4 +95,4 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     """What not every session needs is loaded when it is asked for: requests, tokens, sums."""
-    return later.find(__name__, _LATER, name)
+    return _lazy.lazy_attribute(__name__, _LATER, name)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from branchline.context.build import SPEAKING, edited, edits_in, entry_messages, opening_messages
+from branchline.context.builder import SPEAKING, apply_edit, edits_in, entry_messages, opening_messages
 from branchline.context.selection import select
 from branchline.context.tokens import TokenEstimate, projected_tokens
 from branchline.entries import Compaction, Entry, Message
@@ -25,7 +25,7 @@ class ProjectedEntry(NamedTuple):
     id: str
     type: str
     record: Entry | None
-    said: tuple[Message, ...]
+    original_messages: tuple[Message, ...]
     messages: tuple[Message, ...]
 
 
@@ -60,8 +60,8 @@ def project(source: EntrySource, leaf: int) -> Projection:
     for position in selection.positions:
         record = records.get(position)
         said = () if record is None else entry_messages(record)
-        messages = edited(said, edits.get(keys[position])) if said else ()
+        messages = apply_edit(said, edits.get(keys[position])) if said else ()
         entries.append(ProjectedEntry(position, keys[position], types[position], record, said, messages))
     compaction = selection.compaction
-    opening = () if compaction is None else edited(opening_messages(compaction), edits.get(compaction.id))
+    opening = () if compaction is None else apply_edit(opening_messages(compaction), edits.get(compaction.id))
     return Projection(compaction=compaction, opening=opening, entries=entries, measured=selection.measured)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from branchline.context.records import ContextMessage
+from branchline.context.context import ContextMessage
 from branchline.tree import EntrySource
 
 __all__ = ["ContextRules", "rules_of"]
@@ -27,10 +27,10 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     boundaries: frozenset[str] = frozenset()
-    chosen_model_stays: bool = False
+    explicit_model_wins: bool = False
     session_has_model: bool = False
     keeps_system_messages: bool = False
-    silent: frozenset[str] = frozenset()
+    excluded_types: frozenset[str] = frozenset()
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
 
 

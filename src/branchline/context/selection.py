@@ -10,10 +10,10 @@ from collections.abc import Container, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from branchline.context.records import ModelRef
+from branchline.context.context import ModelRef
 from branchline.context.rules import rules_of
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     AssistantMessage,
     Compaction,
     Entry,
@@ -25,7 +25,7 @@ from branchline.tree import EntrySource, Tree
 
 __all__ = [
     "Selection",
-    "holder_above",
+    "ancestor_with_id",
     "model_in",
     "model_of",
     "model_of_answer",
@@ -54,10 +54,10 @@ class Selection(NamedTuple):
     measured: int
 
 
-def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE) -> Selection:
+def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE_TYPES) -> Selection:
     """The entries that shape the context at this leaf, without those of the hidden types."""
     tree = source.tree
-    path = tree.chain(leaf)
+    path = tree.path_positions(leaf)
     kinds = list(map(tree.types.__getitem__, path))
     types = set(kinds)
     rules = rules_of(source)
@@ -94,7 +94,7 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
     """The model in force: the last one chosen or the last one that answered, whichever is later.
 
     A file that names one for the whole session is believed; its answers tell the provider. A source may know
-    who answered without decoding the answer, and says so as ``answered_by(position)``.
+    who answered without decoding the answer, and says so as ``answer_model(position)``.
     """
     tree, rules = source.tree, rules_of(source)
     named: str | None = getattr(source, "session_model", None)
@@ -102,7 +102,7 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
         return None
     types, roles = tree.types, tree.roles
     asked_an_answer = False
-    if rules.chosen_model_stays:
+    if rules.explicit_model_wins:
         changes = [position for position in path if types[position] == "model_change"]
         path = path if not changes else [*path, *changes]
     for position in reversed(path):
@@ -115,7 +115,7 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
         # decode the whole path.
         elif kind == "message" and roles[position] == "assistant" and not asked_an_answer:
             asked_an_answer = True
-            model = getattr(source, "answered_by", partial(model_of_answer, source))(position)
+            model = getattr(source, "answer_model", partial(model_of_answer, source))(position)
             if model is not None and named in (None, model.id):
                 return model
     return None if named is None else ModelRef(provider="", id=named)
@@ -145,7 +145,7 @@ def thinking_level_of(source: EntrySource, selection: Selection) -> str:
     return "off"
 
 
-def holder_above(tree: Tree, entry_id: str, path: list[int], index: int) -> int:
+def ancestor_with_id(tree: Tree, entry_id: str, path: list[int], index: int) -> int:
     """Where on the path, above this index, an entry that carries this id stands; -1 when none does.
 
     Where an id was used more than once, the nearest holder is meant, as with parents.
@@ -182,7 +182,7 @@ def _kept(source: EntrySource, path: list[int], index: int, compaction: Compacti
     tree = source.tree
     if compaction.first_kept is None or compaction.retained_tail is not None:
         return []
-    start = holder_above(tree, compaction.first_kept, path, index)
+    start = ancestor_with_id(tree, compaction.first_kept, path, index)
     if start < 0:
         return []
     if rules_of(source).keeps_system_messages:

@@ -11,10 +11,10 @@ from typing import assert_never
 
 import msgspec
 
-from branchline.context.foreign import foreign_message
+from branchline.context.context import Context
+from branchline.context.foreign_roles import foreign_message
 from branchline.context.javascript import stringify, utf16_length
-from branchline.context.records import Context
-from branchline.context.system import replay_system
+from branchline.context.system_prompt import replay_system
 from branchline.entries import (
     AssistantMessage,
     BashExecution,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from branchline import places
 from branchline.log import create_directory, replace_file
 
-__all__ = ["Demo", "demo_home", "forget", "prepare", "sessions_directory"]
+__all__ = ["Demo", "delete_copy", "demo_home", "prepare", "sessions_directory"]
 
 _PROJECT = "tidewatch"
 _CWD = b"/home/ada/tidewatch"
@@ -95,6 +95,6 @@ def _later(text: bytes, days: int) -> bytes:
     return _MOMENT.sub(moment, _DATE.sub(date, text)) if days else text
 
 
-def forget(home: str | None = None) -> None:
+def delete_copy(home: str | None = None) -> None:
     """Throw the copy away, with everything that was tried in it."""
     shutil.rmtree(demo_home() if home is None else home, ignore_errors=True)

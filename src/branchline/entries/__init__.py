@@ -27,10 +27,10 @@ from branchline.entries.messages import (
     message_text,
 )
 from branchline.entries.records import (
-    CONVERSATION,
-    COUNTED,
-    SIDE,
-    SPEAKERS,
+    ACTIVITY_ROLES,
+    CONVERSATION_TYPES,
+    COUNTED_ROLES,
+    SIDE_TYPES,
     BranchSummary,
     Compaction,
     ContextEdit,
@@ -51,10 +51,10 @@ from branchline.entries.records import (
 )
 
 __all__ = [
-    "CONVERSATION",
-    "COUNTED",
-    "SIDE",
-    "SPEAKERS",
+    "ACTIVITY_ROLES",
+    "CONVERSATION_TYPES",
+    "COUNTED_ROLES",
+    "SIDE_TYPES",
     "AssistantMessage",
     "BashExecution",
     "Block",

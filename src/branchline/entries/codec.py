@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import blocks, jsontext, lenient, messages, records
+from branchline.entries import blocks, json_codec, lenient, messages, records
 
 __all__ = [
     "decode_entry",
@@ -42,7 +42,7 @@ def decode_entry(line: bytes | memoryview) -> records.Entry:
         return _known().decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pass
-    fields = jsontext.loads(line)
+    fields = json_codec.loads(line)
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")
     return lenient.entry_from_fields(fields)
@@ -51,7 +51,7 @@ def decode_entry(line: bytes | memoryview) -> records.Entry:
 def decode_header(line: bytes | memoryview) -> records.Header | None:
     """The header in this line, or None when the line is something else."""
     try:
-        fields = jsontext.loads(line)
+        fields = json_codec.loads(line)
     except ValueError:
         return None
     return header_from_fields(fields)
@@ -111,12 +111,12 @@ def encode_header(header: records.Header) -> bytes:
         fields["parentSession"] = header.parent_session
     if header.metadata is not None:
         fields["metadata"] = header.metadata
-    return jsontext.dumps(fields) + b"\n"
+    return json_codec.dumps(fields) + b"\n"
 
 
 def encode_entry(entry: records.Entry) -> bytes:
     """A new entry as a line, newline included. Lines that were read are copied, never encoded again."""
-    return jsontext.dumps(entry_fields(entry)) + b"\n"
+    return json_codec.dumps(entry_fields(entry)) + b"\n"
 
 
 def entry_fields(entry: records.Entry) -> dict[str, Any]:

@@ -19,10 +19,10 @@ else:
     AnyMessage = StoredMessage
 
 __all__ = [
-    "CONVERSATION",
-    "COUNTED",
-    "SIDE",
-    "SPEAKERS",
+    "ACTIVITY_ROLES",
+    "CONVERSATION_TYPES",
+    "COUNTED_ROLES",
+    "SIDE_TYPES",
     "BranchSummary",
     "Compaction",
     "ContextEdit",
@@ -229,16 +229,16 @@ KnownEntry = (
 )
 Entry = KnownEntry | Unknown | Damaged
 
-SIDE = frozenset({"label", "session_info", "usage", "custom", "leaf"})
+SIDE_TYPES = frozenset({"label", "session_info", "usage", "custom", "leaf"})
 """Types that say something about the session and are never the leaf of the conversation."""
 
-SPEAKERS = frozenset({"user", "assistant"})
+ACTIVITY_ROLES = frozenset({"user", "assistant"})
 """The roles that talk: when one of them spoke last is when a session was last active."""
 
-COUNTED = SPEAKERS | {"toolResult"}
+COUNTED_ROLES = ACTIVITY_ROLES | {"toolResult"}
 """The roles whose messages a list counts."""
 
-CONVERSATION = frozenset(
+CONVERSATION_TYPES = frozenset(
     {
         "message",
         "compaction",

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import msgspec
 
-from branchline.entries import jsontext
-from branchline.entries.records import CONVERSATION, SIDE
+from branchline.entries import json_codec
+from branchline.entries.records import CONVERSATION_TYPES, SIDE_TYPES
 
 __all__ = [
-    "NOBODY",
-    "Fragment",
+    "NO_MESSAGE",
     "MessageSkeleton",
+    "SalvagedIds",
     "Skeleton",
-    "careful",
     "decode",
     "decode_any",
+    "decode_lenient",
     "decode_lines",
     "decode_shape",
     "decode_shapes",
@@ -63,7 +63,7 @@ class _Nobody(msgspec.Struct, frozen=True, gc=False):
     role: ClassVar[None] = None
 
 
-NOBODY = _Nobody()
+NO_MESSAGE = _Nobody()
 
 
 class Skeleton(msgspec.Struct, gc=False):
@@ -74,7 +74,7 @@ class Skeleton(msgspec.Struct, gc=False):
     if TYPE_CHECKING:
         message: MessageSkeleton | None = None
     else:
-        message: MessageSkeleton | None = NOBODY
+        message: MessageSkeleton | None = NO_MESSAGE
 
 
 # Messages and entries as nearly all files have them. Types and roles are told by the kind of record, only
@@ -126,8 +126,8 @@ _LINKS_AND_TIME = (
     ("timestamp", str, ""),
 )
 _SILENT = tuple(
-    _tagged("type", kind, *_LINKS_AND_TIME, message=NOBODY)
-    for kind in sorted((SIDE | CONVERSATION) - {"message"})
+    _tagged("type", kind, *_LINKS_AND_TIME, message=NO_MESSAGE)
+    for kind in sorted((SIDE_TYPES | CONVERSATION_TYPES) - {"message"})
 )
 
 
@@ -137,7 +137,7 @@ def _decoder(*messages: Any) -> msgspec.json.Decoder[Skeleton]:
 
 
 _ENDED_WELL = ("toolUse", "stop", None, "")
-_SAID_BY_OTHERS = frozenset({type(None), type(NOBODY), _USER, *_OTHERS})
+_SAID_BY_OTHERS = frozenset({type(None), type(NO_MESSAGE), _USER, *_OTHERS})
 
 _any = msgspec.json.Decoder(Skeleton)
 _usual = _decoder(_Answer, _USER, *_OTHERS)
@@ -200,7 +200,7 @@ def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:
 
 def _has_words(content: bytes) -> bool:
     try:
-        return _words_in(jsontext.loads(content))
+        return _words_in(json_codec.loads(content))
     except ValueError:
         return True  # nothing is known of it, so it is shown
 
@@ -232,13 +232,13 @@ def is_quiet(answer: dict[str, Any]) -> bool | None:
     return not words and stop in _ENDED_WELL
 
 
-def careful(line: bytes) -> Any:
+def decode_lenient(line: bytes) -> Any:
     """The JSON value of a line that the fast way refused: fields for :func:`from_fields`, or another value.
 
     ValueError when the line is no JSON at all.
     """
     try:
-        return jsontext.loads(line)
+        return json_codec.loads(line)
     except ValueError as reason:
         if str(reason) == "nested too deeply" and (shallow := _shallow(line)) is not None:
             return shallow
@@ -269,7 +269,7 @@ def from_fields(fields: dict[str, Any]) -> Skeleton:
 
 def links(line: bytes) -> dict[str, Any]:
     """Id and parent as a readable line says them; what it does not say is missing."""
-    fields = careful(line)
+    fields = decode_lenient(line)
     return {name: fields[name] for name in ("id", "parentId") if name in fields}
 
 
@@ -302,9 +302,9 @@ def _shallow(line: bytes) -> dict[str, Any] | None:
                 return None if line[token.end() :].strip() else fields
         elif len(opened) <= 2 and (value := plain_field(line, token.end())):
             if len(opened) == 1:
-                fields[jsontext.loads(mark)] = jsontext.loads(value[1])
+                fields[json_codec.loads(mark)] = json_codec.loads(value[1])
             elif mark == b'"role"' and inside == b'"message"':
-                fields["message"] = {"role": jsontext.loads(value[1])}
+                fields["message"] = {"role": json_codec.loads(value[1])}
         elif len(opened) == 1:
             inside = mark
     return None
@@ -320,14 +320,14 @@ _CUSTOM = b'{"type":"custom'
 _LINKS = rb'"id":"[^"\\]{1,200}","parentId":(?:"[^"\\]{0,200}"|null),"timestamp":'
 
 
-class Fragment(NamedTuple):
+class SalvagedIds(NamedTuple):
     """What an unreadable line still says."""
 
     id: str
     parent: str | None
 
 
-def salvage(line: bytes) -> Fragment | None:
+def salvage(line: bytes) -> SalvagedIds | None:
     """Id and parent of an unreadable line, when both stand whole in its first 300 bytes.
 
     Custom data stands before the id of its entry and may hold ids of its own.
@@ -339,7 +339,7 @@ def salvage(line: bytes) -> Fragment | None:
     found, parent = re.search(_ID, head), re.search(_PARENT, head)
     if found is None or parent is None:
         return None
-    return Fragment(
+    return SalvagedIds(
         found[1].decode("utf-8", "replace"),
         None if parent[1] is None else parent[1].decode("utf-8", "replace"),
     )

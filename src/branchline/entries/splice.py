@@ -10,24 +10,24 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from branchline.entries import jsontext
+from branchline.entries import json_codec
 
-__all__ = ["Spot", "field_spots", "set_fields"]
+__all__ = ["ValueRange", "field_ranges", "set_fields"]
 
 # Possessive, because a pasted picture is one string of many megabytes: nothing to come back to is remembered.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]', re.DOTALL)
 
 
-class Spot(NamedTuple):
+class ValueRange(NamedTuple):
     """Where a value stands in a line."""
 
     start: int
     end: int
 
 
-def field_spots(line: bytes) -> dict[str, Spot]:
+def field_ranges(line: bytes) -> dict[str, ValueRange]:
     """The values of the outermost object, by key; of a repeated key the last one, which counts."""
-    spots: dict[str, Spot] = {}
+    spots: dict[str, ValueRange] = {}
     depth = 0
     key: bytes | None = None
     last_text: bytes | None = None
@@ -37,8 +37,8 @@ def field_spots(line: bytes) -> dict[str, Spot]:
         if depth == 1 and key is not None and mark in (b",", b"}"):
             stripped = line[value_start : token.start()]
             start = value_start + len(stripped) - len(stripped.lstrip())
-            name = jsontext.loads(key)
-            spots[name] = Spot(start, start + len(stripped.strip()))
+            name = json_codec.loads(key)
+            spots[name] = ValueRange(start, start + len(stripped.strip()))
             key = None
         if mark in (b"{", b"["):
             depth += 1
@@ -54,18 +54,18 @@ def field_spots(line: bytes) -> dict[str, Spot]:
 
 def set_fields(line: bytes, fields: Mapping[str, Any]) -> bytes:
     """The line with these fields set: replaced where they stand, added after the first field otherwise."""
-    spots = field_spots(line)
+    spots = field_ranges(line)
     if not spots:
         raise ValueError("not a JSON object with fields")
-    changes = [(spots[name], jsontext.dumps(value)) for name, value in fields.items() if name in spots]
+    changes = [(spots[name], json_codec.dumps(value)) for name, value in fields.items() if name in spots]
     added = b"".join(
-        b"," + jsontext.dumps(name) + b":" + jsontext.dumps(value)
+        b"," + json_codec.dumps(name) + b":" + json_codec.dumps(value)
         for name, value in fields.items()
         if name not in spots
     )
     if added:
         first = min(spot.end for spot in spots.values())
-        changes.append((Spot(first, first), added))
+        changes.append((ValueRange(first, first), added))
     for spot, text in sorted(changes, reverse=True):
         line = line[: spot.start] + text + line[spot.end :]
     return line

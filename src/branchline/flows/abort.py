@@ -1,7 +1,7 @@
 """A signal that somebody wants out: set once, from any thread, seen by whoever waits.
 
-The same object serves code that blocks (:meth:`Abort.wait`, :meth:`Abort.check`) and code that awaits
-(:meth:`Abort.call_back` lets an event loop cancel what it waits for). It knows no event loop itself.
+The same object serves code that blocks (:meth:`AbortSignal.wait`, :meth:`AbortSignal.check`) and code that awaits
+(:meth:`AbortSignal.call_back` lets an event loop cancel what it waits for). It knows no event loop itself.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-__all__ = ["Abort", "Aborted"]
+__all__ = ["AbortSignal", "Aborted"]
 
 
 class Aborted(Exception):
-    """Raised where work stops because its :class:`Abort` was set. A summarizer may raise it too."""
+    """Raised where work stops because its :class:`AbortSignal` was set. A summarizer may raise it too."""
 
 
-class Abort:
+class AbortSignal:
     """Set by the person (Escape, Ctrl-C), looked at by the flow before and after every question."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Abort:
         """Block until it is set, or for so many seconds; whether it is set."""
         return self._event.wait(seconds)
 
-    def call_back(self, callback: Callable[[], object]) -> Callable[[], None]:
+    def on_abort(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call this once when it is set (now, if it is), in the thread that sets it; gives back the undo."""
         token = object()
         with self._lock:
@@ -65,7 +65,7 @@ class Abort:
         return lambda: None
 
     def __repr__(self) -> str:
-        return f"<Abort {self._reason!r}>" if self.aborted else "<Abort>"
+        return f"<Abort {self._reason!r}>" if self.aborted else "<AbortSignal>"
 
 
 def _forget(waiting: dict[object, Callable[[], object]], token: object) -> None:

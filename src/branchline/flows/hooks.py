@@ -4,7 +4,7 @@ This is the one place that names them. Nothing here needs pluggy: :mod:`branchli
 specifications from :class:`HookSpecs`, and flows find the implementations through :class:`Hooks`.
 
 An implementation takes any of the two arguments by name: ``event``, the record that the specification
-says, and ``context``, a :class:`~branchline.flows.contexts.HookContext`. It may be a plain function or a
+says, and ``context``, a :class:`~branchline.flows.hook_context.HookContext`. It may be a plain function or a
 coroutine function, except ``entry_appended``, which is called while an append returns and is plain.
 """
 
@@ -15,28 +15,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from branchline.flows.events import (
-    BranchMade,
-    BranchRequest,
+from branchline.flows.hook_events import (
     Cancel,
-    CompactionAnswer,
-    CompactionFailed,
-    CompactionMade,
-    CompactionRequest,
-    EntryAppended,
-    ForkMade,
-    ForkRequest,
-    SessionShutdown,
-    SessionStart,
-    SwitchMade,
-    SwitchRequest,
-    TreeAnswer,
-    TreeMoved,
-    TreePreparation,
+    EntryAppendedEvent,
+    SessionBeforeBranchEvent,
+    SessionBeforeCompactEvent,
+    SessionBeforeCompactResult,
+    SessionBeforeForkEvent,
+    SessionBeforeSwitchEvent,
+    SessionBeforeTreeEvent,
+    SessionBeforeTreeResult,
+    SessionBranchEvent,
+    SessionCompactEvent,
+    SessionCompactFailedEvent,
+    SessionForkEvent,
+    SessionShutdownEvent,
+    SessionStartEvent,
+    SessionSwitchEvent,
+    SessionTreeEvent,
 )
 
 if TYPE_CHECKING:
-    from branchline.flows.contexts import HookContext
+    from branchline.flows.hook_context import HookContext
 
 __all__ = ["HOOKS", "NO_HOOKS", "HookSpecs", "Hooks", "Implementation", "PluginProblem"]
 
@@ -44,48 +44,50 @@ __all__ = ["HOOKS", "NO_HOOKS", "HookSpecs", "Hooks", "Implementation", "PluginP
 class HookSpecs:
     """Every hook, by name."""
 
-    def session_before_tree(self, event: TreePreparation, context: HookContext) -> Cancel | TreeAnswer | None:
+    def session_before_tree(
+        self, event: SessionBeforeTreeEvent, context: HookContext
+    ) -> Cancel | SessionBeforeTreeResult | None:
         """Before the leaf moves: cancel, bring a summary, or change the wishes of the caller."""
 
-    def session_tree(self, event: TreeMoved, context: HookContext) -> None:
+    def session_tree(self, event: SessionTreeEvent, context: HookContext) -> None:
         """The leaf has moved."""
 
-    def session_before_branch(self, event: BranchRequest, context: HookContext) -> Cancel | None:
+    def session_before_branch(self, event: SessionBeforeBranchEvent, context: HookContext) -> Cancel | None:
         """Before a prompt is continued in a new session: cancel."""
 
-    def session_branch(self, event: BranchMade, context: HookContext) -> None:
+    def session_branch(self, event: SessionBranchEvent, context: HookContext) -> None:
         """A prompt is continued in a new session."""
 
-    def session_before_fork(self, event: ForkRequest, context: HookContext) -> Cancel | None:
+    def session_before_fork(self, event: SessionBeforeForkEvent, context: HookContext) -> Cancel | None:
         """Before a fork: cancel."""
 
-    def session_fork(self, event: ForkMade, context: HookContext) -> None:
+    def session_fork(self, event: SessionForkEvent, context: HookContext) -> None:
         """A fork was made."""
 
     def session_before_compact(
-        self, event: CompactionRequest, context: HookContext
-    ) -> Cancel | CompactionAnswer | None:
+        self, event: SessionBeforeCompactEvent, context: HookContext
+    ) -> Cancel | SessionBeforeCompactResult | None:
         """Before the context is summed up: cancel, or bring a compaction."""
 
-    def session_compact(self, event: CompactionMade, context: HookContext) -> None:
+    def session_compact(self, event: SessionCompactEvent, context: HookContext) -> None:
         """The context was summed up."""
 
-    def session_compact_failed(self, event: CompactionFailed, context: HookContext) -> None:
+    def session_compact_failed(self, event: SessionCompactFailedEvent, context: HookContext) -> None:
         """The context could not be summed up; nothing was written."""
 
-    def session_start(self, event: SessionStart, context: HookContext) -> None:
+    def session_start(self, event: SessionStartEvent, context: HookContext) -> None:
         """A session becomes the current one."""
 
-    def session_before_switch(self, event: SwitchRequest, context: HookContext) -> Cancel | None:
+    def session_before_switch(self, event: SessionBeforeSwitchEvent, context: HookContext) -> Cancel | None:
         """Before the person leaves this session for another one: cancel."""
 
-    def session_switch(self, event: SwitchMade, context: HookContext) -> None:
+    def session_switch(self, event: SessionSwitchEvent, context: HookContext) -> None:
         """Another session is the current one."""
 
-    def session_shutdown(self, event: SessionShutdown, context: HookContext) -> None:
+    def session_shutdown(self, event: SessionShutdownEvent, context: HookContext) -> None:
         """A session is the current one no longer, or the program ends."""
 
-    def entry_appended(self, event: EntryAppended, context: HookContext) -> None:
+    def entry_appended(self, event: EntryAppendedEvent, context: HookContext) -> None:
         """An entry of ours is in the log. A plain function: it is called while the append returns."""
 
 

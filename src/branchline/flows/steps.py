@@ -1,8 +1,8 @@
 """The steps of a flow: what it wants to know, and the one thing that it does at the end.
 
-A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.driving` does that
+A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.driver` does that
 for code that blocks and for code that awaits. All questions come first. Then comes one :class:`Act`, which
-changes something, and after it only :class:`Tell`. So whoever stops a flow at a question (by an answer, an
+changes something, and after it only :class:`Notify`. So whoever stops a flow at a question (by an answer, an
 abort or an exception) has changed nothing.
 """
 
@@ -15,31 +15,31 @@ import msgspec
 
 from branchline.compaction import Summary, SummaryRequest
 from branchline.errors import FlowError, SummaryFailed
-from branchline.flows.abort import Abort, Aborted
-from branchline.flows.events import Cancel, Event
-from branchline.flows.live import LiveSession
+from branchline.flows.abort import Aborted, AbortSignal
+from branchline.flows.hook_events import Cancel, Event
+from branchline.flows.session_protocol import LiveSession
 
 __all__ = [
     "Act",
     "AskHook",
     "Attempt",
-    "Attempted",
+    "AttemptResult",
     "Choice",
     "Choose",
     "Chosen",
     "Flow",
+    "Notify",
     "Status",
     "Step",
-    "Stopped",
     "Summarize",
-    "Tell",
+    "_Cancelled",
     "act",
     "ask",
     "attempt",
     "choose",
+    "notify",
     "permit",
     "summarize",
-    "tell",
 ]
 
 T = TypeVar("T")
@@ -61,10 +61,10 @@ class AskHook(Step, frozen=True, kw_only=True):
     event: Event
     session: LiveSession
     refuse: Callable[[object], str | None]
-    abort: Abort
+    abort: AbortSignal
 
 
-class Tell(Step, frozen=True, kw_only=True):
+class Notify(Step, frozen=True, kw_only=True):
     """Tell the plugins what has happened. The answer does not count."""
 
     hook: str
@@ -76,7 +76,7 @@ class Summarize(Step, frozen=True, kw_only=True):
     """Have something summed up. Answer: a text or a :class:`~branchline.compaction.Summary`."""
 
     request: SummaryRequest
-    abort: Abort
+    abort: AbortSignal
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,17 +103,17 @@ class Choose(Step, frozen=True, kw_only=True):
     question: str
     choices: tuple[Choice, ...]
     default: str | None
-    abort: Abort
+    abort: AbortSignal
 
 
 class Attempt(Step, frozen=True, kw_only=True):
-    """Try to get an answer from the model (see :mod:`branchline.flows.recovery`). Answer: Attempted."""
+    """Try to get an answer from the model (see :mod:`branchline.flows.recover`). Answer: Attempted."""
 
     number: int
-    abort: Abort
+    abort: AbortSignal
 
 
-class Attempted(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """How an attempt ended. ``failed`` is the entry of an answer that failed and was recorded."""
 
     overflow: bool = False
@@ -132,7 +132,7 @@ Flow = Generator[Step, Any, T]
 """A flow that ends with a ``T``."""
 
 
-class Stopped(Exception):
+class _Cancelled(Exception):
     """Inside a flow: a question was answered with no. The flow turns it into its result."""
 
     def __init__(self, cancel: Cancel) -> None:
@@ -145,7 +145,7 @@ def ask(
     event: Event,
     session: LiveSession,
     kind: type[T],
-    abort: Abort,
+    abort: AbortSignal,
     wrong: Callable[[T], str | None],
 ) -> Flow[T | None]:
     """What the plugins bring, of the kind that this hook takes; Stopped when one of them says no.
@@ -163,7 +163,7 @@ def ask(
     return answer
 
 
-def permit(hook: str, event: Event, session: LiveSession, abort: Abort) -> Flow[None]:
+def permit(hook: str, event: Event, session: LiveSession, abort: AbortSignal) -> Flow[None]:
     """Ask the plugins whether something may happen; Stopped when one of them says no."""
 
     def refuse(answer: object) -> str:
@@ -173,21 +173,21 @@ def permit(hook: str, event: Event, session: LiveSession, abort: Abort) -> Flow[
 
 
 def _asked(
-    hook: str, event: Event, session: LiveSession, refuse: Callable[[object], str | None], abort: Abort
+    hook: str, event: Event, session: LiveSession, refuse: Callable[[object], str | None], abort: AbortSignal
 ) -> Flow[object]:
     abort.check()
     answer: object = yield AskHook(hook=hook, event=event, session=session, refuse=refuse, abort=abort)
     abort.check()
     if isinstance(answer, Cancel):
-        raise Stopped(answer)
+        raise _Cancelled(answer)
     return answer
 
 
-def tell(hook: str, event: Event, session: LiveSession) -> Flow[None]:
-    yield Tell(hook=hook, event=event, session=session)
+def notify(hook: str, event: Event, session: LiveSession) -> Flow[None]:
+    yield Notify(hook=hook, event=event, session=session)
 
 
-def summarize(request: SummaryRequest, abort: Abort) -> Flow[Summary]:
+def summarize(request: SummaryRequest, abort: AbortSignal) -> Flow[Summary]:
     """A summary that can be used. SummaryFailed when it is empty, was cut off, or did not come."""
     abort.check()
     try:
@@ -204,23 +204,25 @@ def summarize(request: SummaryRequest, abort: Abort) -> Flow[Summary]:
     return summary
 
 
-def choose(question: str, choices: tuple[Choice, ...], default: str | None, abort: Abort) -> Flow[Chosen]:
+def choose(
+    question: str, choices: tuple[Choice, ...], default: str | None, abort: AbortSignal
+) -> Flow[Chosen]:
     """What the person chose; Stopped when they chose nothing."""
     abort.check()
     answer = yield Choose(question=question, choices=choices, default=default, abort=abort)
     abort.check()
     if answer is None:
-        raise Stopped(Cancel("nothing was chosen"))
+        raise _Cancelled(Cancel("nothing was chosen"))
     assert isinstance(answer, Chosen)
     if answer.key not in {choice.key for choice in choices}:
         raise ValueError(f"{answer.key!r} is none of the choices of {question!r}")
     return answer
 
 
-def attempt(number: int, abort: Abort) -> Flow[Attempted]:
+def attempt(number: int, abort: AbortSignal) -> Flow[AttemptResult]:
     """How an attempt ended. Who makes it looks at the abort itself, and records what came until then."""
     answer = yield Attempt(number=number, abort=abort)
-    assert isinstance(answer, Attempted)
+    assert isinstance(answer, AttemptResult)
     return answer
 
 

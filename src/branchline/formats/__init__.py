@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.formats.base import Format, LabelState, Reader, Reading, Span, Survey
-from branchline.formats.detect import OTHERS, Program, detect, format_named, formats
-from branchline.formats.feed import feed_from
-from branchline.formats.installed import BrokenFormat, installed
-from branchline.formats.peek import Peek, peek, peek_header, unpacked
+from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, detect, format_named, formats
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.feed import feed_log
+from branchline.formats.installed import BrokenFormat, installed_formats
+from branchline.formats.peek import Peek, decompressed, peek, peek_header
 from branchline.formats.pi import PI
-from branchline.formats.transcript import Transcript
+from branchline.formats.protocol import ByteRange, Format, LabelState, LogIndex, Reader, Survey
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
@@ -20,39 +20,39 @@ if TYPE_CHECKING:
     from branchline.formats.zot import ZOT
 
 __all__ = [
+    "BUILTIN_FORMATS",
     "CLAUDE_CODE",
     "CODEX",
     "INDUSCODE",
     "OH_MY_PI",
     "OPERATOR",
-    "OTHERS",
     "PI",
     "PIGLET",
     "ZOT",
     "BrokenFormat",
+    "BuiltinFormat",
+    "ByteRange",
+    "EntryLog",
     "Format",
     "LabelState",
+    "LogIndex",
     "Peek",
-    "Program",
     "Reader",
-    "Reading",
-    "Span",
     "Survey",
-    "Transcript",
+    "decompressed",
     "detect",
-    "feed_from",
+    "feed_log",
     "format_named",
     "formats",
-    "installed",
+    "installed_formats",
     "peek",
     "peek_header",
-    "unpacked",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Load the format of another program when it is first asked for."""
-    for program in OTHERS:
+    for program in BUILTIN_FORMATS:
         if name == program.constant:
             return program.load()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,13 +12,13 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["CONTINUING", "Continuing", "Going", "going_on"]
+__all__ = ["RESUME_COMMANDS", "ResumeCommand", "ResumePlan", "plan_resume"]
 
 
-class Continuing(msgspec.Struct, frozen=True, kw_only=True):
+class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The words of a command; ``takes`` says what follows them: the file, the id, or nothing."""
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     takes: Literal["path", "id", "nothing"]
     note: str | None = None
 
@@ -26,47 +26,47 @@ class Continuing(msgspec.Struct, frozen=True, kw_only=True):
         """The command for one session."""
         match self.takes:
             case "path":
-                return (*self.words, path or id)
+                return (*self.argv, path or id)
             case "id":
-                return (*self.words, id)
+                return (*self.argv, id)
             case "nothing":
-                return self.words
+                return self.argv
 
 
-CONTINUING: dict[str, Continuing] = {
-    "pi": Continuing(words=("pi", "--session"), takes="path"),
-    "oh-my-pi": Continuing(words=("omp", "--resume"), takes="path"),
-    "zot": Continuing(words=("zot", "--session"), takes="path"),
-    "claude-code": Continuing(words=("claude", "--resume"), takes="id"),
-    "codex": Continuing(words=("codex", "resume"), takes="id"),
-    "induscode": Continuing(
-        words=("induscode", "--resume"), takes="nothing", note="induscode asks which session to resume"
+RESUME_COMMANDS: dict[str, ResumeCommand] = {
+    "pi": ResumeCommand(argv=("pi", "--session"), takes="path"),
+    "oh-my-pi": ResumeCommand(argv=("omp", "--resume"), takes="path"),
+    "zot": ResumeCommand(argv=("zot", "--session"), takes="path"),
+    "claude-code": ResumeCommand(argv=("claude", "--resume"), takes="id"),
+    "codex": ResumeCommand(argv=("codex", "resume"), takes="id"),
+    "induscode": ResumeCommand(
+        argv=("induscode", "--resume"), takes="nothing", note="induscode asks which session to resume"
     ),
-    "operator": Continuing(words=("operator",), takes="nothing", note="choose the session in Operator"),
-    "piglet": Continuing(words=("piglet",), takes="nothing", note="choose the session in piglet"),
+    "operator": ResumeCommand(argv=("operator",), takes="nothing", note="choose the session in Operator"),
+    "piglet": ResumeCommand(argv=("piglet",), takes="nothing", note="choose the session in piglet"),
 }
 
 
-class Going(msgspec.Struct, frozen=True, kw_only=True):
+class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
     """A command and the directory for it; ``note`` says what to expect of it."""
 
     program: str
     command: tuple[str, ...]
     cwd: str | None
-    moved: bool = False
+    cwd_missing: bool = False
     """The directory of the session is not there; running the command needs another one."""
-    missing: str | None = None
+    not_installed: str | None = None
     """The program that owns the session, where it is not installed and the session goes on here."""
     note: str | None = None
 
     @property
-    def line(self) -> str:
+    def shell_command(self) -> str:
         """The command as a person would type it, the directory included."""
         words = shlex.join(self.command)
         return words if self.cwd is None else f"cd {shlex.quote(self.cwd)} && {words}"
 
 
-def going_on(
+def plan_resume(
     agent: str,
     *,
     path: str | None,
@@ -75,27 +75,27 @@ def going_on(
     installed: Callable[[str], str | None],
     is_directory: Callable[[str], bool],
     here: bool = False,
-) -> Going:
+) -> ResumePlan:
     """How to go on with a session of this program: there if it is installed, else in a fork in our own chat.
 
     A session of our own goes on as it is. ``here`` wants a fork in our own chat in any case.
     """
-    known = None if here else CONTINUING.get(agent)
+    known = None if here else RESUME_COMMANDS.get(agent)
     note: str | None = None
     missing: str | None = None
-    if known is not None and installed(known.words[0]) is not None:
+    if known is not None and installed(known.argv[0]) is not None:
         command, note = known.command(path=path, id=id), known.note
     else:
-        ours = agent not in CONTINUING and not here
+        ours = agent not in RESUME_COMMANDS and not here
         command = ("branchline", "chat", "--resume" if ours else "--fork", path or id)
         if known is not None:
-            missing = known.words[0]
+            missing = known.argv[0]
             note = f"{missing} is not installed here: it goes on in branchline chat, in a fork of the session"
-    return Going(
+    return ResumePlan(
         program=command[0],
         command=command,
         cwd=cwd or None,
-        moved=bool(cwd) and not is_directory(cwd or ""),
-        missing=missing,
+        cwd_missing=bool(cwd) and not is_directory(cwd or ""),
+        not_installed=missing,
         note=note,
     )

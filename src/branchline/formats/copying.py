@@ -10,22 +10,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchline.entries import Compaction, skeleton, splice
-from branchline.formats.transcript import Transcript
+from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
 
-__all__ = ["path_lines", "tree_lines", "upgraded_lines"]
+__all__ = ["path_lines", "tree_lines", "upgrade_lines"]
 
 _LEFT_OUT = frozenset({"label", "leaf"})  # rebuilt for the copy, or meaningless in it
 _CARRIED = frozenset({"usage", "custom"})  # say something about the entry that they hang from
 
 
-def path_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
+def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     """The lines of one path, root to leaf, re-chained where labels and leaf moves are left out.
 
     Usage and custom data that hang from an entry of the path without continuing it come along.
     """
     tree = transcript.tree
-    chain = tree.chain(leaf)
+    chain = tree.path_positions(leaf)
     kept = [
         position
         for position in chain
@@ -44,18 +44,18 @@ def path_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
         yield _linked(transcript, position, parents[position], changes) + b"\n"
 
 
-def tree_lines(transcript: Transcript) -> Iterator[bytes]:
+def tree_lines(transcript: EntryLog) -> Iterator[bytes]:
     """Everything after the header, unreadable lines included, as it is."""
     reading = transcript.reading
     if reading.version < 3:
-        lines = upgraded_lines(transcript)
+        lines = upgrade_lines(transcript)
         next(lines)
         yield from lines
     else:
         yield from _lines_between(transcript, reading.header_end, None)
 
 
-def upgraded_lines(transcript: Transcript) -> Iterator[bytes]:
+def upgrade_lines(transcript: EntryLog) -> Iterator[bytes]:
     """A file of version 1 or 2 as version 3: entries changed where they must be, other lines as they are."""
     reading, tree = transcript.reading, transcript.tree
     yield splice.set_fields(reading.header_line, {"version": 3}) + b"\n"
@@ -74,7 +74,7 @@ def upgraded_lines(transcript: Transcript) -> Iterator[bytes]:
     yield from _lines_between(transcript, end, None)
 
 
-def _linked(transcript: Transcript, position: int, parent: int, changes: dict[str, Any]) -> bytes:
+def _linked(transcript: EntryLog, position: int, parent: int, changes: dict[str, Any]) -> bytes:
     """The bytes of an entry with the id and the parent that it has in the new file."""
     tree = transcript.tree
     line = _with_current_role(transcript, position)
@@ -84,24 +84,24 @@ def _linked(transcript: Transcript, position: int, parent: int, changes: dict[st
     return splice.set_fields(line, changes) if changes else line
 
 
-def _with_current_role(transcript: Transcript, position: int) -> bytes:
+def _with_current_role(transcript: EntryLog, position: int) -> bytes:
     """The bytes of an entry; what an extension said had another role before version 3."""
     line = transcript.raw(position)
     if transcript.reading.version < 3 and transcript.tree.roles[position] == "custom":
-        spot = splice.field_spots(line)["message"]
+        spot = splice.field_ranges(line)["message"]
         message = splice.set_fields(line[spot.start : spot.end], {"role": "custom"})
         line = line[: spot.start] + message + line[spot.end :]
     return line
 
 
-def _lines_between(transcript: Transcript, start: int, end: int | None) -> Iterator[bytes]:
+def _lines_between(transcript: EntryLog, start: int, end: int | None) -> Iterator[bytes]:
     data = transcript.bytes_between(start, end)
     for line in (data if start else data.removeprefix(b"\xef\xbb\xbf")).split(b"\n"):
         if line.strip():
             yield line + b"\n"
 
 
-def _first_kept(transcript: Transcript, position: int) -> int | None:
+def _first_kept(transcript: EntryLog, position: int) -> int | None:
     if transcript.tree.types[position] != "compaction":
         return None
     entry = transcript.entry(position)
@@ -122,7 +122,7 @@ def _next_kept(chain: list[int], kept: dict[int, int]) -> dict[int, int]:
     return moved
 
 
-def _dangling(transcript: Transcript, on_chain: set[int]) -> list[int]:
+def _dangling(transcript: EntryLog, on_chain: set[int]) -> list[int]:
     """Side records beside the path that lead nowhere."""
     tree = transcript.tree
     return [

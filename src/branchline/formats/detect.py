@@ -14,14 +14,23 @@ from importlib import import_module
 from typing import NamedTuple
 
 from branchline.errors import NotASession
-from branchline.formats.base import Format
-from branchline.formats.installed import installed, knows
+from branchline.formats.installed import detects, installed_formats
 from branchline.formats.pi import PI
+from branchline.formats.protocol import Format
 
-__all__ = ["OTHERS", "WITHDRAWN", "Program", "built_in", "detect", "format_named", "formats", "is_withdrawn"]
+__all__ = [
+    "BUILTIN_FORMATS",
+    "RETIRED_STORES",
+    "BuiltinFormat",
+    "builtin_formats",
+    "detect",
+    "format_named",
+    "formats",
+    "is_retired_store",
+]
 
 
-class Program(NamedTuple):
+class BuiltinFormat(NamedTuple):
     """A program whose format comes with branchline, as much as is known of it without loading the format."""
 
     name: str
@@ -40,8 +49,8 @@ class Program(NamedTuple):
         return found
 
 
-OTHERS = (
-    Program(
+BUILTIN_FORMATS = (
+    BuiltinFormat(
         "induscode",
         "induscode",
         "INDUSCODE",
@@ -49,8 +58,8 @@ OTHERS = (
         ("INDUSAGI_CODING_AGENT_DIR", "INDUSAGI_HOME"),
         begins=b'{"schema":"indus/transcript@',
     ),
-    Program("operator", "operator", "OPERATOR", (".operator",)),
-    Program(
+    BuiltinFormat("operator", "operator", "OPERATOR", (".operator",)),
+    BuiltinFormat(
         "oh-my-pi",
         "oh_my_pi",
         "OH_MY_PI",
@@ -58,7 +67,7 @@ OTHERS = (
         ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME"),
         begins=b'{"type":"title","v":',
     ),
-    Program(
+    BuiltinFormat(
         "piglet",
         "piglet",
         "PIGLET",
@@ -66,7 +75,7 @@ OTHERS = (
         ("XDG_CONFIG_HOME",),
         begins=b'{"type":"meta","ts":',
     ),
-    Program(
+    BuiltinFormat(
         "zot",
         "zot",
         "ZOT",
@@ -74,8 +83,8 @@ OTHERS = (
         ("ZOT_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"),
         begins=b'{"type":"meta","meta":{',
     ),
-    Program("codex", "codex", "CODEX", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
-    Program(
+    BuiltinFormat("codex", "codex", "CODEX", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
+    BuiltinFormat(
         "claude-code",
         "claude_code",
         "CLAUDE_CODE",
@@ -85,7 +94,7 @@ OTHERS = (
     ),
 )
 
-WITHDRAWN = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
+RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
 
 _LOOKED_AT = 8192
@@ -103,29 +112,29 @@ _A_CHILD_OF_PI = re.compile(
 
 
 @cache
-def _loaded(program: Program) -> Format:
+def _loaded(program: BuiltinFormat) -> Format:
     return program.load()
 
 
-def built_in() -> Iterator[Format]:
+def builtin_formats() -> Iterator[Format]:
     """The formats that come with branchline, in the order in which they are asked; none is loaded before."""
-    yield from map(_loaded, OTHERS)
+    yield from map(_loaded, BUILTIN_FORMATS)
     yield PI
 
 
 def formats() -> tuple[Format, ...]:
     """Every format that is known: those that come with branchline, then those of installed packages."""
-    return (*built_in(), *installed().formats)
+    return (*builtin_formats(), *installed_formats().formats)
 
 
 def format_named(name: str) -> Format:
     """The format of this name. ValueError, with the names there are, when it is none."""
     if name == PI.name:
         return PI
-    for program in OTHERS:
+    for program in BUILTIN_FORMATS:
         if program.name == name:
             return program.load()
-    for format_ in installed().formats:
+    for format_ in installed_formats().formats:
         if format_.name == name:
             return format_
     names = ", ".join(sorted(format_.name for format_ in formats()))
@@ -141,25 +150,27 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
         return expected
     if _is_surely_native(head[:_LOOKED_AT], path):
         return PI
-    for program in OTHERS:
+    for program in BUILTIN_FORMATS:
         if program.begins and head.startswith(program.begins) and _loaded(program).sniff(head, path):
             return _loaded(program)
-    for format_ in built_in():
+    for format_ in builtin_formats():
         if format_.sniff(head, path):
             return format_
-    for format_ in installed().formats:
-        if knows(format_, head, path):
+    for format_ in installed_formats().formats:
+        if detects(format_, head, path):
             return format_
     if not head:
         raise NotASession(f"{path} is empty: there is no session in it")
-    if is_withdrawn(head):
-        raise NotASession(f"{path} is {WITHDRAWN}")
+    if is_retired_store(head):
+        raise NotASession(f"{path} is {RETIRED_STORES}")
     tried = ", ".join(format_.name for format_ in formats())
-    broken = "".join(f"; the format {one.name!r} is broken: {one.reason}" for one in installed().broken)
+    broken = "".join(
+        f"; the format {one.name!r} is broken: {one.reason}" for one in installed_formats().broken
+    )
     raise NotASession(f"{path} is not a session of any known program (tried: {tried}{broken})")
 
 
-def is_withdrawn(head: bytes) -> bool:
+def is_retired_store(head: bytes) -> bool:
     """Whether a file that begins like this is a store of which pi itself has let go."""
     return _GIVEN_UP.match(head) is not None
 

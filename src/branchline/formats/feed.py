@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from branchline.formats.base import Reader
+from branchline.formats.protocol import Reader
 
-__all__ = ["feed_from"]
+__all__ = ["feed_log"]
 
 # Lines of one chunk stay in the processor's cache while they are split and decoded; much smaller ones would
 # spend more on each chunk, and meet a cold index for every few entries.
 _CHUNK = 1 << 20
 
 
-def feed_from(reader: Reader, read: Callable[[int, int], bytes]) -> None:
+def feed_log(reader: Reader, read: Callable[[int, int], bytes]) -> None:
     """Feed everything from ``reader.reading.consumed`` on, where ``read(offset, size)`` gives bytes.
 
     A line that goes over the end of a chunk is read again with the next one: cheaper than gluing pieces. The

@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from branchline.formats.base import Format
-from branchline.formats.packages import may_be_named
+from branchline.formats.packages import may_have_entry_points
+from branchline.formats.protocol import Format
 
-__all__ = ["GROUP", "BrokenFormat", "InstalledFormats", "installed", "knows"]
+__all__ = ["GROUP", "BrokenFormat", "InstalledFormats", "detects", "installed_formats"]
 
 GROUP = "branchline.formats"
 _OURS = frozenset(
@@ -36,9 +36,9 @@ class InstalledFormats(NamedTuple):
 
 
 @cache
-def installed() -> InstalledFormats:
-    """The formats of installed packages, loaded once. ``installed.cache_clear()`` looks again."""
-    if not may_be_named(GROUP):
+def installed_formats() -> InstalledFormats:
+    """The formats of installed packages, loaded once. ``installed_formats.cache_clear()`` looks again."""
+    if not may_have_entry_points(GROUP):
         return InstalledFormats((), ())
     from importlib.metadata import entry_points  # noqa: PLC0415  reads every installed package
 
@@ -55,7 +55,7 @@ def installed() -> InstalledFormats:
     return InstalledFormats(tuple(found.values()), tuple(broken))
 
 
-def knows(format_: Format, head: bytes, path: str) -> bool:
+def detects(format_: Format, head: bytes, path: str) -> bool:
     """Whether a format of another package knows a file; one that fails over it does not."""
     try:
         return bool(format_.sniff(head, path))

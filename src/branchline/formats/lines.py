@@ -1,6 +1,6 @@
 """What all line formats share: lines in order, damage contained, findings with line and offset.
 
-A format says how one JSON object becomes an entry (:meth:`LinesReader.take`), how a record begins (to find
+A format says how one JSON object becomes an entry (:meth:`LineReader.take`), how a record begins (to find
 whole ones behind a fragment), what a damaged line still tells, and where the leaf is. Everything that can go
 wrong with a line is handled here, once.
 
@@ -21,15 +21,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from branchline.entries import Entry, jsontext
-from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Block, Reading
+from branchline.entries import Entry, json_codec
+from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.protocol import LineChunk, LogIndex
 from branchline.tree import Kind, Linker, Tree
 
 if TYPE_CHECKING:
     import json
 
-__all__ = ["Bulk", "LinesReader", "Piece", "bulk", "each_line", "head_lines", "pieces"]
+__all__ = [
+    "DecodedChunk",
+    "LinePart",
+    "LineReader",
+    "decode_chunk",
+    "each_line",
+    "head_lines",
+    "split_records",
+]
 
 _BOM = b"\xef\xbb\xbf"
 _EMPTY = "it is empty"
@@ -38,7 +46,7 @@ _OPENING, _CLOSING = b"{}"
 _T = TypeVar("_T")
 
 
-class Piece(NamedTuple):
+class LinePart(NamedTuple):
     """A part of a line: a whole record, or bytes that are none."""
 
     start: int
@@ -46,7 +54,7 @@ class Piece(NamedTuple):
     whole: bool
 
 
-class Bulk(NamedTuple):
+class DecodedChunk(NamedTuple):
     """Lines of some data of which each holds exactly one value."""
 
     values: Sequence[Any]
@@ -61,8 +69,8 @@ class Bulk(NamedTuple):
         return [stop - self.start for stop in self.stops] if self.start else self.stops
 
 
-class LinesReader:
-    """Reads a log line by line into a :class:`Reading`. Subclasses say what the lines mean."""
+class LineReader:
+    """Reads a log line by line into a :class:`LogIndex`. Subclasses say what the lines mean."""
 
     format_name: str
     markers: tuple[bytes, ...] = (b'{"type":"',)
@@ -74,10 +82,10 @@ class LinesReader:
     headers: int = 3
     """How many such lines there may be, where they begin alike."""
 
-    def __init__(self, reading: Reading | None = None) -> None:
+    def __init__(self, reading: LogIndex | None = None) -> None:
         """``reading`` is what is filled, where a format keeps more than others do."""
         if reading is None:
-            reading = Reading(self.format_name)
+            reading = LogIndex(self.format_name)
             reading.linker = self.linker(reading.tree)
         self.reading = reading
         self.gap = False
@@ -97,7 +105,7 @@ class LinesReader:
         del data, start, end
         return False
 
-    def fragment(self, data: bytes) -> Fragment | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         """Id and parent that a damaged piece still tells."""
         del data
         return None
@@ -107,7 +115,7 @@ class LinesReader:
         del data
         return True
 
-    def lost(self, data: bytes, offset: int) -> None:
+    def on_lost_line(self, data: bytes, offset: int) -> None:
         """A damaged piece told nothing; its line is ``reading.lines``."""
 
     def find_leaf(self) -> int:
@@ -118,7 +126,7 @@ class LinesReader:
             position -= 1
         return position
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         """Everything was read: fill in what could not be known before."""
 
     # -- what is the same for all ---------------------------------------------------------------------
@@ -155,7 +163,7 @@ class LinesReader:
         if tail:
             reading.unterminated = True
             self._feed_line(tail, reading.consumed)
-            reading.note(
+            reading.add_finding(
                 "no-final-newline",
                 "the last line has no newline",
                 line=reading.lines,
@@ -164,9 +172,9 @@ class LinesReader:
             )
         if not reading.consumed and not tail:
             reading.read_only = _EMPTY
-            reading.note_end("empty", "the file is empty")
-        reading.linker.settle()
-        self.settled()
+            reading.add_tail_finding("empty", "the file is empty")
+        reading.linker.resolve()
+        self.on_finish()
         reading.leaf = self.find_leaf()
 
     def add(
@@ -187,13 +195,13 @@ class LinesReader:
             entry_id, parent_id, type=type, time=time, role=role, quiet=quiet, after_gap=self.gap
         )
         self.gap = False
-        reading.place(position, offset, len(line), reading.lines)
+        reading.add_range(position, offset, len(line), reading.lines)
         return position
 
     def add_block(self, first: int, offset: int, ends: list[int]) -> None:
         """Say where the entries lie that were just linked together, one on each line."""
         reading = self.reading
-        reading.blocks.append(Block(first, offset, reading.lines + 1, array("q", ends)))
+        reading.blocks.append(LineChunk(first, offset, reading.lines + 1, array("q", ends)))
         reading.lines += len(ends)
 
     def add_lines(self, first: int, offset: int, sizes: Sequence[int], ends: list[int]) -> None:
@@ -208,12 +216,14 @@ class LinesReader:
                 alike += 1
             if alike > done:
                 inside = array("q", [end - start for end in ends[done:alike]])
-                blocks.append(Block(first, offset + start, line + done, inside))
+                blocks.append(LineChunk(first, offset + start, line + done, inside))
                 first += alike - done
                 done = alike
                 continue
             for _ in range(sizes[done]):
-                blocks.append(Block(first, offset + start, line + done, array("q", (ends[done] - start,))))
+                blocks.append(
+                    LineChunk(first, offset + start, line + done, array("q", (ends[done] - start,)))
+                )
                 first += 1
             done += 1
         reading.lines += len(ends)
@@ -221,7 +231,7 @@ class LinesReader:
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         self.gap = False
         reading = self.reading
-        reading.note(
+        reading.add_finding(
             "not-an-entry", f"not an entry: {what}", line=reading.lines, offset=offset, size=len(line)
         )
 
@@ -229,13 +239,13 @@ class LinesReader:
         reading = self.reading
         reading.lines += 1
         if reading.lines == 1 and line.startswith(_BOM):
-            reading.note("bom", "the file begins with a byte order mark", line=1)
+            reading.add_finding("bom", "the file begins with a byte order mark", line=1)
             offset += len(_BOM)
             line = line[len(_BOM) :]
         if not line.strip():
             return
         try:
-            value = jsontext.loads(line)
+            value = json_codec.loads(line)
         except ValueError as reason:
             self._feed_damaged(line, offset, str(reason))
             return
@@ -249,32 +259,32 @@ class LinesReader:
 
     def _feed_damaged(self, line: bytes, offset: int, reason: str) -> None:
         reading = self.reading
-        found = pieces(line, self.markers, self.is_record)
+        found = split_records(line, self.markers, self.is_record)
         glued = any(piece.whole for piece in found)
         kind: Kind = "glued" if glued else "unreadable"
         for piece in found:
             if piece.whole:
-                self._take_value(jsontext.loads(piece.data), piece.data, offset + piece.start)
+                self._take_value(json_codec.loads(piece.data), piece.data, offset + piece.start)
                 continue
             place = offset + piece.start
-            rest = self.fragment(piece.data)
+            rest = self.salvage(piece.data)
             message = f"unreadable ({reason}), {len(piece.data)} bytes"
             if glued:
                 message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
             if rest is None:
                 self.gap = True
-                self.lost(piece.data, place)
+                self.on_lost_line(piece.data, place)
             else:
                 message += f"; entry {rest.id} keeps its place in the tree"
                 position = reading.linker.add(
                     rest.id, rest.parent, type="damaged", placeholder=True, after_gap=self.gap
                 )
                 self.gap = False
-                reading.place(position, place, len(piece.data), reading.lines)
-            reading.note(kind, message, line=reading.lines, offset=place, size=len(piece.data))
+                reading.add_range(position, place, len(piece.data), reading.lines)
+            reading.add_finding(kind, message, line=reading.lines, offset=place, size=len(piece.data))
         if glued and all(piece.whole for piece in found):
             message = f"{len(found)} entries stand in one line"
-            reading.note("glued", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
 
 
 # -- lines that hold something else than one record -------------------------------------------------------
@@ -334,9 +344,9 @@ def each_line(data: bytes, end: int, start: int = 0) -> Iterator[bytes]:
         start = stop + 1
 
 
-def pieces(
+def split_records(
     line: bytes, markers: tuple[bytes, ...], is_record: Callable[[bytes], bool] | None = None
-) -> list[Piece]:
+) -> list[LinePart]:
     """Whole records at the start of a line, then the fragment, then the whole records behind it.
 
     Behind a fragment only what goes on in whole records to the end of the line counts: anything else may be a
@@ -353,11 +363,11 @@ def pieces(
         first = place.start()
         rest, end = _whole_records(line, text, first, with_care=tries < _CAREFUL_TRIES, is_record=is_record)
         if end == len(line):
-            return [*found, Piece(start, line[start:first], whole=False), *rest]
+            return [*found, LinePart(start, line[start:first], whole=False), *rest]
         tries += end == first
         # What lies inside a whole object, or goes on from inside a chain of them, ends where these end.
         place = places.search(line, max(end, first + 1))
-    return [*found, Piece(start, line[start:], whole=False)]
+    return [*found, LinePart(start, line[start:], whole=False)]
 
 
 @cache
@@ -367,9 +377,9 @@ def _any_of(markers: tuple[bytes, ...]) -> re.Pattern[bytes]:
 
 def _whole_records(
     line: bytes, text: str, start: int, *, with_care: bool, is_record: Callable[[bytes], bool] | None
-) -> tuple[list[Piece], int]:
+) -> tuple[list[LinePart], int]:
     """The JSON objects that follow each other from here, and where the next one is not whole."""
-    found: list[Piece] = []
+    found: list[LinePart] = []
     while start < len(line):
         end = _object_end(line, text, start, with_care=with_care)
         if end is None:
@@ -378,7 +388,7 @@ def _whole_records(
         if is_record is not None and not is_record(whole):
             break
         blanks = len(whole) - len(whole.lstrip())
-        found.append(Piece(start + blanks, whole.strip(), whole=True))
+        found.append(LinePart(start + blanks, whole.strip(), whole=True))
         start = end
     return found, start
 
@@ -415,9 +425,9 @@ def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int |
 # -- many lines at once -----------------------------------------------------------------------------------
 
 
-def bulk(
+def decode_chunk(
     data: bytes, end: int, decode_lines: Callable[[memoryview], Sequence[_T]], *, start: int = 0
-) -> Bulk | None:
+) -> DecodedChunk | None:
     """Decode the lines in ``data[start:end]`` if each of them holds exactly one object; else None.
 
     ``decode_lines`` goes by values, not by lines. Where every line begins with a brace and ends with one, no
@@ -429,7 +439,7 @@ def bulk(
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     stops = _stops_of_objects(data, start, end)
-    return None if stops is None or len(values) != len(stops) else Bulk(values, start, stops)
+    return None if stops is None or len(values) != len(stops) else DecodedChunk(values, start, stops)
 
 
 def _stops_of_objects(data: bytes, start: int, end: int) -> list[int] | None:

@@ -10,12 +10,12 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-__all__ = ["may_be_named"]
+__all__ = ["may_have_entry_points"]
 
 _ABOUT = (".dist-info", ".egg-info")
 
 
-def may_be_named(group: str) -> bool:
+def may_have_entry_points(group: str) -> bool:
     """False only if no package that can be imported has entry points of this group."""
     if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
         return True

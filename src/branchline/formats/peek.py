@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from branchline.entries import Header
 from branchline.errors import NotASession
-from branchline.formats.base import Format
 from branchline.formats.detect import detect
+from branchline.formats.protocol import Format
 
-__all__ = ["Peek", "peek", "peek_header", "unpacked"]
+__all__ = ["Peek", "decompressed", "peek", "peek_header"]
 
 _FIRST, _LIMIT = 4096, 1 << 20
 
@@ -39,7 +39,7 @@ def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format 
             if last:
                 raise
             continue
-        if found.is_packed(data):
+        if found.is_compressed(data):
             return Peek(found, _packed_header(found, read, path))
         header = found.peek(data, path, whole=whole)
         if header is None and last and not whole:
@@ -56,20 +56,20 @@ def peek_header(read: Callable[[int, int], bytes], path: str = "") -> Header | N
         return None
 
 
-def unpacked(
+def decompressed(
     format: Format,  # noqa: A002
     head: bytes,
     read: Callable[[int, int], bytes],
 ) -> Callable[[int, int], bytes]:
     """``read`` itself; for a log that is compressed, the same over its content, which is then in memory."""
-    if not format.is_packed(head):
+    if not format.is_compressed(head):
         return read
-    data = format.unpack(_everything(read))
+    data = format.decompress(_everything(read))
     return lambda offset, size: data[offset : offset + size]
 
 
 def _packed_header(format_: Format, read: Callable[[int, int], bytes], path: str) -> Header | None:
-    data = format_.unpack(_everything(read), _LIMIT)
+    data = format_.decompress(_everything(read), _LIMIT)
     return format_.peek(data, path, whole=True)
 
 

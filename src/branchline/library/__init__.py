@@ -1,10 +1,10 @@
 """The collection of sessions: list, find, open, rename, remove and restore, prune, the forest of forks."""
 
-from branchline.library.discovery import Discovery, FoundFile
-from branchline.library.forest import Forest, ForestRow, plant
+from branchline.library.forest import Forest, ForestRow, build_forest
 from branchline.library.library import SessionLibrary
-from branchline.library.looking import Look, Progress
-from branchline.library.records import BranchNode, Description, Listing, PriorTurn, Pruned, SessionRow
+from branchline.library.listing import LazyListing, Progress
+from branchline.library.rows import BranchNode, Description, Listing, Prompt, PruneResult, SessionRow
+from branchline.library.scanner import Discovery, FoundFile
 
 __all__ = [
     "BranchNode",
@@ -13,12 +13,12 @@ __all__ = [
     "Forest",
     "ForestRow",
     "FoundFile",
+    "LazyListing",
     "Listing",
-    "Look",
-    "PriorTurn",
     "Progress",
-    "Pruned",
+    "Prompt",
+    "PruneResult",
     "SessionLibrary",
     "SessionRow",
-    "plant",
+    "build_forest",
 ]

@@ -14,10 +14,10 @@ from typing import overload
 import msgspec
 
 from branchline.formats.suffixes import without_suffix
-from branchline.library.records import SessionRow, latest_first
+from branchline.library.rows import SessionRow, latest_first
 from branchline.tree import ROOT, Linker, Tree
 
-__all__ = ["Forest", "ForestRow", "plant", "real_path"]
+__all__ = ["Forest", "ForestRow", "build_forest", "real_path"]
 
 
 _UNIQUE = 32  # characters of an id that nobody has made up
@@ -75,7 +75,7 @@ class Forest(Sequence[ForestRow]):
         return f"<Forest of {len(self)} sessions, {len(self.roots)} roots>"
 
 
-def plant(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = os.path.normpath) -> Forest:
+def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = os.path.normpath) -> Forest:
     """The forest of these rows. ``resolve`` makes two spellings of one path the same."""
     # Oldest first: of several sessions with one id the oldest is the parent that is meant, and the linker
     # cuts a ring at the member that it saw first.
@@ -85,8 +85,8 @@ def plant(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = os.path
     linker = Linker(tree)
     for number, parent in enumerate(parents):
         linker.add(str(number), None if parent == ROOT else str(parent), type="session")
-    linker.settle()
-    for oddity in linker.oddities():
+    linker.resolve()
+    for oddity in linker.findings():
         notes[oddity.position] = _SELF if oddity.kind == "self-parent" else _RING
     return Forest(_rows(ordered, tree, notes))
 

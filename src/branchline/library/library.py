@@ -15,26 +15,26 @@ from branchline import places
 from branchline.clock import Clock, SystemClock
 from branchline.errors import LogError, SessionNotFound
 from branchline.library import turns
-from branchline.library.describing import describe
-from branchline.library.discovery import Discovery
-from branchline.library.finding import choose
-from branchline.library.forest import Forest, plant, real_path
-from branchline.library.look import read_whole, shallow_row
-from branchline.library.looking import Look, Progress
-from branchline.library.records import (
+from branchline.library.description import describe
+from branchline.library.forest import Forest, build_forest, real_path
+from branchline.library.listing import LazyListing, Progress
+from branchline.library.lookup import choose
+from branchline.library.row_reader import read_log, shallow_row
+from branchline.library.rows import (
     BranchNode,
     Description,
     Listing,
-    PriorTurn,
-    Pruned,
+    Prompt,
+    PruneResult,
     SessionRow,
 )
-from branchline.library.shelf import Shelf
+from branchline.library.scanner import Discovery
+from branchline.library.shelf import StoreScanner
 from branchline.library.threads import in_thread
 from branchline.log import Durability
-from branchline.log.system import explain
+from branchline.log.system import describe_oserror
 from branchline.session import Session
-from branchline.stores import FilesStore, Store, Stored, Trashed, check_key
+from branchline.stores import FilesStore, Store, StoredLog, TrashItem, check_key
 
 __all__ = ["SessionLibrary"]
 
@@ -59,7 +59,7 @@ class SessionLibrary:
     ) -> None:
         self.store: Store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
         self.cwd = None if cwd is None else places.resolve_cwd(cwd)
-        self._shelf = Shelf(self.store, self.cwd)
+        self._shelf = StoreScanner(self.store, self.cwd)
         self._clock = clock
         self._durability: Durability = durability
 
@@ -84,7 +84,9 @@ class SessionLibrary:
         except FileNotFoundError:
             return []
         except OSError as problem:
-            raise LogError(f"cannot list the session directories in {root}: {explain(problem)}") from problem
+            raise LogError(
+                f"cannot list the session directories in {root}: {describe_oserror(problem)}"
+            ) from problem
         return [cls(os.path.join(root, name), clock=clock, durability=durability) for name in names]
 
     @classmethod
@@ -139,7 +141,7 @@ class SessionLibrary:
                 progress(len(listing), len(listing), listing)
             return listing
         look = self._shelf.deep if deep else self._shelf.header_only
-        return Look(scan.found, look, scan.hidden).finish(progress)
+        return LazyListing(scan.found, look, scan.hidden).finish(progress)
 
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
@@ -163,11 +165,11 @@ class SessionLibrary:
         """A session at a glance. SessionNotFound when there is none."""
         stored, draft = self._shelf.require(id)
         with self.store.snapshot(stored.key) as read:
-            return describe(stored, read_whole(read, stored), draft=draft)
+            return describe(stored, read_log(read, stored), draft=draft)
 
     def forest(self) -> Forest:
         """The sessions linked to the sessions they were forked from, depth first."""
-        return plant(self.list(deep=True), resolve=real_path)
+        return build_forest(self.list(deep=True), resolve=real_path)
 
     def drafts(self) -> builtins.list[SessionRow]:
         """Sessions whose first reply never came, newest first."""
@@ -218,7 +220,7 @@ class SessionLibrary:
         stored, draft = found
         return self.store.remove(stored.key, draft=draft) is not None
 
-    def trash(self) -> builtins.list[Trashed]:
+    def trash(self) -> builtins.list[TrashItem]:
         """What was removed, last removed first."""
         return self.store.trashed()
 
@@ -228,7 +230,7 @@ class SessionLibrary:
         SessionNotFound when it is not in the trash, FileExistsError when its name is taken again.
         """
         for item in self.store.trashed():
-            row = shallow_row(Stored(item.key, item.size, item.removed))
+            row = shallow_row(StoredLog(item.key, item.size, item.removed))
             if token_or_id is None or token_or_id in (item.token, item.key, row.id):
                 return self.store.restore(item.token).key
         what = "nothing" if token_or_id is None else f"no {token_or_id!r}"
@@ -236,7 +238,7 @@ class SessionLibrary:
 
     # -- tidying --------------------------------------------------------------------------------------
 
-    def prune(self, *, dry_run: bool = True) -> builtins.list[Pruned]:
+    def prune(self, *, dry_run: bool = True) -> builtins.list[PruneResult]:
         """Sessions and drafts in which nobody said anything; without ``dry_run`` they go to the trash.
 
         Never a damaged one, and never one that somebody is known to have open.
@@ -245,12 +247,12 @@ class SessionLibrary:
         used = self.store.in_use([row.key for row in found])
         found = [row for row in found if row.key not in used]
         if dry_run:
-            return [Pruned(row=row, removed=False) for row in found]
+            return [PruneResult(row=row, removed=False) for row in found]
         pruned = []
         for row in found:
             trashed = self.store.remove(row.key, draft=row.draft)
             if trashed is not None:
-                pruned.append(Pruned(row=row, removed=True, token=trashed.token))
+                pruned.append(PruneResult(row=row, removed=True, token=trashed.token))
         return pruned
 
     # -- inside a session -----------------------------------------------------------------------------
@@ -259,7 +261,7 @@ class SessionLibrary:
         """Every entry of every root, depth first, with what it says on one line."""
         return builtins.list(turns.branch_nodes(session))
 
-    def prior_turns(self, session: Session) -> builtins.list[PriorTurn]:
+    def prior_turns(self, session: Session) -> builtins.list[Prompt]:
         """What the person said on the active path, oldest first."""
         return builtins.list(turns.prior_turns(session))
 
@@ -322,11 +324,11 @@ class SessionLibrary:
     async def aremove(self, id: str) -> bool:  # noqa: A002
         return await in_thread(self.remove, id)
 
-    async def atrash(self) -> builtins.list[Trashed]:
+    async def atrash(self) -> builtins.list[TrashItem]:
         return await in_thread(self.trash)
 
     async def arestore(self, token_or_id: str | None = None) -> str:
         return await in_thread(self.restore, token_or_id)
 
-    async def aprune(self, *, dry_run: bool = True) -> builtins.list[Pruned]:
+    async def aprune(self, *, dry_run: bool = True) -> builtins.list[PruneResult]:
         return await in_thread(self.prune, dry_run=dry_run)

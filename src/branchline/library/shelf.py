@@ -9,22 +9,22 @@ import os
 from collections.abc import Iterator
 
 from branchline import places
-from branchline.entries import SIDE, Header
+from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import Ambiguous, NotASession, SessionNotFound
-from branchline.formats import Transcript, peek
-from branchline.library.look import deep_row, header_row, look_whole, problem_row, read_whole, shallow_row
-from branchline.library.records import ELSEWHERE, SessionRow
-from branchline.stores import Hidden, Read, Store, Stored, check_key
+from branchline.formats import EntryLog, peek
+from branchline.library.row_reader import deep_row, header_row, problem_row, read_log, read_row, shallow_row
+from branchline.library.rows import ELSEWHERE, SessionRow
+from branchline.stores import Read, SkippedFile, Store, StoredLog, check_key
 from branchline.tree import severity
 
-__all__ = ["Shelf"]
+__all__ = ["StoreScanner"]
 
 _NOWHERE = "no header, so its working directory is not known"
-_SETTINGS = SIDE | {"model_change", "thinking_level_change", "active_tools_change"}
+_SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
 
 
-class Shelf:
+class StoreScanner:
     """The logs of a store; with a working directory, those of other ones are hidden."""
 
     def __init__(self, store: Store, cwd: str | None) -> None:
@@ -33,19 +33,19 @@ class Shelf:
 
     # -- rows -----------------------------------------------------------------------------------------
 
-    def deep(self, stored: Stored, *, draft: bool = False) -> SessionRow | Hidden:
+    def deep(self, stored: StoredLog, *, draft: bool = False) -> SessionRow | SkippedFile:
         """What the whole file tells."""
         try:
             with self.store.snapshot(stored.key) as read:
                 if self.cwd is not None:
                     header, _format = _beginning(read, stored)
                     if (reason := self._elsewhere(header)) is not None:
-                        return Hidden(_name(stored), reason)
-                return look_whole(read, stored, draft=draft).row
+                        return SkippedFile(_name(stored), reason)
+                return read_row(read, stored, draft=draft).row
         except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
             return problem_row(stored, problem, draft=draft)
 
-    def header_only(self, stored: Stored) -> SessionRow | Hidden:
+    def header_only(self, stored: StoredLog) -> SessionRow | SkippedFile:
         """What the beginning of the file tells; what the directory tells where there is no header."""
         try:
             with self.store.snapshot(stored.key) as read:
@@ -53,7 +53,7 @@ class Shelf:
         except Exception as problem:  # noqa: BLE001  as above
             return problem_row(stored, problem)
         if self.cwd is not None and (reason := self._elsewhere(header)) is not None:
-            return Hidden(_name(stored), reason)
+            return SkippedFile(_name(stored), reason)
         return shallow_row(stored) if header is None else header_row(stored, header, format_name)
 
     def with_headers(self) -> Iterator[SessionRow]:
@@ -68,7 +68,7 @@ class Shelf:
         for stored, draft in self._logs(self.store.drafts()):
             try:
                 with self.store.snapshot(stored.key) as read:
-                    transcript = read_whole(read, stored)
+                    transcript = read_log(read, stored)
                     if self._is_empty(transcript):
                         yield deep_row(stored, transcript, draft=draft)
             except Exception:  # noqa: BLE001, S112  what cannot be read is damaged
@@ -76,7 +76,7 @@ class Shelf:
 
     # -- names ----------------------------------------------------------------------------------------
 
-    def named(self, name: str) -> tuple[Stored, bool] | None:
+    def named(self, name: str) -> tuple[StoredLog, bool] | None:
         """The log of this key or session id, and whether it is a draft. InvalidId when it can be neither."""
         if (found := self.store.stat(check_key(name))) is not None:
             return found, False
@@ -85,8 +85,8 @@ class Shelf:
             if draft.key == name:
                 return draft, True
         # Most file names tell the id, so that most headers need not be read.
-        named: list[tuple[Stored, bool]] = []
-        others: list[tuple[Stored, bool]] = []
+        named: list[tuple[StoredLog, bool]] = []
+        others: list[tuple[StoredLog, bool]] = []
         for item in self._logs(drafts):
             (named if shallow_row(item[0]).id == name else others).append(item)
         matching = self._with_id(name, named) or self._with_id(name, others)
@@ -98,7 +98,7 @@ class Shelf:
             )
         return matching[0] if matching else None
 
-    def require(self, name: str) -> tuple[Stored, bool]:
+    def require(self, name: str) -> tuple[StoredLog, bool]:
         """As :meth:`named`, but SessionNotFound when there is none."""
         found = self.named(name)
         if found is None:
@@ -107,10 +107,10 @@ class Shelf:
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _logs(self, drafts: list[Stored]) -> list[tuple[Stored, bool]]:
+    def _logs(self, drafts: list[StoredLog]) -> list[tuple[StoredLog, bool]]:
         return [(stored, False) for stored in self.store.scan().found] + [(draft, True) for draft in drafts]
 
-    def _with_id(self, session_id: str, logs: list[tuple[Stored, bool]]) -> list[tuple[Stored, bool]]:
+    def _with_id(self, session_id: str, logs: list[tuple[StoredLog, bool]]) -> list[tuple[StoredLog, bool]]:
         found = []
         for stored, draft in logs:
             row = self.header_only(stored)
@@ -124,7 +124,7 @@ class Shelf:
             return _NOWHERE
         return None if places.resolve_cwd(header.cwd) == self.cwd else ELSEWHERE
 
-    def _is_empty(self, transcript: Transcript) -> bool:
+    def _is_empty(self, transcript: EntryLog) -> bool:
         reading = transcript.reading
         return (
             reading.header is not None
@@ -134,7 +134,7 @@ class Shelf:
         )
 
 
-def _beginning(read: Read, stored: Stored) -> tuple[Header | None, str]:
+def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
     """The header and the name of the format; neither when no format knows the log."""
     try:
         found = peek(read, stored.path or stored.key)
@@ -143,5 +143,5 @@ def _beginning(read: Read, stored: Stored) -> tuple[Header | None, str]:
     return found.header, found.format.name
 
 
-def _name(stored: Stored) -> str:
+def _name(stored: StoredLog) -> str:
     return stored.key if stored.path is None else os.path.basename(stored.path)

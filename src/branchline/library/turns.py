@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from branchline.entries import MessageEntry, message_text
-from branchline.library.look import one_line
-from branchline.library.records import BranchNode, PriorTurn
+from branchline.library.row_reader import one_line
+from branchline.library.rows import BranchNode, Prompt
 from branchline.session import Session
 from branchline.tree import ROOT, walk_nodes
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
 
 __all__ = ["branch_nodes", "prior_turns"]
 
@@ -32,13 +32,13 @@ def branch_nodes(session: Session) -> Iterator[BranchNode]:
         )
 
 
-def prior_turns(session: Session) -> Iterator[PriorTurn]:
+def prior_turns(session: Session) -> Iterator[Prompt]:
     """The prompts with words on the active path, oldest first."""
     tree = session.index
     wanted = [key for key in session.path() if tree.roles[tree.positions[key]] == "user"]
     for entry in session.entries(wanted):
         if isinstance(entry, MessageEntry) and (text := message_text(entry.message)).strip():
-            yield PriorTurn(id=entry.id, text=text, preview=one_line(text))
+            yield Prompt(id=entry.id, text=text, preview=one_line(text))
 
 
 def _labels(session: Session) -> Iterator[str]:

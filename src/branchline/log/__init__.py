@@ -8,25 +8,25 @@ The room knows bytes, offsets and newlines; it does not know what a line means. 
 - a torn tail never swallows the next line, and reading never writes.
 """
 
-from branchline.log.base import Durability, Log, Torn, Writer
+from branchline.log.decompressed import DecompressedLog
 from branchline.log.directories import create_directory, sync_directory
 from branchline.log.file import FileLog
 from branchline.log.filesystems import filesystem_warning
 from branchline.log.locks import is_locked
 from branchline.log.memory import MemoryLog
+from branchline.log.protocol import Durability, Log, TornTail, Writer
 from branchline.log.replace import publish_file, replace_file
 from branchline.log.system import SYSTEM, System
-from branchline.log.unpacked import UnpackedLog
 
 __all__ = [
     "SYSTEM",
+    "DecompressedLog",
     "Durability",
     "FileLog",
     "Log",
     "MemoryLog",
     "System",
-    "Torn",
-    "UnpackedLog",
+    "TornTail",
     "Writer",
     "create_directory",
     "filesystem_warning",

@@ -15,11 +15,19 @@ from types import TracebackType
 from typing import Self
 
 from branchline.errors import NotASession, ReadOnly
-from branchline.log.append import Appender
-from branchline.log.base import Durability, Torn, require_lines
+from branchline.log.appender import Appender
 from branchline.log.directories import create_directory, sync_directory
 from branchline.log.locks import FileLock
-from branchline.log.system import SYSTEM, System, close_quietly, explain, problem_with, read_at, write_all
+from branchline.log.protocol import Durability, TornTail, require_lines
+from branchline.log.system import (
+    SYSTEM,
+    System,
+    close_quietly,
+    describe_oserror,
+    problem_with,
+    read_at,
+    write_all,
+)
 from branchline.log.tail import is_complete_json
 
 __all__ = ["FileLog", "FileWriter"]
@@ -108,7 +116,7 @@ class FileLog:
     def name(self) -> str:
         return self.path
 
-    def lock_also(self, path: str) -> None:
+    def add_lock(self, path: str) -> None:
         """From now on every writer also holds the lock of another program: an exclusive `flock` on this file.
 
         The file is made (mode 0600) when it is first needed, and never written to or removed.
@@ -169,7 +177,7 @@ class FileWriter:
         self._other_lock = other_lock
         self._appender = appender
         self.end = 0
-        self.torn: Torn | None = None
+        self.torn: TornTail | None = None
 
     def append(self, data: bytes) -> int:
         if self._lock.owner is not self:
@@ -260,7 +268,7 @@ def _new_file(path: str, data: bytes, system: System) -> Iterator[None]:
                 system.unlink(path)
                 sync_directory(directory, system)
             except OSError as problem:
-                outcome = f"an unfinished file may remain there ({explain(problem)})"
+                outcome = f"an unfinished file may remain there ({describe_oserror(problem)})"
             raise
     except FileExistsError:
         raise

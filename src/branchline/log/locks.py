@@ -19,10 +19,10 @@ import time
 import weakref
 from typing import Any
 
-from branchline.entries import jsontext
+from branchline.entries import json_codec
 from branchline.errors import LockTimeout
 from branchline.log.directories import sidecar_directory, sidecar_path
-from branchline.log.holders import holder_of
+from branchline.log.lock_holder import holder_of
 from branchline.log.system import SYSTEM, UNCHANGED, System, close_quietly, problem_with
 
 __all__ = ["FileLock", "is_locked"]
@@ -243,9 +243,9 @@ def _who() -> bytes:
     # Only the program's name: its arguments may hold secrets.
     program = os.path.basename(sys.argv[0] if sys.argv else "") or "python"
     host = os.uname().nodename
-    who = jsontext.dumps({"pid": os.getpid(), "host": host[:60], "program": program[:60]})
+    who = json_codec.dumps({"pid": os.getpid(), "host": host[:60], "program": program[:60]})
     if len(who) > _RECORD - 40:  # names in other scripts take several bytes for each character
-        who = jsontext.dumps({"pid": os.getpid(), "host": host[:12], "program": program[:12]})
+        who = json_codec.dumps({"pid": os.getpid(), "host": host[:12], "program": program[:12]})
     return who[:-1]
 
 

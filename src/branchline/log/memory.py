@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from branchline.errors import LockTimeout
-from branchline.log.base import Torn, require_lines
+from branchline.log.protocol import TornTail, require_lines
 from branchline.log.tail import is_complete_json, read_tail
 
 __all__ = ["MemoryLog", "MemoryWriter"]
@@ -65,7 +65,7 @@ class MemoryWriter:
     """The right to append to a `MemoryLog`, for the length of one `with` block."""
 
     def __init__(self, data: bytearray, name: str, is_complete: Callable[[bytes], bool]) -> None:
-        self.torn: Torn | None = None
+        self.torn: TornTail | None = None
         self._data = data
         self._name = name
         self._is_complete = is_complete
@@ -83,7 +83,7 @@ class MemoryWriter:
         if offset and self._data[-1] != 0x0A:
             tail = read_tail(lambda start, size: bytes(self._data[start : start + size]), offset)
             if not self._is_complete(tail):
-                self.torn = Torn(offset - len(tail), len(tail), None)
+                self.torn = TornTail(offset - len(tail), len(tail), None)
             self._data += b"\n" + data
             return offset + 1
         self._data += data

@@ -18,18 +18,18 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from branchline.digests import sha256
+from branchline._sha256 import sha256
 from branchline.errors import LogError, LogShrank, NotSaved, ReadOnly
-from branchline.log.base import Log
 from branchline.log.directories import sidecar_directory, sidecar_name, sidecar_path
 from branchline.log.file import FileLog
+from branchline.log.protocol import Log
 from branchline.log.replace import replace_file
-from branchline.log.system import SYSTEM, System, close_quietly, explain, problem_with, read_at
+from branchline.log.system import SYSTEM, System, close_quietly, describe_oserror, problem_with, read_at
 
 __all__ = [
-    "Block",
     "Difference",
     "Seal",
+    "SealedBlock",
     "compare",
     "make_seal",
     "read_seal",
@@ -53,7 +53,7 @@ _LARGEST = 1 << 62
 _OUTCOME = "no seal was written"
 
 
-class Block(msgspec.Struct, frozen=True, array_like=True):
+class SealedBlock(msgspec.Struct, frozen=True, array_like=True):
     """A run of whole lines: how many bytes, and their SHA-256."""
 
     size: Annotated[int, msgspec.Meta(gt=0, le=_LARGEST)]
@@ -74,7 +74,7 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     size: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
     sha256: str
     sealed_at: str
-    blocks: list[Block]
+    blocks: list[SealedBlock]
     checksum: str = ""
 
 
@@ -122,7 +122,7 @@ def read_seal(path: str | os.PathLike[str], system: System = SYSTEM) -> Seal | N
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as problem:
-        raise LogError(f"cannot use the seal {place}: {explain(problem)}") from problem
+        raise LogError(f"cannot use the seal {place}: {describe_oserror(problem)}") from problem
     try:
         seal = msgspec.json.decode(data, type=Seal)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -223,7 +223,7 @@ def make_seal(log: Log, *, session: str, version: int = 0, start: int = 0, size:
     )
 
 
-def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> Iterator[Block]:
+def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> Iterator[SealedBlock]:
     """Cut a log into runs of whole lines; the first run is the first line."""
     least, usual = 1, max(_SMALLEST_BLOCK, (end - offset) // _BLOCKS)
     digest, size = sha256(), 0
@@ -236,13 +236,13 @@ def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> It
         begin = 0
         while (newline := piece.find(b"\n", begin + max(0, least - size - 1))) >= 0:
             digest.update(piece[begin : newline + 1])
-            yield Block(size + newline + 1 - begin, digest.hexdigest())
+            yield SealedBlock(size + newline + 1 - begin, digest.hexdigest())
             digest, size = sha256(), 0
             begin, least = newline + 1, usual
         digest.update(piece[begin:])
         size += len(piece) - begin
     if size:
-        yield Block(size, digest.hexdigest())
+        yield SealedBlock(size, digest.hexdigest())
 
 
 # -- comparing --------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def compare(read: Read, seal: Seal) -> Difference | None:
     return None if first is None else first._replace(blocks=differing, missing=missing, same_log=alike)
 
 
-class _Look(NamedTuple):
+class _BlockScan(NamedTuple):
     """What lies where a block was: where its last line begins is told for a log that ends in it."""
 
     size: int
@@ -279,7 +279,7 @@ class _Look(NamedTuple):
     last_line: int
 
 
-def _look(read: Read, offset: int, size: int) -> _Look:
+def _look(read: Read, offset: int, size: int) -> _BlockScan:
     digest = sha256()
     have, lines, last_line = 0, 0, offset
     while have < size and (piece := read(offset + have, min(_PIECE, size - have))):
@@ -288,7 +288,7 @@ def _look(read: Read, offset: int, size: int) -> _Look:
         if (newline := piece.rfind(b"\n")) >= 0:
             last_line = offset + have + newline + 1
         have += len(piece)
-    return _Look(have, digest.hexdigest(), lines, last_line)
+    return _BlockScan(have, digest.hexdigest(), lines, last_line)
 
 
 # -- inside -----------------------------------------------------------------------------------------------

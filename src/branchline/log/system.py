@@ -20,7 +20,7 @@ __all__ = [
     "UNCHANGED",
     "System",
     "close_quietly",
-    "explain",
+    "describe_oserror",
     "problem_with",
     "random_name",
     "read_at",
@@ -135,7 +135,7 @@ _WORDS = {
 }
 
 
-def explain(problem: OSError) -> str:
+def describe_oserror(problem: OSError) -> str:
     """Say an OSError in words, with the name of its number: «disk full (ENOSPC)»."""
     if problem.errno is None:
         return str(problem)
@@ -147,5 +147,5 @@ def problem_with(doing: str, problem: OSError, outcome: str) -> NotSaved | ReadO
     """Return the exception for a write that the system refused: may not, or could not."""
     if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         where = f" at {os.fsdecode(problem.filename)}" if problem.filename is not None else ""
-        return ReadOnly(f"cannot {doing}: {explain(problem)}{where}; {outcome}")
-    return NotSaved(f"cannot {doing}: {explain(problem)}; {outcome}")
+        return ReadOnly(f"cannot {doing}: {describe_oserror(problem)}{where}; {outcome}")
+    return NotSaved(f"cannot {doing}: {describe_oserror(problem)}; {outcome}")

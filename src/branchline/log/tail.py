@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from branchline.log.base import Torn
 from branchline.log.directories import sidecar_directory, sidecar_name, sync_directory
+from branchline.log.protocol import TornTail
 from branchline.log.system import System, random_name, write_all
 
 __all__ = ["is_complete_json", "keep_fragment", "read_tail"]
@@ -59,7 +59,7 @@ def is_complete_json(line: bytes) -> bool:
     return True
 
 
-def keep_fragment(path: str, offset: int, fragment: bytes, system: System) -> Torn:
+def keep_fragment(path: str, offset: int, fragment: bytes, system: System) -> TornTail:
     """Copy a torn tail of the session file at `path` into a durable file of its own."""
     directory = sidecar_directory(path, "torn", system)
     kept_at = os.path.join(directory, f"{sidecar_name(path)}.{offset}.{random_name()}")
@@ -77,4 +77,4 @@ def keep_fragment(path: str, offset: int, fragment: bytes, system: System) -> To
         with contextlib.suppress(OSError):  # half a copy is of no use, and the original is still there
             system.unlink(kept_at)
         raise
-    return Torn(offset, len(fragment), kept_at)
+    return TornTail(offset, len(fragment), kept_at)

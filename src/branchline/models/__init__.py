@@ -1,11 +1,10 @@
 """Access to models: what is asked and answered, the offline model, every provider of pydantic-ai by name."""
 
-from branchline.models.driving import acomplete, complete, stream_sync
+from branchline.models.complete import acomplete, complete, stream_sync
 from branchline.models.mcp import mcp_tools
-from branchline.models.naming import DEFAULT_MODEL, model_by_name, model_by_reference, model_by_setting
 from branchline.models.offline import OfflineModel
-from branchline.models.partial import AnswerSoFar
-from branchline.models.records import (
+from branchline.models.partial_answer import PartialAnswer
+from branchline.models.protocol import (
     THINKING_LEVELS,
     Done,
     Model,
@@ -17,6 +16,7 @@ from branchline.models.records import (
     ToolCallDelta,
     model_name,
 )
+from branchline.models.registry import DEFAULT_MODEL, model_by_name, model_by_reference, model_by_setting
 from branchline.models.requests import request_for, summary_model_request
 from branchline.models.tools import COUNT_WORDS, call_tool, count_words, tool
 
@@ -24,12 +24,12 @@ __all__ = [
     "COUNT_WORDS",
     "DEFAULT_MODEL",
     "THINKING_LEVELS",
-    "AnswerSoFar",
     "Done",
     "Model",
     "ModelEvent",
     "ModelRequest",
     "OfflineModel",
+    "PartialAnswer",
     "TextDelta",
     "ThinkingDelta",
     "Tool",

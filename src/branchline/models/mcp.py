@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from branchline.errors import BranchlineError, NetworkFailure, NotSupported
-from branchline.models.records import Tool
+from branchline.models.protocol import Tool
 
 __all__ = ["mcp_tools"]
 

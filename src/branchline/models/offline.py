@@ -48,8 +48,8 @@ from branchline.errors import (
     NetworkFailure,
     RateLimited,
 )
-from branchline.models.extract import extract
-from branchline.models.records import (
+from branchline.models.extractive_summary import extract
+from branchline.models.protocol import (
     Done,
     ModelEvent,
     ModelRequest,

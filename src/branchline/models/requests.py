@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from branchline.compaction import SummaryRequest
 from branchline.context import Context, close_tool_calls, replay_system, to_model
 from branchline.entries import SystemMessage, Text, UserMessage
-from branchline.models.records import ModelRequest, Tool
+from branchline.models.protocol import ModelRequest, Tool
 
 __all__ = ["request_for", "summary_model_request"]
 
@@ -42,7 +42,7 @@ def summary_model_request(request: SummaryRequest) -> ModelRequest:
         system=request.system,
         messages=(UserMessage(content=(Text(text=request.prompt),)),),
         max_tokens=request.max_tokens,
-        goes_on=False,
+        cacheable=False,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from branchline.entries import Content, Image, Text, ToolCall, ToolResult, UnknownBlock
-from branchline.models.records import Tool
+from branchline.models.protocol import Tool
 
 __all__ = ["COUNT_WORDS", "call_tool", "count_words", "tool"]
 

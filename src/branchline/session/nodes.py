@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from branchline.entries import Entry
 
 if TYPE_CHECKING:
-    from branchline.session.view import SessionView
+    from branchline.session.queries import SessionQueries
 
 __all__ = ["Node"]
 
@@ -15,7 +15,7 @@ __all__ = ["Node"]
 class Node(NamedTuple):
     """One entry in its place. Children are looked up when asked for, so that any depth is fine."""
 
-    session: SessionView
+    session: SessionQueries
     id: str
 
     @property

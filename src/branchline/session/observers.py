@@ -34,7 +34,7 @@ class Observers:
         self._watching[token] = _Watching(observer, on_problem or _log)
         return lambda: _forget(self._watching, token)
 
-    def tell(self, keys: Iterable[str]) -> None:
+    def notify(self, keys: Iterable[str]) -> None:
         """Tell everybody; what they append themselves meanwhile is told to nobody, so that this ends."""
         thread = threading.get_ident()
         if thread in self._telling:

@@ -39,15 +39,15 @@ from branchline.entries import (
 )
 from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
-from branchline.formats import Transcript, detect
-from branchline.log import Durability, FileLog, MemoryLog, UnpackedLog
-from branchline.session import forking, homes
-from branchline.session.forking import ForkAt, ForkScope, Place
-from branchline.session.naming import check_session_id
+from branchline.formats import EntryLog, detect
+from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
+from branchline.session import forks, locator
+from branchline.session.forks import ForkAt, ForkDestination, ForkScope
+from branchline.session.ids import check_session_id
+from branchline.session.message_input import kept_messages, normalize_message, role_of, system_snapshot
 from branchline.session.observers import Observer, Observers, OnProblem
-from branchline.session.pen import Pen
-from branchline.session.view import SessionView
-from branchline.session.wording import kept_messages, role_of, stored_message, system_snapshot
+from branchline.session.queries import SessionQueries
+from branchline.session.writer import SessionWriter
 from branchline.stores import FilesStore, MemoryStore, Store
 from branchline.tree import ROOT
 
@@ -63,7 +63,7 @@ _SYSTEM_CLOCK = SystemClock()
 _Path = str | os.PathLike[str]
 
 
-class Session(SessionView):
+class Session(SessionQueries):
     """A conversation as a tree. Made by :meth:`create`, :meth:`open` and the other factories."""
 
     # -- factories ------------------------------------------------------------------------------------
@@ -90,8 +90,8 @@ class Session(SessionView):
         ``persist="at_once"`` writes the header now.
         """
         cwd = places.resolve_cwd(cwd)
-        format_ = homes.program(format)
-        store = homes.store_in(directory, format, cwd) if store is None else store
+        format_ = locator.writable_format(format)
+        store = locator.store_in(directory, format, cwd) if store is None else store
         fresh = clock.session_id() if id is None else check_session_id(id)
         timestamp = iso(clock.now())
         header = Header(
@@ -101,10 +101,10 @@ class Session(SessionView):
             cwd=cwd,
             parent_session=parent_session,
         )
-        pen = forking.begin(format_, header, store, durability=durability)
+        pen = forks.new_writer(format_, header, store, durability=durability)
         if persist == "at_once":
             pen.draft = False
-            pen.begin()
+            pen.create()
         return cls(pen, clock=clock, cwd=cwd)
 
     @classmethod
@@ -129,10 +129,10 @@ class Session(SessionView):
         try:
             head = log.read(0, _HEAD)
             format_ = detect(head, log.path)
-            if (whole := homes.whole_content(format_, log.path, head)) is not None:
+            if (whole := locator.assembled_content(format_, log.path, head)) is not None:
                 log.close()
-                log = UnpackedLog(log.path, whole)
-            pen = Pen(format_, log=log, durability=durability, for_context=for_context)
+                log = DecompressedLog(log.path, whole)
+            pen = SessionWriter(format_, log=log, durability=durability, for_context=for_context)
             _require_session(pen.transcript)
         except BaseException:
             log.close()
@@ -140,8 +140,8 @@ class Session(SessionView):
         pen.key = format_.key_of(log.path)
         pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.suffix)
         header = pen.transcript.reading.header
-        pen.transcript.given_title = homes.given_title(format_, log.path, header)
-        known = homes.known_cwd(format_, header, log.path)
+        pen.transcript.external_title = locator.external_title(format_, log.path, header)
+        known = locator.known_cwd(format_, header, log.path)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
     @classmethod
@@ -153,7 +153,7 @@ class Session(SessionView):
         log = store.open(key, durability=durability)
         try:
             format_ = detect(log.read(0, _HEAD), log.name)
-            pen = Pen(format_, log=log, store=store, key=key, draft=draft, durability=durability)
+            pen = SessionWriter(format_, log=log, store=store, key=key, draft=draft, durability=durability)
             _require_session(pen.transcript)
         except BaseException:
             log.close()
@@ -176,8 +176,8 @@ class Session(SessionView):
         the sessions of many projects only those of ``cwd`` count.
         """
         cwd = places.resolve_cwd(cwd)
-        store = homes.store_in(directory, format, cwd)
-        for found in homes.newest_first(store, cwd, format, mixed=directory is not None):
+        store = locator.store_in(directory, format, cwd)
+        for found in locator.newest_first(store, cwd, format, mixed=directory is not None):
             session = cls.from_store(store, found.key, durability=durability, clock=clock)
             session._cwd = found.cwd  # noqa: SLF001
             return session
@@ -196,7 +196,7 @@ class Session(SessionView):
         """A session without a file; ``data`` is the content of one to begin with."""
         if data is not None:
             log = MemoryLog(data)
-            pen = Pen(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
+            pen = SessionWriter(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
             _require_session(pen.transcript)
             return cls(pen, clock=clock)
         return cls.create(cwd, store=MemoryStore(), format=format, id=id, persist="at_once", clock=clock)
@@ -219,17 +219,17 @@ class Session(SessionView):
         """
         with cls.open(source) as origin:
             resolved = places.resolve_cwd(cwd)
-            wanted = forking.copied_name(origin.transcript.format, to)
-            place = Place(resolved, homes.store_in(directory, wanted, resolved), id, to)
-            leaf = forking.fork_position(origin, None, "at")
-            plan = forking.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
-            return forking.carry_out(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
+            wanted = forks.copied_name(origin.transcript.format, to)
+            place = ForkDestination(resolved, locator.store_in(directory, wanted, resolved), id, to)
+            leaf = forks.fork_position(origin, None, "at")
+            plan = forks.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
+            return forks.execute(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
 
     # -- appending ------------------------------------------------------------------------------------
 
     def append_message(self, message: Message | dict[str, Any] | str) -> str:
         """Append a message (a text is a user's) and return the id of its entry."""
-        stored = stored_message(message, self._clock)
+        stored = normalize_message(message, self._clock)
         if self.is_draft and role_of(stored) == "assistant":
             # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
             self._require_writable()
@@ -241,7 +241,7 @@ class Session(SessionView):
 
         The results of all calls of an answer belong together in some formats, which take them only so.
         """
-        stored = [stored_message(message, self._clock) for message in messages]
+        stored = [normalize_message(message, self._clock) for message in messages]
         if not stored:
             return []
         if self.is_draft and any(role_of(message) == "assistant" for message in stored):
@@ -274,7 +274,7 @@ class Session(SessionView):
         context = self.context()
         system = system_snapshot(context)
         tail = None
-        if first_kept is not None and self._pen.format.compactions_hold_messages:
+        if first_kept is not None and self._pen.format.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
@@ -337,7 +337,9 @@ class Session(SessionView):
     def append_context_edit(self, entry_id: str, replacement: Content | list[Any] | None) -> str:
         """Change what the model sees of an entry on the active path: other content, or (None) nothing."""
         position = self.index.position(entry_id)
-        if self._leaf is None or position not in set(self.index.chain(self.index.position(self._leaf))):
+        if self._leaf is None or position not in set(
+            self.index.path_positions(self.index.position(self._leaf))
+        ):
             raise EntryNotFound(f"entry {entry_id} is not on the active path")
         kind, role = self.index.types[position], self.index.roles[position]
         if kind != "custom_message" and role not in ("user", "assistant", "toolResult"):
@@ -410,15 +412,15 @@ class Session(SessionView):
         NotSupported where the format cannot hold it. This session does not change.
         """
         self.refresh_log()
-        plan = forking.plan(
+        plan = forks.plan(
             self,
-            forking.fork_position(self, entry_id, position),
+            forks.fork_position(self, entry_id, position),
             scope=scope,
-            place=Place(cwd, store, id, to),
+            place=ForkDestination(cwd, store, id, to),
             clock=self._clock,
             durability=self._pen.durability,
         )
-        return forking.carry_out(plan, self._beside(plan))
+        return forks.execute(plan, self._beside(plan))
 
     def fork_compacted(
         self,
@@ -436,19 +438,19 @@ class Session(SessionView):
         """
         self.refresh_log()
         kept = ROOT if first_kept is None else self.index.position(first_kept)
-        leaf = forking.fork_position(self, None, "at")
-        place = Place(cwd, store, id)
+        leaf = forks.fork_position(self, None, "at")
+        place = ForkDestination(cwd, store, id)
         options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
         if not self._pen.format.compacts_by_fork:
-            plan = forking.plan(self, leaf, scope="path", place=place, **options)
+            plan = forks.plan(self, leaf, scope="path", place=place, **options)
             made = self._beside(plan)
-            return forking.carry_out(
+            return forks.execute(
                 plan, made, then=lambda: made.append_compaction(summary, first_kept, tokens_before)
             )
         now = self._clock.now()
         said = CompactionSummaryMessage(summary=summary, tokens_before=tokens_before, timestamp=now)
-        plan = forking.plan_compacted(self, leaf, kept, said, place=place, **options)
-        return forking.carry_out(plan, self._beside(plan))
+        plan = forks.plan_compacted(self, leaf, kept, said, place=place, **options)
+        return forks.execute(plan, self._beside(plan))
 
     def fork_first(self, keep: int = 0) -> Session:
         """A new session, linked to this one, with the first ``keep`` messages of the path; 0 keeps all."""
@@ -528,7 +530,7 @@ class Session(SessionView):
         if keys and not side:
             self._leaf = keys[-1]
         if self._observers is not None:
-            self._observers.tell(keys)
+            self._observers.notify(keys)
         return self._keys_of(keys, [entry.id for entry in made])
 
     def _keys_of(self, keys: list[str], named: list[str]) -> list[str]:
@@ -576,7 +578,7 @@ class Session(SessionView):
 
     def _conversation_at(self, entry_id: str) -> str | None:
         """The entry itself, or the nearest one above it that is part of the conversation."""
-        position = self.index.conversation(self.index.position(entry_id))
+        position = self.index.nearest_conversation_entry(self.index.position(entry_id))
         return None if position == ROOT else self.index.keys[position]
 
     def _standing(self) -> str | None:
@@ -588,13 +590,13 @@ class Session(SessionView):
         position = tree.positions.get(leaf)
         if position is None:
             return self.transcript.leaf
-        found = tree.conversation(position)
+        found = tree.nearest_conversation_entry(position)
         return leaf if found == position else None if found == ROOT else tree.keys[found]
 
     def _move_to(self, target: str | None) -> None:
         """Stand somewhere else, and record it unless a reader would land there anyway."""
         self.refresh_log()
-        if self.transcript.leaf != target or self.transcript.reading.leaf_in_doubt:
+        if self.transcript.leaf != target or self.transcript.reading.leaf_ambiguous:
             before = self._leaf
             self._leaf = target  # the leaf entry hangs from its target, for readers that do not know it
             try:
@@ -604,12 +606,12 @@ class Session(SessionView):
                 raise
         self._leaf = target
 
-    def _beside(self, plan: forking.Plan) -> Self:
+    def _beside(self, plan: forks.ForkPlan) -> Self:
         """The session of a copy that is not written yet."""
         return type(self)(plan.pen, clock=self._clock, cwd=plan.cwd)
 
 
-def _require_session(transcript: Transcript) -> None:
+def _require_session(transcript: EntryLog) -> None:
     reading = transcript.reading
     if reading.header is None and not len(reading.tree):
         raise NotASession(f"{transcript.name} is not a session: {reading.read_only}")

@@ -1,21 +1,21 @@
 """What a person prefers: one TOML file, typed, with a reason for every value that could not be used.
 
-:mod:`branchline.settings.editing` changes the file; it is imported by those who do.
+:mod:`branchline.settings.toml_edit` changes the file; it is imported by those who do.
 """
 
-from branchline.settings.loading import Loaded, SettingFinding, Source, load, settings_path
-from branchline.settings.records import Settings, about, names, template, toml_text, value_of
+from branchline.settings.loader import LoadedSettings, SettingFinding, Source, load, settings_path
+from branchline.settings.schema import Settings, describe_setting, names, parse_value, template, toml_text
 
 __all__ = [
-    "Loaded",
+    "LoadedSettings",
     "SettingFinding",
     "Settings",
     "Source",
-    "about",
+    "describe_setting",
     "load",
     "names",
+    "parse_value",
     "settings_path",
     "template",
     "toml_text",
-    "value_of",
 ]

@@ -1,18 +1,18 @@
 """Keyed logs behind one small protocol: files and memory."""
 
-from branchline.stores.base import Hidden, Read, Scan, Store, Stored, Trashed, check_key
 from branchline.stores.files import FilesStore, snapshot_of
 from branchline.stores.memory import MemoryStore
+from branchline.stores.protocol import Read, ScanResult, SkippedFile, Store, StoredLog, TrashItem, check_key
 
 __all__ = [
     "FilesStore",
-    "Hidden",
     "MemoryStore",
     "Read",
-    "Scan",
+    "ScanResult",
+    "SkippedFile",
     "Store",
-    "Stored",
-    "Trashed",
+    "StoredLog",
+    "TrashItem",
     "check_key",
     "snapshot_of",
 ]

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from branchline.errors import InvalidId, SessionNotFound
-from branchline.stores.base import Store
+from branchline.stores.protocol import Store
 
 __all__ = ["StoreContract"]
 

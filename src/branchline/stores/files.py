@@ -16,11 +16,20 @@ from contextlib import AbstractContextManager
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, without_suffix
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
-from branchline.log.system import explain
-from branchline.stores.base import Hidden, Read, Scan, Stored, Trashed, check_key, is_key, newest_first
-from branchline.stores.folders import folder_of, move_folder
-from branchline.stores.openfiles import open_files
-from branchline.stores.synced import conflict_copy, placeholder
+from branchline.log.system import describe_oserror
+from branchline.stores.companion_folders import companion_folder, move_folder
+from branchline.stores.open_files import open_files
+from branchline.stores.protocol import (
+    Read,
+    ScanResult,
+    SkippedFile,
+    StoredLog,
+    TrashItem,
+    by_newest,
+    check_key,
+    is_key,
+)
+from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
 from branchline.stores.trash import Trash
 
 __all__ = ["FilesStore", "snapshot_of", "why_hidden"]
@@ -56,30 +65,32 @@ class FilesStore:
 
     # -- looking --------------------------------------------------------------------------------------
 
-    def scan(self) -> Scan:
+    def scan(self) -> ScanResult:
         """One look at the directory. LogError when it is there and cannot be read."""
-        found: list[Stored] = []
-        hidden: list[Hidden] = []
+        found: list[StoredLog] = []
+        hidden: list[SkippedFile] = []
         try:
             with os.scandir(self.directory) as listing:
                 for item in listing:
                     _sort_in(item, self.suffix, found, hidden)
         except FileNotFoundError:
-            return Scan([], [])
+            return ScanResult([], [])
         except OSError as problem:
-            raise LogError(f"cannot list the sessions in {self.directory}: {explain(problem)}") from problem
-        found.sort(key=newest_first)
+            raise LogError(
+                f"cannot list the sessions in {self.directory}: {describe_oserror(problem)}"
+            ) from problem
+        found.sort(key=by_newest)
         hidden.sort()
-        return Scan(found, hidden)
+        return ScanResult(found, hidden)
 
-    def stat(self, key: str) -> Stored | None:
+    def stat(self, key: str) -> StoredLog | None:
         return _stored(key, self.path_of(key))
 
     def path_of(self, key: str) -> str:
         """Where the file of this key lies, or would lie."""
         return f"{self.directory}/{check_key(key)}{self.suffix}"
 
-    def drafts(self) -> list[Stored]:
+    def drafts(self) -> list[StoredLog]:
         found = FilesStore(self._draft_directory, suffix=self.suffix).scan().found
         # A crash while a draft was published leaves it under both names; it is a session by then.
         return [
@@ -150,7 +161,7 @@ class FilesStore:
 
     # -- moving ---------------------------------------------------------------------------------------
 
-    def rename(self, key: str, new_key: str) -> Stored:
+    def rename(self, key: str, new_key: str) -> StoredLog:
         source, target = self.path_of(key), self.path_of(new_key)
         if self.stat(key) is None:
             raise self._no_session(key)
@@ -171,17 +182,17 @@ class FilesStore:
             raise self._no_session(new_key)
         return found
 
-    def remove(self, key: str, *, draft: bool = False) -> Trashed | None:
+    def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
         path = self._draft_path(key) if draft else self.path_of(key)
         if _stored(key, path) is None:
             return None
         self._require_own_folder("trash")
         return self._trash.put(key, path, draft=draft)
 
-    def trashed(self) -> list[Trashed]:
+    def trashed(self) -> list[TrashItem]:
         return self._trash.items()
 
-    def restore(self, token: str) -> Stored:
+    def restore(self, token: str) -> StoredLog:
         item = self._trash.item(check_key(token))
         if item is None:
             raise SessionNotFound(f"there is no {token!r} in the trash of {self.directory}")
@@ -199,7 +210,7 @@ class FilesStore:
             raise SessionNotFound(f"there is no {token!r} in the trash of {self.directory}") from None
         except FileExistsError:
             raise self._taken(doing, key) from None
-        return _stored(key, path) or Stored(key, item.size, item.removed, path)
+        return _stored(key, path) or StoredLog(key, item.size, item.removed, path)
 
     # -- inside ---------------------------------------------------------------------------------------
 
@@ -218,7 +229,7 @@ class FilesStore:
     def _require_room_for_folder(self, doing: str, source: str, target: str) -> None:
         """Refuse a place where the folder that belongs to a file cannot follow it."""
         taken = without_suffix(target)
-        if folder_of(source) is not None and os.path.lexists(taken):
+        if companion_folder(source) is not None and os.path.lexists(taken):
             raise FileExistsError(f"cannot {doing}: its folder belongs to it, and {taken} is there already")
 
     def _require_own_folder(self, kind: str) -> None:
@@ -282,23 +293,23 @@ class _Snapshot:
         os.close(self._descriptor)
 
 
-def _sort_in(item: os.DirEntry[str], suffix: str, found: list[Stored], hidden: list[Hidden]) -> None:
+def _sort_in(item: os.DirEntry[str], suffix: str, found: list[StoredLog], hidden: list[SkippedFile]) -> None:
     """Put one name of the directory where it belongs; names that have nothing to do with sessions nowhere."""
     name = item.name
     if not name.endswith(suffix):
-        if (reason := placeholder(name)) is not None:
-            hidden.append(Hidden(name, reason))
+        if (reason := cloud_placeholder(name)) is not None:
+            hidden.append(SkippedFile(name, reason))
         return
     try:
         status = item.stat()
     except OSError as problem:
-        hidden.append(Hidden(name, f"cannot be looked at: {explain(problem)}"))
+        hidden.append(SkippedFile(name, f"cannot be looked at: {describe_oserror(problem)}"))
         return
     key = name[: -len(suffix)]
     if (reason := why_hidden(key, status)) is None:
-        found.append(Stored(key, status.st_size, status.st_mtime, item.path))
+        found.append(StoredLog(key, status.st_size, status.st_mtime, item.path))
     else:
-        hidden.append(Hidden(name, reason))
+        hidden.append(SkippedFile(name, reason))
 
 
 def why_hidden(key: str, status: os.stat_result) -> str | None:
@@ -312,12 +323,12 @@ def why_hidden(key: str, status: os.stat_result) -> str | None:
     return conflict_copy(key)
 
 
-def _stored(key: str, path: str) -> Stored | None:
+def _stored(key: str, path: str) -> StoredLog | None:
     try:
         status = os.stat(path)
     except OSError:
         return None
-    return Stored(key, status.st_size, status.st_mtime, path) if stat.S_ISREG(status.st_mode) else None
+    return StoredLog(key, status.st_size, status.st_mtime, path) if stat.S_ISREG(status.st_mode) else None
 
 
 def _same_file(one: str, other: str) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from branchline.errors import SessionNotFound
 from branchline.log import Durability, MemoryLog
 from branchline.log.memory import MemoryWriter
-from branchline.stores.base import Read, Scan, Stored, Trashed, check_key, newest_first
+from branchline.stores.protocol import Read, ScanResult, StoredLog, TrashItem, by_newest, check_key
 
 __all__ = ["MemoryStore"]
 
@@ -60,15 +60,15 @@ class MemoryStore:
 
     # -- looking --------------------------------------------------------------------------------------
 
-    def scan(self) -> Scan:
+    def scan(self) -> ScanResult:
         with self._lock:
-            return Scan(_listed(self._logs), [])
+            return ScanResult(_listed(self._logs), [])
 
-    def stat(self, key: str) -> Stored | None:
+    def stat(self, key: str) -> StoredLog | None:
         log = self._logs.get(check_key(key))
-        return None if log is None else Stored(key, log.size(), log.modified)
+        return None if log is None else StoredLog(key, log.size(), log.modified)
 
-    def drafts(self) -> list[Stored]:
+    def drafts(self) -> list[StoredLog]:
         with self._lock:
             return _listed(self._drafts)
 
@@ -122,7 +122,7 @@ class MemoryStore:
 
     # -- moving ---------------------------------------------------------------------------------------
 
-    def rename(self, key: str, new_key: str) -> Stored:
+    def rename(self, key: str, new_key: str) -> StoredLog:
         check_key(key)
         check_key(new_key)
         with self._lock:
@@ -131,9 +131,9 @@ class MemoryStore:
             self._require_free(f"rename {key!r}", new_key)
             log = self._logs[new_key] = self._logs.pop(key)
             log.name = new_key
-            return Stored(new_key, log.size(), log.modified)
+            return StoredLog(new_key, log.size(), log.modified)
 
-    def remove(self, key: str, *, draft: bool = False) -> Trashed | None:
+    def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
         check_key(key)
         with self._lock:
             log = (self._drafts if draft else self._logs).pop(key, None)
@@ -142,17 +142,17 @@ class MemoryStore:
             self._tokens += 1
             token, removed = f"trash-{self._tokens}", time.time()
             self._trash[token] = _Removed(key, log, removed, draft)
-            return Trashed(token, key, log.size(), removed, draft)
+            return TrashItem(token, key, log.size(), removed, draft)
 
-    def trashed(self) -> list[Trashed]:
+    def trashed(self) -> list[TrashItem]:
         with self._lock:
             items = list(self._trash.items())
         return [
-            Trashed(token, item.key, item.log.size(), item.removed, item.draft)
+            TrashItem(token, item.key, item.log.size(), item.removed, item.draft)
             for token, item in reversed(items)
         ]
 
-    def restore(self, token: str) -> Stored:
+    def restore(self, token: str) -> StoredLog:
         check_key(token)
         with self._lock:
             if token not in self._trash:
@@ -161,7 +161,7 @@ class MemoryStore:
             self._require_free(f"restore {token!r} from the trash", key)
             del self._trash[token]
             (self._drafts if draft else self._logs)[key] = log
-            return Stored(key, log.size(), log.modified)
+            return StoredLog(key, log.size(), log.modified)
 
     # -- inside ---------------------------------------------------------------------------------------
 
@@ -178,5 +178,5 @@ class MemoryStore:
         return SessionNotFound(f"there is no session {key!r} in {self.name}")
 
 
-def _listed(logs: dict[str, _DatedLog]) -> list[Stored]:
-    return sorted((Stored(key, log.size(), log.modified) for key, log in logs.items()), key=newest_first)
+def _listed(logs: dict[str, _DatedLog]) -> list[StoredLog]:
+    return sorted((StoredLog(key, log.size(), log.modified) for key, log in logs.items()), key=by_newest)

@@ -11,11 +11,11 @@ import os
 import time
 from typing import Any
 
-from branchline.entries import jsontext
+from branchline.entries import json_codec
 from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
 from branchline.log.system import random_name
-from branchline.stores.base import Trashed, check_key
-from branchline.stores.folders import move_folder
+from branchline.stores.companion_folders import move_folder
+from branchline.stores.protocol import TrashItem, check_key
 
 __all__ = ["Trash"]
 
@@ -30,7 +30,7 @@ class Trash:
         self._suffix = suffix
         self._system = system
 
-    def put(self, key: str, path: str, *, draft: bool = False) -> Trashed | None:
+    def put(self, key: str, path: str, *, draft: bool = False) -> TrashItem | None:
         """Move the file at this path in; None when it is gone already."""
         system = self._system
         try:
@@ -43,7 +43,7 @@ class Trash:
         create_directory(place, system)
         # The manifest comes first: a crash leaves a manifest without a file, never a file without one.
         manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
-        data = jsontext.dumps(manifest) + b"\n"
+        data = json_codec.dumps(manifest) + b"\n"
         FileLog.create(os.path.join(place, _MANIFEST), data, system=system).close()
         kept = os.path.join(place, key + self._suffix)
         try:
@@ -52,9 +52,9 @@ class Trash:
             self._forget(token)
             return None
         move_folder(path, kept, system)
-        return Trashed(token, key, size, removed, draft)
+        return TrashItem(token, key, size, removed, draft)
 
-    def items(self) -> list[Trashed]:
+    def items(self) -> list[TrashItem]:
         """What is in here, last removed first."""
         try:
             tokens = os.listdir(self._directory)
@@ -63,27 +63,27 @@ class Trash:
         found = [item for token in tokens if (item := self.item(token)) is not None]
         return sorted(found, key=lambda item: (-item.removed, item.token))
 
-    def item(self, token: str) -> Trashed | None:
+    def item(self, token: str) -> TrashItem | None:
         """What was put in under this token; None when there is no such thing, or not any more."""
         place = os.path.join(self._directory, token)
         try:
             with open(os.path.join(place, _MANIFEST), "rb") as file:
-                manifest: Any = jsontext.loads(file.read())
+                manifest: Any = json_codec.loads(file.read())
             key = check_key(manifest["key"])
             # lstat: what was removed may have been a link, which leads nowhere from here.
             size = os.lstat(os.path.join(place, key + self._suffix)).st_size
-            return Trashed(token, key, size, float(manifest["removed"]), manifest.get("draft") is True)
+            return TrashItem(token, key, size, float(manifest["removed"]), manifest.get("draft") is True)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
 
-    def take(self, item: Trashed, path: str) -> None:
+    def take(self, item: TrashItem, path: str) -> None:
         """Give a file back its old name. FileExistsError when another file has it now."""
         place = self.path_of(item)
         publish_file(place, path, system=self._system)
         move_folder(place, path, self._system)
         self._forget(item.token)
 
-    def path_of(self, item: Trashed) -> str:
+    def path_of(self, item: TrashItem) -> str:
         """Where a file lies in here."""
         return os.path.join(self._directory, item.token, item.key + self._suffix)
 

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from branchline import later
-from branchline.tree.backward import BackwardLinker
+from branchline import _lazy
+from branchline.tree.backward_linker import BackwardLinker
+from branchline.tree.entry_source import EntrySource
 from branchline.tree.findings import Finding, Kind, Severity, severity
 from branchline.tree.index import ROOT, Tree
-from branchline.tree.links import Linker, Oddity
-from branchline.tree.source import EntrySource
+from branchline.tree.linker import Linker, LinkFinding
 
 if TYPE_CHECKING:
     from branchline.tree.compare import Comparison, compare_paths, compare_sessions
@@ -24,8 +24,8 @@ __all__ = [
     "Finding",
     "Jump",
     "Kind",
+    "LinkFinding",
     "Linker",
-    "Oddity",
     "Outline",
     "OutlineRow",
     "Severity",
@@ -47,4 +47,4 @@ _DRAWN = {
 
 def __getattr__(name: str) -> Any:
     """What draws and compares trees is loaded when it is asked for: an agent does neither."""
-    return later.find(__name__, _DRAWN, name)
+    return _lazy.lazy_attribute(__name__, _DRAWN, name)

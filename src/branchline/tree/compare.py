@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from branchline.entries import (
-    SIDE,
+    SIDE_TYPES,
     AssistantMessage,
     BashExecution,
     BranchSummary,
@@ -24,8 +24,8 @@ from branchline.entries import (
     blocks_text,
     message_text,
 )
+from branchline.tree.entry_source import EntrySource
 from branchline.tree.index import Tree
-from branchline.tree.source import EntrySource
 
 __all__ = ["Comparison", "compare_paths", "compare_sessions"]
 
@@ -71,7 +71,7 @@ def compare_sessions(one: EntrySource, one_leaf: int, other: EntrySource, other_
 
 def _path(tree: Tree, position: int) -> list[int]:
     types = tree.types
-    return [place for place in tree.chain(position) if types[place] not in SIDE]
+    return [place for place in tree.path_positions(position) if types[place] not in SIDE_TYPES]
 
 
 def _marks(tree: Tree, path: list[int]) -> list[tuple[str, ...]]:

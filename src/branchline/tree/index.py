@@ -4,7 +4,7 @@ Entries are numbered in file order, and everything about the shape is kept in pl
 shared strings, so that a session of a million entries is a few lists, every walk is a loop, and adding an
 entry costs the same at any size. Names (ids) come in and go out at the edge.
 
-The parents in these columns never form a ring and always exist: :mod:`branchline.tree.links` sees to that
+The parents in these columns never form a ring and always exist: :mod:`branchline.tree.linker` sees to that
 before a parent gets here.
 """
 
@@ -17,7 +17,7 @@ from functools import cmp_to_key
 from itertools import compress
 from operator import ne
 
-from branchline.entries import SIDE
+from branchline.entries import SIDE_TYPES
 from branchline.errors import EntryNotFound
 
 __all__ = ["ROOT", "Tree"]
@@ -95,7 +95,7 @@ class Tree:
         return self._odd_parents.get(position, position - 1)
 
     @property
-    def quiet(self) -> set[int]:
+    def textless(self) -> set[int]:
         self._answer()
         return self._quiet
 
@@ -128,14 +128,14 @@ class Tree:
         except KeyError:
             raise EntryNotFound(f"there is no entry {key!r} in this session") from None
 
-    def chain(self, position: int) -> list[int]:
+    def path_positions(self, position: int) -> list[int]:
         """The positions from a root down to this one."""
         walk: list[int] = []
         for stretch in reversed(self._stretches(position)):
             walk += stretch
         return walk
 
-    def heads(self) -> list[int]:
+    def run_starts(self) -> list[int]:
         """The entries that do not hang from the one before them, in file order. Not to be changed.
 
         Between two of them lies one unbroken stretch, which needs no walk.
@@ -149,7 +149,7 @@ class Tree:
 
     def _stretches(self, position: int) -> list[range]:
         """The path to this position as stretches of neighbours, from its end to its root."""
-        heads = self.heads()
+        heads = self.run_starts()
         found = []
         while position != ROOT:
             # Entry 0 hangs from ROOT, which is one less than 0, so that it is no head.
@@ -159,10 +159,10 @@ class Tree:
             position = self.parent_position(head)
         return found
 
-    def conversation(self, position: int) -> int:
+    def nearest_conversation_entry(self, position: int) -> int:
         """The nearest entry at or above that is part of the conversation; ROOT when there is none."""
         types, placeholders = self.types, self.placeholders
-        while position != ROOT and (types[position] in SIDE or position in placeholders):
+        while position != ROOT and (types[position] in SIDE_TYPES or position in placeholders):
             position = self.parent_position(position)
         return position
 
@@ -217,7 +217,7 @@ class Tree:
         waiting = self.root_positions() if key is None else self.child_positions(self.position(key))
         while waiting:
             position = waiting.pop()
-            if self.types[position] in SIDE:
+            if self.types[position] in SIDE_TYPES:
                 waiting += self.child_positions(position)
             else:
                 found.append(position)
@@ -230,7 +230,7 @@ class Tree:
         """The ids from a root to this entry, side records included."""
         if key is None:
             return []
-        return [self.keys[position] for position in self.chain(self.position(key))]
+        return [self.keys[position] for position in self.path_positions(self.position(key))]
 
     def conversation_path(self, key: str | None) -> list[str]:
         """The ids from a root to this entry, side records left out."""
@@ -240,11 +240,11 @@ class Tree:
         path: list[str] = []
         for stretch in reversed(self._stretches(self.position(key))):
             part = slice(stretch.start, stretch.stop)
-            if SIDE.isdisjoint(types[part]):
+            if SIDE_TYPES.isdisjoint(types[part]):
                 path += keys[part]
             else:
                 beside = zip(keys[part], types[part], strict=True)
-                path += [key for key, kind in beside if kind not in SIDE]
+                path += [key for key, kind in beside if kind not in SIDE_TYPES]
         return path
 
     def ancestors(self, key: str) -> Iterator[str]:
@@ -258,7 +258,7 @@ class Tree:
         """The deepest entry on both paths, or None when they share nothing."""
         if one is None or other is None:
             return None
-        on_path = set(self.chain(self.position(one)))
+        on_path = set(self.path_positions(self.position(one)))
         position = self.position(other)
         while position != ROOT and position not in on_path:
             position = self.parent_position(position)
@@ -293,19 +293,19 @@ class Tree:
             self._hang(position, parent)
         return position
 
-    def claim(self, keys: list[str]) -> bool:
+    def register_keys(self, keys: list[str]) -> bool:
         """Give many new keys their positions; False, and nothing done, when one is taken or repeated.
 
         :meth:`fill` must follow with the rest of these entries.
         """
         first = len(self.keys)
         self.keys += keys
-        if self.claim_all():
+        if self.register_pending_keys():
             return True
         del self.keys[first:]
         return False
 
-    def claim_all(self) -> bool:
+    def register_pending_keys(self) -> bool:
         """Give the keys at the end that have none their positions; False, and nothing done, as above.
 
         Putting many at once into a large dictionary takes half the time of putting a few now and a few then.
@@ -317,7 +317,7 @@ class Tree:
         self.positions = dict(zip(self.keys[:first], range(first), strict=True))
         return False
 
-    def fill(
+    def extend_columns(
         self,
         parents: list[int] | None,
         types: list[str],

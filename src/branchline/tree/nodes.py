@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from branchline.tree.index import ROOT, Tree
-from branchline.tree.layout import Layout
+from branchline.tree.outline_layout import OutlineLayout
 from branchline.tree.runs import Runs
 
 __all__ = ["TreeNode", "outline_nodes", "walk_nodes"]
@@ -45,7 +45,7 @@ def walk_nodes(tree: Tree, leaf: int, labels: Mapping[str, str] | None = None) -
     keys, parents, types, roles, times = tree.keys, tree.parents, tree.types, tree.roles, tree.times
     label_of = {} if labels is None else labels
     runs = Runs(tree, leaf)
-    layout = Layout(runs, range(len(tree)), ())
+    layout = OutlineLayout(runs, range(len(tree)), ())
     last_depths: list[int] = []
     for stretch, run in enumerate(layout.runs):
         above = layout.above[stretch]

@@ -15,7 +15,7 @@ from itertools import compress
 from typing import Literal, NamedTuple, overload
 
 from branchline.tree.index import ROOT, Tree
-from branchline.tree.layout import Layout
+from branchline.tree.outline_layout import OutlineLayout
 from branchline.tree.runs import Runs
 
 __all__ = ["FILTERS", "Filter", "Jump", "Outline", "OutlineRow"]
@@ -91,13 +91,13 @@ class Outline(Sequence[OutlineRow]):
         self.folded = frozenset(folded)
         self._runs = Runs(tree, leaf)
         self._shown = _shown(tree, leaf, filter, self.labels, matches)
-        self._layout = Layout(self._runs, self._shown, self.folded)
+        self._layout = OutlineLayout(self._runs, self._shown, self.folded)
 
     def with_folds(self, folded: Collection[int]) -> Outline:
         """The same rows with other folds."""
         other = self._copy()
         other.folded = frozenset(folded)
-        other._layout = Layout(self._runs, self._shown, other.folded)  # noqa: SLF001
+        other._layout = OutlineLayout(self._runs, self._shown, other.folded)  # noqa: SLF001
         return other
 
     def with_filter(self, filter: Filter, matches: Matches | None = None) -> Outline:  # noqa: A002
@@ -106,7 +106,7 @@ class Outline(Sequence[OutlineRow]):
         other.filter = filter
         other.folded = frozenset()
         other._shown = _shown(self.tree, self.leaf, filter, self.labels, matches)  # noqa: SLF001
-        other._layout = Layout(self._runs, other._shown, other.folded)  # noqa: SLF001
+        other._layout = OutlineLayout(self._runs, other._shown, other.folded)  # noqa: SLF001
         return other
 
     def _copy(self) -> Outline:
@@ -140,7 +140,7 @@ class Outline(Sequence[OutlineRow]):
 
     def _row(self, index: int) -> OutlineRow:
         layout = self._layout
-        stretch = layout.stretch_at(index)
+        stretch = layout.segment_at(index)
         position = layout.order[index]
         head = index == layout.rows[stretch]
         active = position <= self._runs.active_end(layout.runs[stretch])
@@ -197,7 +197,7 @@ class Outline(Sequence[OutlineRow]):
     def segment_start(self, index: int) -> int:
         """The row where this unbranched stretch began, or the one before where this row began one."""
         layout = self._layout
-        stretch = layout.stretch_at(index)
+        stretch = layout.segment_at(index)
         while layout.above[stretch] != ROOT:
             if layout.siblings(stretch) > 1 and layout.rows[stretch] < index:
                 break
@@ -207,7 +207,7 @@ class Outline(Sequence[OutlineRow]):
     def segment_end(self, index: int) -> int:
         """The first row after the next branch, or the last row of a stretch that does not branch again."""
         layout = self._layout
-        stretch = layout.stretch_at(index)
+        stretch = layout.segment_at(index)
         while layout.counts[stretch] == 1:
             stretch += 1  # the only child comes next
         end = layout.rows[stretch] + layout.size(stretch) - 1
@@ -261,7 +261,7 @@ def _shown(
     size = len(tree)
     hidden = _NEVER if kind in ("all", "labeled-only") else _BACKGROUND
     mask = bytearray(map(_AllBut(hidden).__getitem__, tree.types))
-    for position in tree.quiet:
+    for position in tree.textless:
         if position != leaf:
             mask[position] = 0
     match kind:

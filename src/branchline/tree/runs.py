@@ -32,7 +32,7 @@ class Runs:
         self.tree = tree
         self.leaf = leaf
         parent_of = tree.parent_position
-        heads = tree.heads()
+        heads = tree.run_starts()
         # A run also ends where another one hangs from it.
         beginnings = {parent_of(head) + 1 for head in heads}
         beginnings.update(heads)

@@ -6,6 +6,6 @@ show do not.
 
 from __future__ import annotations
 
-from branchline.tui.start import available, run
+from branchline.tui.launch import available, run
 
 __all__ = ["available", "run"]

@@ -16,19 +16,19 @@ from textual.binding import Binding, BindingType
 
 from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
-from branchline.formats.continuing import Going
+from branchline.formats.continuing import ResumePlan
 from branchline.library import SessionRow
 from branchline.session import Session
 from branchline.tree import Filter
-from branchline.tui.browser_layout import SMALLEST
 from branchline.tui.browser_state import BrowserState
-from branchline.tui.looks import DARK, LIGHT
-from branchline.tui.screens.browser import SessionBrowser
-from branchline.tui.screens.too_small import TooSmall
+from branchline.tui.launch import View
+from branchline.tui.screens.browser import BrowserScreen
+from branchline.tui.screens.too_small import TooSmallScreen
 from branchline.tui.source import Scope
-from branchline.tui.start import View
+from branchline.tui.styles import DARK, LIGHT
 from branchline.tui.summarizing import SummaryModel
 from branchline.tui.themes import THEMES
+from branchline.views.browser.layout import SMALLEST
 from branchline.views.text import safe
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class BranchlineApp(App[int]):
         self._give_back = give_back
         self._view = view
         self._notice = notice
-        self.browser = SessionBrowser(state)
+        self.browser = BrowserScreen(state)
         self._row = row
         for made in THEMES:
             self.register_theme(made)
@@ -87,7 +87,7 @@ class BranchlineApp(App[int]):
         """The plugins of this person, loaded when the first of them is to be asked."""
         return self._load_hooks()
 
-    def get_default_screen(self) -> SessionBrowser:
+    def get_default_screen(self) -> BrowserScreen:
         """The browser is there from the beginning: no other screen is drawn before it, or takes its keys."""
         return self.browser
 
@@ -132,9 +132,9 @@ class BranchlineApp(App[int]):
     def on_resize(self, event: events.Resize) -> None:
         """Say so when there is too little room, and go on when there is enough."""
         small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
-        if small and not isinstance(self.screen, TooSmall):
-            self.push_screen(TooSmall(*SMALLEST))
-        elif not small and isinstance(self.screen, TooSmall):
+        if small and not isinstance(self.screen, TooSmallScreen):
+            self.push_screen(TooSmallScreen(*SMALLEST))
+        elif not small and isinstance(self.screen, TooSmallScreen):
             self.pop_screen()
 
     # -- opening sessions -----------------------------------------------------------------------------
@@ -171,9 +171,9 @@ class BranchlineApp(App[int]):
         self.with_session(row, self.show_tree)
 
     def show_tree(self, session: Session, at: str | None = None) -> None:
-        from branchline.tui.screens.tree import TreeNavigator  # noqa: PLC0415
+        from branchline.tui.screens.tree import TreeScreen  # noqa: PLC0415
 
-        self.push_screen(TreeNavigator(session, at=at, filter=self.filter))
+        self.push_screen(TreeScreen(session, at=at, filter=self.filter))
 
     def open_transcript(self, row: SessionRow) -> None:
         """The conversation of a session."""
@@ -209,23 +209,25 @@ class BranchlineApp(App[int]):
 
     # -- going on elsewhere ---------------------------------------------------------------------------
 
-    def go_on(self, going: Going, *, cwd: str | None) -> None:
+    def go_on(self, going: ResumePlan, *, cwd: str | None) -> None:
         """Run the command that continues a session, and come back when it has ended."""
         try:
             with self.suspend():
                 self._give_back()
                 code = run_command(going, cwd)
         except SuspendNotSupported:
-            self.tell(f"this terminal cannot be lent to another program; the command is: {going.line}")
+            self.tell(
+                f"this terminal cannot be lent to another program; the command is: {going.shell_command}"
+            )
             return
         if code is None:
-            self.tell(f"{going.program} could not be started: {going.line}")
+            self.tell(f"{going.program} could not be started: {going.shell_command}")
         elif code:
             self.tell(f"{going.program} ended with code {code}")
         self.refresh(layout=True)
 
 
-def run_command(going: Going, cwd: str | None) -> int | None:
+def run_command(going: ResumePlan, cwd: str | None) -> int | None:
     """Run a command in the terminal; its exit code, or None when it cannot be started."""
     words = going.command
     if words[0] == "branchline":  # this very one, whether or not its directory is on the path

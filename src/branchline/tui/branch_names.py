@@ -35,7 +35,7 @@ class BranchNames:
         index = self._index
         for _ in range(_FURTHEST):
             above = index.parents[position]
-            above = index.conversation(above) if above != ROOT else ROOT
+            above = index.nearest_conversation_entry(above) if above != ROOT else ROOT
             if above == ROOT or len(index.conversation_children(index.keys[above])) > 1:
                 return position
             position = above

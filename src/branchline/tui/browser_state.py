@@ -9,21 +9,30 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from branchline.library import SessionRow
-from branchline.stores import Hidden
-from branchline.tui.browsing import SORTS, Arranged, Choice, Item, Sort, arrange, face_of, later
-from branchline.tui.hinting import PRESS_TO_SEARCH, search_line
-from branchline.tui.pins import Pins
-from branchline.tui.session_lines import Columns, columns_for, header_line, session_line
-from branchline.tui.source import Batch, Scope, Source, name_of
-from branchline.views.calls import short_path
-from branchline.views.query import Face, Query, Verdict, parse_query
-from branchline.views.spans import Line, Piece, Span, line_of, line_width, shown_line
-from branchline.views.words import count
+from branchline.library.pins import Pins
+from branchline.stores import SkippedFile
+from branchline.tui.browsing import (
+    SORTS,
+    Arrangement,
+    ListItem,
+    ListOptions,
+    Sort,
+    arrange,
+    defer_patterns,
+    face_of,
+)
+from branchline.tui.hint_line import PRESS_TO_SEARCH, search_line
+from branchline.tui.session_lines import ColumnWidths, columns_for, header_line, session_line
+from branchline.tui.source import Batch, Scope, Source, row_name
+from branchline.views.humanize import count
+from branchline.views.query import Match, Query, SearchFields, parse_query
+from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
+from branchline.views.tool_calls import short_path
 
-__all__ = ["Bars", "BrowserState", "Loaded", "Pill"]
+__all__ = ["Bars", "BrowserState", "Pill", "ScopeRows"]
 
 
-_NOT_FOUND = Verdict(found=False)
+_NOT_FOUND = Match(found=False)
 
 
 class Pill(NamedTuple):
@@ -41,14 +50,14 @@ class Bars(NamedTuple):
     programs: list[Pill]
 
 
-class Loaded:
+class ScopeRows:
     """What was read of one scope so far, and the batches that are still to come."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self.batches = batches
         self.is_being_read = False
         self.rows: dict[str, SessionRow] = {}
-        self.hidden: list[Hidden] = []
+        self.hidden: list[SkippedFile] = []
         self.loaded = 0
         self.total: int | None = None
 
@@ -59,7 +68,7 @@ class Loaded:
     def take(self, batch: Batch) -> None:
         """Add what a batch brings."""
         for row in batch.rows:
-            self.rows[name_of(row)] = row
+            self.rows[row_name(row)] = row
         self.hidden += batch.hidden
         self.loaded, self.total = batch.loaded, batch.total
 
@@ -98,19 +107,19 @@ class BrowserState:
         self.query = Query()
         self.marked: dict[str, SessionRow] = {}
         self.costs: dict[str, float | None] = {}
-        self.decided: dict[str, Verdict] = {}
-        self.arranged = Arranged([], [])
-        self.scopes: dict[Scope, Loaded] = {}
+        self.decided: dict[str, Match] = {}
+        self.arranged = Arrangement([], [])
+        self.scopes: dict[Scope, ScopeRows] = {}
         self.home = os.path.expanduser("~")
-        self._faces: dict[str, Face] = {}
+        self._faces: dict[str, SearchFields] = {}
         self.search(words)
 
     @property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> ScopeRows:
         """What was read of the scope that is shown."""
         loaded = self.scopes.get(self.scope)
         if loaded is None:
-            loaded = self.scopes[self.scope] = Loaded(self.source.rows(self.scope))
+            loaded = self.scopes[self.scope] = ScopeRows(self.source.rows(self.scope))
         return loaded
 
     def begin(self) -> bool:
@@ -124,12 +133,12 @@ class BrowserState:
         return bool(loaded.rows) or not loaded.done
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[ListItem]:
         return self.arranged.items
 
-    def face(self, row: SessionRow) -> Face:
+    def search_fields(self, row: SessionRow) -> SearchFields:
         """What a search knows of a row, made once."""
-        name = name_of(row)
+        name = row_name(row)
         face = self._faces.get(name)
         if face is None:
             face = self._faces[name] = face_of(row, self.source.agent(row))
@@ -165,50 +174,52 @@ class BrowserState:
         self.agent, self.named_only = None, False
         return chosen
 
-    def give_up(self, why: str) -> None:
+    def abort_search(self, why: str) -> None:
         """Search no further, and say why; what was found stays."""
         self.given_up = why
         self.decided.update(
-            (name_of(row), _NOT_FOUND) for row in self.arranged.undecided if name_of(row) not in self.decided
+            (row_name(row), _NOT_FOUND)
+            for row in self.arranged.undecided
+            if row_name(row) not in self.decided
         )
 
     def toggle_mark(self, row: SessionRow) -> None:
-        if self.marked.pop(name_of(row), None) is None:
-            self.marked[name_of(row)] = row
+        if self.marked.pop(row_name(row), None) is None:
+            self.marked[row_name(row)] = row
 
     def arrange(self) -> None:
         """Put the rows in order."""
         self.arranged = arrange(
             self.loaded.rows.values(),
-            Choice(
+            ListOptions(
                 sort=self.sort,
                 named_only=self.named_only,
                 agents=frozenset() if self.agent is None else frozenset({self.agent}),
                 query=self.query,
             ),
             agent=self.source.agent,
-            faces=self.face,
-            pinned=lambda row: name_of(row) in self.pins or row.id in self.pins.ids,
+            faces=self.search_fields,
+            pinned=lambda row: row_name(row) in self.pins or row.id in self.pins.ids,
             decided=self.decided,
-            search=later,
+            search=defer_patterns,
         )
 
     def place_of(self, name: str) -> int | None:
         """Where a session stands among the rows that are shown."""
-        return next((place for place, item in enumerate(self.items) if name_of(item.row) == name), None)
+        return next((place for place, item in enumerate(self.items) if row_name(item.row) == name), None)
 
     # -- sessions that change -------------------------------------------------------------------------
 
     def drop(self, rows: Iterable[SessionRow]) -> None:
         """Forget sessions that are gone."""
         for row in rows:
-            self.marked.pop(name_of(row), None)
+            self.marked.pop(row_name(row), None)
             for loaded in self.scopes.values():
-                loaded.rows.pop(name_of(row), None)
+                loaded.rows.pop(row_name(row), None)
 
     def replace(self, row: SessionRow, *, back: bool = False) -> None:
         """Take a session as it is now; one that is not in the list only if it is ``back`` from the trash."""
-        name = name_of(row)
+        name = row_name(row)
         self._faces.pop(name, None)
         self.costs.pop(name, None)
         for scope, loaded in self.scopes.items():
@@ -229,7 +240,7 @@ class BrowserState:
     def line(self, index: int, columns: int) -> Line:
         """One row of the list."""
         item = self.items[index]
-        name = name_of(item.row)
+        name = row_name(item.row)
         return session_line(
             item,
             self._columns(columns),
@@ -240,13 +251,13 @@ class BrowserState:
             path=self.paths,
         )
 
-    def _columns(self, width: int) -> Columns:
+    def _columns(self, width: int) -> ColumnWidths:
         return columns_for(width, directory=self.scope == "all", path=self.paths)
 
     def search_line(self, words: str, *, typing: bool = False) -> Line:
         """The words of a search as they are typed, and why the last ones could not be searched for."""
         problem = (self.query.problem or self.given_up) if words else None
-        return line_of(
+        return make_line(
             *search_line(words, PRESS_TO_SEARCH, typing=typing),
             Span(f"   {problem}" if problem else "", "warning"),
         )
@@ -321,7 +332,7 @@ class BrowserState:
             pieces.append(Span(f" · reading {loaded.loaded:,}/{loaded.total or 0:,}", "active"))
         elif self.arranged.undecided:
             pieces.append(Span(f" · searching inside, {len(self.arranged.undecided):,} to go", "active"))
-        return line_of(*pieces)
+        return make_line(*pieces)
 
     def empty_words(self) -> str:
         """What an empty list says."""

@@ -11,17 +11,27 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from branchline.library import Forest, SessionRow, plant
-from branchline.tui.source import name_of
-from branchline.views.query import Face, Query, Search, Verdict
+from branchline.library import Forest, SessionRow, build_forest
+from branchline.tui.source import row_name
+from branchline.views.query import Match, Query, Search, SearchFields
 
-__all__ = ["SORTS", "Arranged", "Choice", "Item", "Sort", "arrange", "face_of", "later", "threads"]
+__all__ = [
+    "SORTS",
+    "Arrangement",
+    "ListItem",
+    "ListOptions",
+    "Sort",
+    "arrange",
+    "defer_patterns",
+    "face_of",
+    "threads",
+]
 
 Sort = Literal["recent", "threaded", "relevance"]
 SORTS: tuple[Sort, ...] = ("recent", "threaded", "relevance")
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a person has chosen to see; ``agents`` empty means those of all programs."""
 
     sort: Sort = "recent"
@@ -30,7 +40,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     query: Query = Query()
 
 
-class Item(NamedTuple):
+class ListItem(NamedTuple):
     """A row in its place; ``branch`` is drawn before it where rows are threaded."""
 
     row: SessionRow
@@ -40,22 +50,22 @@ class Item(NamedTuple):
     note: str | None = None
 
 
-class Arranged(NamedTuple):
+class Arrangement(NamedTuple):
     """The rows to show, and those that only their contents can decide about."""
 
-    items: list[Item]
+    items: list[ListItem]
     undecided: list[SessionRow]
 
 
-def later(_texts: Sequence[str]) -> None:
+def defer_patterns(_texts: Sequence[str]) -> None:
     """A search that leaves patterns to others: nobody may wait for them here."""
 
 
-def face_of(row: SessionRow, agent: str) -> Face:
+def face_of(row: SessionRow, agent: str) -> SearchFields:
     """What a search knows of a row."""
     name = row.title or row.first_prompt or ""
     around = "\n".join((row.first_prompt or "", row.id, row.cwd or "", row.key))
-    return Face(
+    return SearchFields(
         name=" ".join(name.lower().split()),
         around=" ".join(around.lower().split()),
         cwd=(row.cwd or "").lower(),
@@ -67,19 +77,19 @@ def face_of(row: SessionRow, agent: str) -> Face:
 
 def arrange(
     rows: Iterable[SessionRow],
-    choice: Choice,
+    choice: ListOptions,
     *,
     agent: Callable[[SessionRow], str],
-    faces: Callable[[SessionRow], Face],
+    faces: Callable[[SessionRow], SearchFields],
     pinned: Callable[[SessionRow], bool] = lambda _row: False,
-    decided: Mapping[str, Verdict] | None = None,
+    decided: Mapping[str, Match] | None = None,
     search: Search | None = None,
-) -> Arranged:
+) -> Arrangement:
     """The items of a list; ``decided`` is what the contents of some sessions have said about this query.
 
     ``search`` looks for patterns instead of this thread.
     """
-    known: Mapping[str, Verdict] = {} if decided is None else decided
+    known: Mapping[str, Match] = {} if decided is None else decided
     query, fuzzy = choice.query, choice.sort == "relevance"
     chosen: list[tuple[float, SessionRow, str]] = []
     undecided: list[SessionRow] = []
@@ -92,24 +102,24 @@ def arrange(
         if not query:
             chosen.append((0.0, row, program))
             continue
-        verdict = query.judge(faces(row), fuzzy=fuzzy, search=search)
+        verdict = query.match(faces(row), fuzzy=fuzzy, search=search)
         if verdict.open:
-            verdict = known.get(name_of(row), verdict)
+            verdict = known.get(row_name(row), verdict)
         if verdict.found:
             chosen.append((verdict.score, row, program))
         elif verdict.open and row.problem is None:
             undecided.append(row)
-    return Arranged(_ordered(chosen, choice, agent, pinned), undecided)
+    return Arrangement(_ordered(chosen, choice, agent, pinned), undecided)
 
 
 def _ordered(
     chosen: list[tuple[float, SessionRow, str]],
-    choice: Choice,
+    choice: ListOptions,
     agent: Callable[[SessionRow], str],
     pinned: Callable[[SessionRow], bool],
-) -> list[Item]:
+) -> list[ListItem]:
     if choice.sort == "threaded" and not choice.query:
-        return threads(plant(row for _score, row, _agent in chosen), agent=agent, pinned=pinned)
+        return threads(build_forest(row for _score, row, _agent in chosen), agent=agent, pinned=pinned)
     by_score = choice.sort != "recent"
     chosen.sort(
         key=lambda item: (
@@ -119,7 +129,7 @@ def _ordered(
             item[1].key,
         )
     )
-    return [Item(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
+    return [ListItem(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
 
 
 def threads(
@@ -127,9 +137,9 @@ def threads(
     *,
     agent: Callable[[SessionRow], str],
     pinned: Callable[[SessionRow], bool] = lambda _row: False,
-) -> list[Item]:
+) -> list[ListItem]:
     """A forest as it is drawn; a pinned session keeps its place in it."""
-    items: list[Item] = []
+    items: list[ListItem] = []
     going_on: list[bool] = []  # for each level above, whether a sibling still follows
     for place in forest:
         del going_on[place.depth :]
@@ -137,5 +147,5 @@ def threads(
         if place.depth:
             drawn += "└─ " if place.last else "├─ "
         going_on.append(not place.last)
-        items.append(Item(place.row, agent(place.row), drawn, pinned(place.row), place.note))
+        items.append(ListItem(place.row, agent(place.row), drawn, pinned(place.row), place.note))
     return items

@@ -17,15 +17,15 @@ from rich.style import Style
 from rich.theme import Theme
 from textual.strip import Strip
 
-from branchline.tui.painting import strip_of
+from branchline.tui.strips import to_strip
 from branchline.tui.themes import code_theme
 from branchline.views.cards import Card
-from branchline.views.spans import Line, Role, Span, line_of
+from branchline.views.humanize import count, format_size
+from branchline.views.spans import Line, Span, StyleRole, make_line
 from branchline.views.text import one_line, safe
-from branchline.views.words import count, size_words
-from branchline.views.wrapping import text_lines, wrap_line
+from branchline.views.wrap import text_lines, wrap_line
 
-__all__ = ["Look", "Row", "card_rows", "foldable"]
+__all__ = ["CardLine", "RenderOptions", "card_rows", "foldable"]
 
 _MARKDOWN_MOST = 20_000
 """Characters that are laid out as Markdown; longer texts are shown as they are."""
@@ -34,7 +34,7 @@ _SUMMARY_MOST = 1_000
 _LINES_MOST = 400
 _OPENED_MOST = 40_000
 """Characters that are broken into lines: nobody waits here for a megabyte, the tree shows it whole."""
-_NAMES: dict[str, tuple[str, Role]] = {
+_NAMES: dict[str, tuple[str, StyleRole]] = {
     "user": ("you", "user"),
     "assistant": ("assistant", "heading"),
     "custom": ("note", "custom"),
@@ -46,16 +46,16 @@ _NAMES: dict[str, tuple[str, Role]] = {
 }
 
 
-class Look(NamedTuple):
+class RenderOptions(NamedTuple):
     """How strips are made: width, ground, styles of the roles."""
 
     columns: int
     ground: Style
-    styles: Mapping[Role, Style]
+    styles: Mapping[StyleRole, Style]
     dark: bool
 
 
-class Row(NamedTuple):
+class CardLine(NamedTuple):
     """A line of the screen and the card it belongs to; ``head`` is the line that folds."""
 
     strip: Strip
@@ -70,30 +70,34 @@ def foldable(card: Card) -> bool:
     return len(card.body) > _FOLDED_MOST
 
 
-def card_rows(card: Card, number: int, look: Look, *, opened: bool, selected: bool, first: bool) -> list[Row]:
+def card_rows(
+    card: Card, number: int, look: RenderOptions, *, opened: bool, selected: bool, first: bool
+) -> list[CardLine]:
     """The lines of a card; ``first`` is the first one of its entry, which says who speaks."""
     mark = Span("▌", "active") if selected else Span(" ")
-    rows: list[Row] = []
+    rows: list[CardLine] = []
     head = _head(card, opened=opened)
     if card.kind in ("thinking", "tool", "bash", "setting", "note"):
-        rows.append(Row(_strip(line_of(mark, " ", *head), look), number, head=True))
+        rows.append(CardLine(_strip(make_line(mark, " ", *head), look), number, head=True))
         if opened:
-            rows += [Row(_strip(line_of(mark, "   ", *line), look), number) for line in _inside(card, look)]
+            rows += [
+                CardLine(_strip(make_line(mark, "   ", *line), look), number) for line in _inside(card, look)
+            ]
     else:
         if first or card.kind != "assistant":
             rows += [
-                Row(_strip((mark,), look), number),
-                Row(_strip(line_of(mark, " ", *head), look), number, head=True),
+                CardLine(_strip((mark,), look), number),
+                CardLine(_strip(make_line(mark, " ", *head), look), number, head=True),
             ]
-        rows += [Row(strip, number) for strip in _words(card, mark, look, opened=opened)]
+        rows += [CardLine(strip, number) for strip in _words(card, mark, look, opened=opened)]
     for picture in card.pictures:
-        words = f"   ▣ picture: {picture.mime_type or 'unknown'}, {size_words(picture.size)} (o opens it)"
-        rows.append(Row(_strip(line_of(mark, Span(words, "custom")), look), number))
+        words = f"   ▣ picture: {picture.mime_type or 'unknown'}, {format_size(picture.size)} (o opens it)"
+        rows.append(CardLine(_strip(make_line(mark, Span(words, "custom")), look), number))
     return rows
 
 
-def _strip(line: Line, look: Look) -> Strip:
-    return strip_of(line, look.columns, look.styles, look.ground)
+def _strip(line: Line, look: RenderOptions) -> Strip:
+    return to_strip(line, look.columns, look.styles, look.ground)
 
 
 def _head(card: Card, *, opened: bool) -> Line:
@@ -104,7 +108,7 @@ def _head(card: Card, *, opened: bool) -> Line:
     label = Span(f"  [{card.label}]" if card.label else "", "label")
     match card.kind:
         case "thinking":
-            return line_of(
+            return make_line(
                 Span(f"{arrow}thinking ", "thinking"),
                 Span("" if opened else one_line(card.body[:200]), "thinking"),
                 size,
@@ -114,17 +118,17 @@ def _head(card: Card, *, opened: bool) -> Line:
             state = (
                 Span("  ✗", "error") if card.error else Span("  … no result" if card.open else "", "warning")
             )
-            return line_of(Span(f"{arrow}⚙ ", "tool"), Span(card.title, "tool"), state, size, label)
+            return make_line(Span(f"{arrow}⚙ ", "tool"), Span(card.title, "tool"), state, size, label)
         case "bash":
             state = Span("  ✗", "error") if card.error else Span("")
-            return line_of(Span(f"{arrow}$ ", "bash"), Span(card.title, "bash"), state, size, label)
+            return make_line(Span(f"{arrow}$ ", "bash"), Span(card.title, "bash"), state, size, label)
         case "setting" | "note":
-            return line_of(Span("  · ", "dim"), Span(card.title, "setting"), label)
+            return make_line(Span("  · ", "dim"), Span(card.title, "setting"), label)
         case _:
             name, role = _NAMES.get(card.kind, (card.kind, "plain"))
             told = card.title if card.title and card.title not in ("User", "Assistant") else name
             when = card.timestamp[11:16] if card.kind == "user" else ""
-            return line_of(
+            return make_line(
                 Span(arrow if foldable(card) else "", "dim"),
                 Span(told, "error" if card.error else role),
                 Span(f"  {when}" if when else "", "time"),
@@ -133,25 +137,25 @@ def _head(card: Card, *, opened: bool) -> Line:
             )
 
 
-def _inside(card: Card, look: Look) -> list[Line]:
+def _inside(card: Card, look: RenderOptions) -> list[Line]:
     """What a folded card holds."""
     room = look.columns - 5
     lines: list[Line] = []
     if card.arguments and card.arguments != "{}":
         lines += text_lines(card.arguments[:_MARKDOWN_MOST], room, "dim")
     if card.meta:
-        lines += wrap_line(line_of(Span(" · ".join(card.meta), "dim")), room)
-    role: Role = "error" if card.error else "thinking" if card.kind == "thinking" else "plain"
+        lines += wrap_line(make_line(Span(" · ".join(card.meta), "dim")), room)
+    role: StyleRole = "error" if card.error else "thinking" if card.kind == "thinking" else "plain"
     if card.body.strip():
         lines += _limited(card.body.strip("\n"), room, role, most=_LINES_MOST)
     return lines
 
 
-def _words(card: Card, mark: Span, look: Look, *, opened: bool) -> list[Strip]:
+def _words(card: Card, mark: Span, look: RenderOptions, *, opened: bool) -> list[Strip]:
     body = card.body.strip("\n")
     room = look.columns - 3
     if foldable(card) and not opened:
-        return [_strip(line_of(mark, " ", *line), look) for line in _beginning(card, body, room)]
+        return [_strip(make_line(mark, " ", *line), look) for line in _beginning(card, body, room)]
     if not body.strip():
         return []
     if (
@@ -160,9 +164,10 @@ def _words(card: Card, mark: Span, look: Look, *, opened: bool) -> list[Strip]:
         and not card.error
     ):
         return _markdown(body, mark, look)
-    role: Role = "error" if card.error or card.kind == "damage" else "plain"
+    role: StyleRole = "error" if card.error or card.kind == "damage" else "plain"
     return [
-        _strip(line_of(mark, " ", *line), look) for line in _limited(body, room, role, most=_LINES_MOST * 50)
+        _strip(make_line(mark, " ", *line), look)
+        for line in _limited(body, room, role, most=_LINES_MOST * 50)
     ]
 
 
@@ -174,11 +179,11 @@ def _beginning(card: Card, body: str, room: int) -> list[Line]:
         short, role, most = body[:_SUMMARY_MOST], "dim", 3
     lines = text_lines(short, room, role)  # type: ignore[arg-type]
     if len(lines) > most or len(short) < len(body):
-        lines = [*lines[:most], line_of(Span(f"… {len(body):,} characters in all; Enter opens", "dim"))]
+        lines = [*lines[:most], make_line(Span(f"… {len(body):,} characters in all; Enter opens", "dim"))]
     return lines
 
 
-def _limited(body: str, room: int, role: Role, *, most: int) -> list[Line]:
+def _limited(body: str, room: int, role: StyleRole, *, most: int) -> list[Line]:
     """A text in lines, so many at most; what is left out is said."""
     lines = text_lines(body[:_OPENED_MOST], room, role)
     left = len(body) - _OPENED_MOST
@@ -189,7 +194,7 @@ def _limited(body: str, room: int, role: Role, *, most: int) -> list[Line]:
         said = f"… {left:,} more characters; in the tree (t), Enter shows the whole entry"
     else:
         return lines
-    return [*lines[:most], line_of(Span(said, "dim"))]
+    return [*lines[:most], make_line(Span(said, "dim"))]
 
 
 # -- Markdown ---------------------------------------------------------------------------------------------
@@ -218,7 +223,7 @@ def _console(*, dark: bool) -> Console:
     return Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", theme=theme, width=80)
 
 
-def _markdown(body: str, mark: Span, look: Look) -> list[Strip]:
+def _markdown(body: str, mark: Span, look: RenderOptions) -> list[Strip]:
     console = _console(dark=look.dark)
     columns = max(10, look.columns - 3)
     try:
@@ -228,7 +233,7 @@ def _markdown(body: str, mark: Span, look: Look) -> list[Strip]:
         )
         lines = list(Segment.split_lines(made))
     except Exception:  # noqa: BLE001  whatever a text does to a parser, its words can be shown
-        return [_strip(line_of(mark, " ", *line), look) for line in text_lines(body, columns)]
+        return [_strip(make_line(mark, " ", *line), look) for line in text_lines(body, columns)]
     before = Segment(f"{mark.text} ", look.ground + look.styles[mark.role])
     strips = []
     for line in lines:

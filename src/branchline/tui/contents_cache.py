@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from branchline.library import SessionRow
-from branchline.tui.source import Source, name_of
-from branchline.views.query import Contents, Face, Query, Search, Verdict
+from branchline.tui.source import Source, row_name
+from branchline.views.query import Match, Query, Search, SearchFields, SearchText
 
-__all__ = ["ContentsCache"]
+__all__ = ["SearchTextCache"]
 
 _BUDGET = 64 << 20
 """Characters."""
-_NO = Verdict(found=False)
+_NO = Match(found=False)
 
 
-class ContentsCache:
+class SearchTextCache:
     """Judges sessions by what is said inside them, reading each file once as long as memory allows."""
 
     def __init__(self, source: Source, budget: int = _BUDGET) -> None:
         self._source = source
         self._budget = budget
-        self._kept: dict[tuple[str, int, int], Contents] = {}
+        self._kept: dict[tuple[str, int, int], SearchText] = {}
         self._used = 0
 
     def judge(
-        self, row: SessionRow, face: Face, query: Query, *, fuzzy: bool, search: Search | None = None
-    ) -> Verdict:
+        self, row: SessionRow, face: SearchFields, query: Query, *, fuzzy: bool, search: Search | None = None
+    ) -> Match:
         """Whether a session is found. One that cannot be read is not; the list shows it without a query."""
-        known = query.judge(face, fuzzy=fuzzy, search=search)
+        known = query.match(face, fuzzy=fuzzy, search=search)
         if not known.open:
             return known
-        key = (name_of(row), row.size, row.modified_ms)
+        key = (row_name(row), row.size, row.modified_ms)
         contents = self._kept.get(key)
         if contents is None:
             try:
@@ -39,9 +39,9 @@ class ContentsCache:
             if contents is None:
                 return _NO
             self._keep(key, contents)
-        return query.judge(face, contents, fuzzy=fuzzy, search=search)
+        return query.match(face, contents, fuzzy=fuzzy, search=search)
 
-    def _keep(self, key: tuple[str, int, int], contents: Contents) -> None:
+    def _keep(self, key: tuple[str, int, int], contents: SearchText) -> None:
         if contents.size > self._budget // 4:
             return
         self._kept[key] = contents

@@ -10,12 +10,12 @@ import binascii
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from branchline.entries import SIDE, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
+from branchline.entries import SIDE_TYPES, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
 from branchline.errors import BranchlineError
 from branchline.session import Session
 from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
 
 __all__ = ["Branch", "Conversation", "images_of"]
 
@@ -39,8 +39,8 @@ class Conversation:
         self.home = home
         tree = session.index
         types, roles = tree.types, tree.roles
-        chain = [] if leaf is None else tree.chain(tree.position(leaf))
-        self.path = [position for position in chain if types[position] not in SIDE]
+        chain = [] if leaf is None else tree.path_positions(tree.position(leaf))
+        self.path = [position for position in chain if types[position] not in SIDE_TYPES]
         self.parts: list[list[int]] = []
         for position in self.path:
             if roles[position] == "toolResult" and self.parts:
@@ -120,7 +120,11 @@ class Conversation:
     def _above(self, position: int) -> int:
         """The conversation entry from which an entry hangs."""
         tree = self.session.index
-        return tree.conversation(tree.parents[position]) if tree.parents[position] != ROOT else ROOT
+        return (
+            tree.nearest_conversation_entry(tree.parents[position])
+            if tree.parents[position] != ROOT
+            else ROOT
+        )
 
     def branches(self, part: int) -> list[Branch]:
         """The ways to go on from the nearest fork point at or above a part; empty when there is none."""
@@ -144,7 +148,7 @@ class Conversation:
         for position, above in enumerate(tree.parents):
             if above != ROOT and under[position] == ROOT and under[above] != ROOT:
                 branch = under[position] = under[above]
-                if tree.types[position] not in SIDE and position not in tree.placeholders:
+                if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
                     ends[branch] = position
                     sizes[branch] += 1
                     if branch not in speaks and self._speaks(position):
@@ -160,7 +164,7 @@ class Conversation:
         tree = self.session.index
         if tree.types[position] in ("branch_summary", "compaction", "custom_message"):
             return True
-        return tree.roles[position] in ("user", "assistant") and position not in tree.quiet
+        return tree.roles[position] in ("user", "assistant") and position not in tree.textless
 
 
 def images_of(entries: list[Entry]) -> list[tuple[str, bytes]]:

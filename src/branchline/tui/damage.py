@@ -7,10 +7,10 @@ from bisect import bisect_left
 from branchline.session import Session
 from branchline.tree import Finding
 
-__all__ = ["Damage"]
+__all__ = ["FindingsByEntry"]
 
 
-class Damage:
+class FindingsByEntry:
     """The findings of a session as it is now, each found by its place in the file."""
 
     def __init__(self, session: Session) -> None:

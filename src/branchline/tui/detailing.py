@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 from branchline.entries import AssistantMessage, Compaction, Entry, MessageEntry, ToolResult
 from branchline.session import Session
-from branchline.tui.damage import Damage
-from branchline.views.calls import Calls, call_text
+from branchline.tui.damage import FindingsByEntry
 from branchline.views.cards import Card, cards
-from branchline.views.spans import Line, Role, Span, line_of
-from branchline.views.words import size_words, tokens
-from branchline.views.wrapping import text_lines, wrap_line
+from branchline.views.humanize import format_size, tokens
+from branchline.views.spans import Line, Span, StyleRole, make_line
+from branchline.views.tool_calls import ToolCallLookup, call_text
+from branchline.views.wrap import text_lines, wrap_line
 
-__all__ = ["Passage", "detail_lines", "detail_passages", "pages_of"]
+__all__ = ["DetailSection", "detail_lines", "detail_passages", "pages_of"]
 
 SHORT = 8_000
 """Characters of a text that the pane shows; reading it whole shows all."""
 PAGE = 40_000
 """Characters that are laid out at once: of the most hostile text as many as take a quarter of a second."""
-_ROLES: dict[str, Role] = {
+_ROLES: dict[str, StyleRole] = {
     "user": "user",
     "tool": "tool",
     "bash": "bash",
@@ -34,12 +34,12 @@ _ROLES: dict[str, Role] = {
 }
 
 
-class Passage(NamedTuple):
+class DetailSection(NamedTuple):
     """A piece of what there is to read: a line of spans, or a text in one role."""
 
     line: Line = ()
     text: str = ""
-    role: Role = "plain"
+    role: StyleRole = "plain"
     indent: str = ""
 
     def lines(self, columns: int) -> list[Line]:
@@ -57,25 +57,25 @@ def detail_lines(session: Session, position: int, columns: int, *, home: str = "
 
 def detail_passages(
     session: Session, position: int, *, home: str = "", most: int | None = None
-) -> list[Passage]:
+) -> list[DetailSection]:
     """The same, not yet broken into lines. ``most`` limits each text."""
     entry = session.transcript.entry(position)
-    passages = [Passage(_facts(session, position, entry), indent="  ")]
-    finding = Damage(session).of(position)
+    passages = [DetailSection(_facts(session, position, entry), indent="  ")]
+    finding = FindingsByEntry(session).of(position)
     if finding is not None:
         words = f"damage: {finding.message} (line {finding.line})"
-        passages.append(Passage(line_of(Span(words, "error"))))
+        passages.append(DetailSection(make_line(Span(words, "error"))))
     if call := _call_of(session, position, entry):
-        passages.append(Passage(call))
+        passages.append(DetailSection(call))
     deck = cards([entry], labels=session.transcript.reading.labels, home=home, side_records=True)
     for card in deck:
-        passages += [Passage(), *_card(card, most)]
+        passages += [DetailSection(), *_card(card, most)]
     return passages
 
 
-def pages_of(passages: Iterable[Passage], size: int = PAGE) -> list[list[Passage]]:
+def pages_of(passages: Iterable[DetailSection], size: int = PAGE) -> list[list[DetailSection]]:
     """Passages in pages of about so many characters; a long text is parted between its lines if it can be."""
-    pages: list[list[Passage]] = [[]]
+    pages: list[list[DetailSection]] = [[]]
     room = size
     for passage in passages:
         start = 0
@@ -114,31 +114,35 @@ def _facts(session: Session, position: int, entry: Entry) -> Line:
             pieces.append(Span(f"  {tokens(entry.tokens_before)} tokens before", "number"))
         case _:
             pass
-    return line_of(*pieces)
+    return make_line(*pieces)
 
 
 def _call_of(session: Session, position: int, entry: Entry) -> Line:
     """The call that a result answers."""
     if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolResult):
         return ()
-    call = Calls(session.transcript).find(position, entry.message.tool_call_id)
-    return () if call is None else line_of(Span("answers ", "dim"), Span(call_text(call), "tool"))
+    call = ToolCallLookup(session.transcript).find(position, entry.message.tool_call_id)
+    return () if call is None else make_line(Span("answers ", "dim"), Span(call_text(call), "tool"))
 
 
-def _card(card: Card, most: int | None) -> Iterator[Passage]:
+def _card(card: Card, most: int | None) -> Iterator[DetailSection]:
     role = _ROLES.get(card.kind, "plain")
     if card.kind not in ("user", "assistant") or card.title not in ("User", "Assistant"):
         state = "  ✗ failed" if card.error else "  (no result)" if card.open else ""
-        yield Passage(line_of(Span(card.title, "heading"), Span(state, "error" if card.error else "dim")))
+        yield DetailSection(
+            make_line(Span(card.title, "heading"), Span(state, "error" if card.error else "dim"))
+        )
     if card.meta and card.kind != "assistant":  # an answer has them in its first line
-        yield Passage(line_of(Span(" · ".join(card.meta), "dim")))
+        yield DetailSection(make_line(Span(" · ".join(card.meta), "dim")))
     if card.arguments and card.arguments != "{}":
-        yield Passage(text=_limited(card.arguments, most), role="dim", indent="  ")
+        yield DetailSection(text=_limited(card.arguments, most), role="dim", indent="  ")
     if card.body.strip():
-        body_role: Role = "error" if card.error else "plain" if role == "user" else role
-        yield Passage(text=_limited(card.body.strip("\n"), most), role=body_role)
+        body_role: StyleRole = "error" if card.error else "plain" if role == "user" else role
+        yield DetailSection(text=_limited(card.body.strip("\n"), most), role=body_role)
     for picture in card.pictures:
-        yield Passage(line_of(Span(f"[picture: {picture.mime_type}, {size_words(picture.size)}]", "custom")))
+        yield DetailSection(
+            make_line(Span(f"[picture: {picture.mime_type}, {format_size(picture.size)}]", "custom"))
+        )
 
 
 def _limited(text: str, most: int | None) -> str:

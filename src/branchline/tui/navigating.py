@@ -11,14 +11,14 @@ from datetime import datetime
 from branchline.session import Session
 from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
 from branchline.tui.branch_names import BranchNames
-from branchline.tui.damage import Damage
+from branchline.tui.damage import FindingsByEntry
+from branchline.views.entry_rows import RowTexts
 from branchline.views.outline import entry_role, indentation, outline_line
-from branchline.views.rows import RowTexts
-from branchline.views.search import Search
-from branchline.views.spans import Line, Span, cut_line, line_of
+from branchline.views.spans import Line, Span, cut_line, make_line
 from branchline.views.text import cut, one_line, width
+from branchline.views.tree_search import Search
 
-__all__ = ["Navigating"]
+__all__ = ["TreeCursor"]
 
 _STEP = 3
 _HERE = "  ← you are here"
@@ -27,7 +27,7 @@ _LONGEST = 1000
 """Characters of a row that are looked at; no screen is wider."""
 
 
-class Navigating:
+class TreeCursor:
     """The rows of a tree and a place among them. ``cursor`` is the row, -1 when there is none."""
 
     def __init__(self, session: Session, *, at: str | None = None, home: str = "") -> None:
@@ -40,9 +40,9 @@ class Navigating:
         self.position = session.index.positions.get(at or session.leaf or "", ROOT)
         self._texts = RowTexts(session.transcript, home=home)
         self._search = Search(session.transcript, session.transcript.reading.labels)
-        self.take(session)
+        self.set_session(session)
 
-    def take(self, session: Session) -> None:
+    def set_session(self, session: Session) -> None:
         """Look at the session anew: it has grown, or is another reading of the same file."""
         transcript = session.transcript
         if session is not self.session:
@@ -51,7 +51,7 @@ class Navigating:
             self._texts = RowTexts(transcript, home=self.home)
             self._search = Search(transcript, transcript.reading.labels)
         self._names = BranchNames(session)
-        self._damage = Damage(session)
+        self._damage = FindingsByEntry(session)
         self.leaf = ROOT if session.leaf is None else session.index.position(session.leaf)
         self._arrange()
 
@@ -84,7 +84,7 @@ class Navigating:
         text = self._texts(row.position)[:_LONGEST]
         if role == "error" and (finding := self._damage.of(row.position)):
             text = f"[damaged]: {finding.message}"
-        line = line_of(
+        line = make_line(
             Span("› " if index == self.cursor else "  ", "active"),
             Span(indentation(row, self.outline.gutters(index))[shift:], "dim"),
             *outline_line(
@@ -96,10 +96,10 @@ class Navigating:
             ),
         )
         if row.position == self.leaf:
-            return line_of(*cut_line(line, max(1, columns - len(_HERE))), Span(_HERE, "active"))
+            return make_line(*cut_line(line, max(1, columns - len(_HERE))), Span(_HERE, "active"))
         if label is None and row.connector and (name := self._names.of(row.position)):
             end = Span(f"  ⋯ [{cut(one_line(name), _LONGEST_NAME)}]", "label")
-            return line_of(*cut_line(line, max(1, columns - width(end.text))), end)
+            return make_line(*cut_line(line, max(1, columns - width(end.text))), end)
         return line
 
     # -- choosing what is seen ------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Navigating:
 
     # -- moving ---------------------------------------------------------------------------------------
 
-    def stand(self, index: int) -> None:
+    def move_to(self, index: int) -> None:
         """The cursor is on this row now."""
         if 0 <= index < len(self.outline):
             self.cursor = index
@@ -177,6 +177,6 @@ class Navigating:
         index = self.cursor + by
         while 0 <= index < len(self.outline):
             if wanted(index):
-                self.stand(index)
+                self.move_to(index)
                 return
             index += by

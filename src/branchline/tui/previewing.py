@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from branchline.session import Session
 from branchline.views.cards import Card, cards
-from branchline.views.spans import Line, Role, Span, line_of
-from branchline.views.words import count
-from branchline.views.wrapping import text_lines
+from branchline.views.humanize import count
+from branchline.views.spans import Line, Span, StyleRole, make_line
+from branchline.views.wrap import text_lines
 
 __all__ = ["last_cards", "preview_lines"]
 
 _ENTRIES = 12
 _LONGEST = 1500
-_ROLES: dict[str, tuple[Role, str]] = {
+_ROLES: dict[str, tuple[StyleRole, str]] = {
     "user": ("user", "you"),
     "assistant": ("assistant", "assistant"),
     "bash": ("bash", "$"),
@@ -37,7 +37,7 @@ def preview_lines(facts: Sequence[Line], deck: Sequence[Card], columns: int, row
     said = _said(deck, columns)
     room = max(3, rows - len(facts))
     if len(said) > room:
-        said = [line_of(Span("…", "dim")), *said[1 - room :]]
+        said = [make_line(Span("…", "dim")), *said[1 - room :]]
     return [*facts, *said]
 
 
@@ -51,20 +51,20 @@ def _said(deck: Sequence[Card], columns: int) -> list[Line]:
         if card.kind == "damage":  # its bytes are for the tree, which has the reason as well
             lines += [
                 (),
-                line_of(Span(f"⚠ {card.title.lower()}, {count(len(card.body), 'character')}", role)),
+                make_line(Span(f"⚠ {card.title.lower()}, {count(len(card.body), 'character')}", role)),
             ]
             continue
         if card.kind in ("tool", "bash"):
             failed = Span("  ✗", "error") if card.error else Span("")
             lines.append(
-                line_of(
+                make_line(
                     Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"), Span(card.title, role), failed
                 )
             )
             continue
         lines += [
             (),
-            line_of(
+            make_line(
                 Span(name, "user" if role == "user" else "heading"),
                 Span(f"  [{card.label}]" if card.label else "", "label"),
             ),

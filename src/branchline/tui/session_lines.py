@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from branchline.library import SessionRow
-from branchline.tui.browsing import Item
-from branchline.views.calls import short_path
-from branchline.views.spans import Line, Piece, Role, Span, cut_line, line_of, line_width, pad_line
+from branchline.tui.browsing import ListItem
+from branchline.views.humanize import age, count, money
+from branchline.views.spans import Line, Piece, Span, StyleRole, cut_line, line_width, make_line, pad_line
 from branchline.views.text import cut_middle, cut_start, one_line
-from branchline.views.words import age, count, money
+from branchline.views.tool_calls import short_path
 
-__all__ = ["Columns", "columns_for", "facts_lines", "header_line", "reason_words", "session_line"]
+__all__ = ["ColumnWidths", "columns_for", "facts_lines", "header_line", "reason_words", "session_line"]
 
 
 _ENOUGH_ROWS = 14
@@ -21,7 +21,7 @@ _SHORT_ID = 8
 _SHORTEST_NAME = 24
 
 
-class Columns(NamedTuple):
+class ColumnWidths(NamedTuple):
     """How wide each column is; 0 is a column that is not shown."""
 
     name: int
@@ -32,9 +32,11 @@ class Columns(NamedTuple):
     place: int
 
 
-def columns_for(width: int, *, directory: bool = False, path: bool = False, cost: bool = True) -> Columns:
+def columns_for(
+    width: int, *, directory: bool = False, path: bool = False, cost: bool = True
+) -> ColumnWidths:
     """Columns for a list of this width; those that matter least are left out so that names can be read."""
-    columns = Columns(0, agent=11, messages=5, cost=8 if cost else 0, age=4, place=0)
+    columns = ColumnWidths(0, agent=11, messages=5, cost=8 if cost else 0, age=4, place=0)
     if path:
         columns = columns._replace(place=max(16, width * 2 // 5))
     elif directory:
@@ -47,12 +49,12 @@ def columns_for(width: int, *, directory: bool = False, path: bool = False, cost
     return columns._replace(name=max(8, _room(columns, width)))
 
 
-def _room(columns: Columns, width: int) -> int:
+def _room(columns: ColumnWidths, width: int) -> int:
     """What the name gets: all but the others, two marks with a blank on each side, and one at the end."""
     return width - 5 - sum(part + 2 for part in columns[1:] if part)
 
 
-def header_line(columns: Columns, *, path: bool = False) -> Line:
+def header_line(columns: ColumnWidths, *, path: bool = False) -> Line:
     """The names of the columns."""
     return _line(
         "    ",
@@ -68,8 +70,8 @@ def header_line(columns: Columns, *, path: bool = False) -> Line:
 
 
 def session_line(
-    item: Item,
-    columns: Columns,
+    item: ListItem,
+    columns: ColumnWidths,
     *,
     now: float,
     cost: float | None = None,
@@ -99,16 +101,16 @@ def session_line(
 def _line(
     marks: Piece,
     name: Sequence[Piece],
-    columns: Columns,
+    columns: ColumnWidths,
     agent: str,
     messages: str,
     cost: str,
     age_text: str,
     place: str,
-    role: Role | None = None,
+    role: StyleRole | None = None,
 ) -> Line:
     pieces: list[Piece] = [marks, *pad_line(name, columns.name)]
-    cells: tuple[tuple[int, str, Role, bool], ...] = (
+    cells: tuple[tuple[int, str, StyleRole, bool], ...] = (
         (columns.place, place, "path", False),
         (columns.agent, agent, "program", False),
         (columns.messages, messages, "number", True),
@@ -121,10 +123,10 @@ def _line(
         cell = cut_line((Span(text, role or own),), room)
         blanks = " " * (room - line_width(cell))
         pieces += ["  ", blanks, *cell] if right else ["  ", *cell, blanks]
-    return line_of(*pieces)
+    return make_line(*pieces)
 
 
-def _name(item: Item) -> list[Piece]:
+def _name(item: ListItem) -> list[Piece]:
     row = item.row
     pieces: list[Piece] = [Span(item.branch, "dim")]
     if row.parent_session and not item.branch:
@@ -158,15 +160,15 @@ def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> li
     parent = os.path.basename(row.parent_session or "") or row.parent_session or ""
     in_one_line = rows < _ENOUGH_ROWS
     facts = [
-        line_of(
+        make_line(
             Span(row.id[:_SHORT_ID] if in_one_line else row.id, "id"),
             Span(f" · {_ago(row, now)}", "time"),
             Span(f" · {row.model}" if row.model else "", "model"),
         ),
-        line_of(Span(short_path(row.cwd or "", home), "path")),
-        line_of(Span("↳ fork of " if parent else "", "active"), Span(parent, "id")),
+        make_line(Span(short_path(row.cwd or "", home), "path")),
+        make_line(Span("↳ fork of " if parent else "", "active"), Span(parent, "id")),
     ]
     facts = [fact for fact in facts if fact]
     if in_one_line:
         facts = [tuple(span for fact in facts for span in (*fact, Span("  ")))]
-    return [line_of(Span(row.title or row.first_prompt or "(no messages)", "title")), *facts]
+    return [make_line(Span(row.title or row.first_prompt or "(no messages)", "title")), *facts]

@@ -16,19 +16,19 @@ import msgspec
 
 from branchline import places
 from branchline.errors import NotSupported, SessionNotFound
-from branchline.formats import Transcript
+from branchline.formats import EntryLog
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library import Description, Discovery, Forest, SessionLibrary, SessionRow
-from branchline.library.contents import contents_of, worth_reading
-from branchline.library.describing import describe
-from branchline.library.look import deep_row, read_whole
-from branchline.library.looking import Look
-from branchline.library.shelf import Shelf
+from branchline.library.description import describe
+from branchline.library.listing import LazyListing
+from branchline.library.row_reader import deep_row, read_log
+from branchline.library.search_text import contents_of, may_match
+from branchline.library.shelf import StoreScanner
 from branchline.session import Session
-from branchline.stores import FilesStore, Hidden, Stored, snapshot_of
-from branchline.views.query import Contents, Query
+from branchline.stores import FilesStore, SkippedFile, StoredLog, snapshot_of
+from branchline.views.query import Query, SearchText
 
-__all__ = ["Batch", "FileSource", "Scope", "Source", "name_of"]
+__all__ = ["Batch", "FileSource", "Scope", "Source", "row_name"]
 
 Scope = Literal["here", "all"]
 _FIRST = 50
@@ -41,7 +41,7 @@ class Batch(NamedTuple):
     """Rows and hidden things that are new, and how far the reading is."""
 
     rows: Sequence[SessionRow]
-    hidden: Sequence[Hidden]
+    hidden: Sequence[SkippedFile]
     loaded: int
     total: int
 
@@ -70,7 +70,7 @@ class Source(Protocol):
         """The session itself. SessionNotFound when it is gone."""
         ...
 
-    def again(self, row: SessionRow) -> SessionRow | None:
+    def reload_row(self, row: SessionRow) -> SessionRow | None:
         """The row as it is now; None when the session is gone."""
         ...
 
@@ -78,7 +78,7 @@ class Source(Protocol):
         """Whether a session is not as its row says any more. A quick question, asked again and again."""
         ...
 
-    def contents(self, row: SessionRow, query: Query) -> Contents | None:
+    def contents(self, row: SessionRow, query: Query) -> SearchText | None:
         """What is said inside; None when a quick look shows that the query cannot match."""
         ...
 
@@ -104,7 +104,7 @@ class FileSource:
 
     def __init__(
         self,
-        look: Callable[[Scope], Look[Any]],
+        look: Callable[[Scope], LazyListing[Any]],
         forest: Callable[[Scope], Forest],
         *,
         cwd: str | None = None,
@@ -121,17 +121,17 @@ class FileSource:
         def discovery(scope: Scope) -> Discovery:
             return Discovery(all_projects=scope == "all")
 
-        return cls(lambda scope: discovery(scope).look(), lambda scope: discovery(scope).forest())
+        return cls(lambda scope: discovery(scope).iter_rows(), lambda scope: discovery(scope).forest())
 
     @classmethod
     def of_directory(cls, directory: str) -> FileSource:
         """The files of one directory, whatever scope is asked for."""
         library = SessionLibrary(directory)
 
-        def look(scope: Scope) -> Look[Stored]:
+        def look(scope: Scope) -> LazyListing[StoredLog]:
             del scope
             scan = library.store.scan()
-            return Look(scan.found, Shelf(library.store, None).deep, scan.hidden)
+            return LazyListing(scan.found, StoreScanner(library.store, None).deep, scan.hidden)
 
         return cls(look, lambda _scope: library.forest())
 
@@ -167,7 +167,7 @@ class FileSource:
         except FileNotFoundError:
             raise SessionNotFound(f"{row.path} is not there any more") from None
 
-    def again(self, row: SessionRow) -> SessionRow | None:
+    def reload_row(self, row: SessionRow) -> SessionRow | None:
         try:
             with self._read(row) as (stored, transcript):
                 now = deep_row(stored, transcript)
@@ -190,10 +190,10 @@ class FileSource:
             return True
         return (status.st_size, round(status.st_mtime * 1000)) != (row.size, row.modified_ms)
 
-    def contents(self, row: SessionRow, query: Query) -> Contents | None:
+    def contents(self, row: SessionRow, query: Query) -> SearchText | None:
         with open(_path(row), "rb") as file:
             # A compressed file tells nothing before it is unpacked.
-            if not _path(row).endswith(".zst") and not worth_reading(query, file.read()):
+            if not _path(row).endswith(".zst") and not may_match(query, file.read()):
                 return None
         with self.open(row) as session:
             return contents_of(session.transcript)
@@ -219,22 +219,22 @@ class FileSource:
         _store(_path(row)).restore(token)
 
     @contextmanager
-    def _read(self, row: SessionRow) -> Iterator[tuple[Stored, Transcript]]:
+    def _read(self, row: SessionRow) -> Iterator[tuple[StoredLog, EntryLog]]:
         """The file of a row as it is now, for the length of a ``with`` block."""
         path = _path(row)
         try:
             status = os.stat(path)
         except FileNotFoundError:
             raise SessionNotFound(f"{path} is not there any more") from None
-        stored = Stored(row.key, status.st_size, status.st_mtime, path)
+        stored = StoredLog(row.key, status.st_size, status.st_mtime, path)
         with snapshot_of(path) as read:
-            yield stored, read_whole(read, stored)
+            yield stored, read_log(read, stored)
 
 
 _TITLES_ELSEWHERE = frozenset({"codex"})
 
 
-def name_of(row: SessionRow) -> str:
+def row_name(row: SessionRow) -> str:
     """What tells a row from every other, in all libraries together."""
     return row.path or row.key
 

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from branchline.compaction import Summary, SummaryRequest
-from branchline.flows import Abort, Hooks, Navigation, arun, navigate
+from branchline.flows import AbortSignal, Hooks, NavigateResult, arun, navigate
 from branchline.session import Session
 
-__all__ = ["NO_MODEL", "SummaryModel", "leave_summed_up"]
+__all__ = ["NO_MODEL", "SummaryModel", "navigate_with_summary"]
 
 NO_MODEL = (
     "no model is set that could write it, and nothing has moved: "
@@ -26,19 +26,19 @@ class SummaryModel(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str | None = None
 
 
-async def leave_summed_up(
+async def navigate_with_summary(
     session: Session,
     target: str,
     model: SummaryModel,
     *,
     focus: str = "",
     hooks: Hooks,
-    abort: Abort,
+    abort: AbortSignal,
     told: Callable[[str], Awaitable[None]],
-) -> Navigation:
+) -> NavigateResult:
     """Go to an entry; the model sums up what is left, and ``told`` gets its words as they come."""
     from branchline.conductor import Policy  # noqa: PLC0415  models are heavy, and few ask for them
-    from branchline.conductor.turn import write_summary  # noqa: PLC0415
+    from branchline.conductor.turn_runner import write_summary  # noqa: PLC0415
     from branchline.models import model_by_setting  # noqa: PLC0415
 
     writer = await asyncio.to_thread(model_by_setting, model.name, base_url=model.base_url)

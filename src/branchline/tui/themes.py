@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
-from branchline.tui.looks import DARK, GROUNDS, LIGHT
+from branchline.tui.styles import DARK, GROUNDS, LIGHT
 
 __all__ = ["THEMES", "code_theme"]
 

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from branchline.entries import MessageEntry, message_text
 from branchline.session import Session
-from branchline.views.spans import Line, Span, line_of, pad_line
-from branchline.views.words import count
+from branchline.views.humanize import count
+from branchline.views.spans import Line, Span, make_line, pad_line
 
-__all__ = ["Turn", "Turns", "turns_of"]
+__all__ = ["TurnList", "TurnRow", "turns_of"]
 
 _PREVIEW = 400
 _FACTS = 9
 
 
-class Turn(NamedTuple):
+class TurnRow(NamedTuple):
     """A prompt on the path: its number, its words, and the tools and answers that followed."""
 
     key: str
@@ -26,20 +26,20 @@ class Turn(NamedTuple):
     time: str
 
 
-def turns_of(session: Session) -> list[Turn]:
+def turns_of(session: Session) -> list[TurnRow]:
     """What the person said on the active path, oldest first; prompts without words are left out."""
     tree = session.index
     positions = [tree.positions[key] for key in session.path()]
     prompts = [place for place, position in enumerate(positions) if tree.roles[position] == "user"]
     entries = session.transcript.entries([positions[place] for place in prompts])
     ends = [*prompts[1:], len(positions)]
-    turns: list[Turn] = []
+    turns: list[TurnRow] = []
     for place, end, entry in zip(prompts, ends, entries, strict=True):
         if not isinstance(entry, MessageEntry) or not (text := message_text(entry.message)).strip():
             continue
         roles = [tree.roles[position] for position in positions[place + 1 : end]]
         turns.append(
-            Turn(
+            TurnRow(
                 tree.keys[positions[place]],
                 len(turns) + 1,
                 text,
@@ -51,10 +51,10 @@ def turns_of(session: Session) -> list[Turn]:
     return turns
 
 
-class Turns:
+class TurnList:
     """The turns that have all words of a filter, as rows."""
 
-    def __init__(self, turns: list[Turn], words: str = "") -> None:
+    def __init__(self, turns: list[TurnRow], words: str = "") -> None:
         wanted = words.lower().split()
         self.turns = [turn for turn in turns if all(word in turn.text.lower() for word in wanted)]
         self._widest = len(str(len(turns)))
@@ -67,7 +67,7 @@ class Turns:
         tools = count(turn.tools, "tool") if turn.tools else ""
         silent = "" if turn.answers else "no answer"
         words = " ".join(turn.text[:_PREVIEW].split())
-        return line_of(
+        return make_line(
             Span(f" {turn.number:>{self._widest}}  ", "number"),
             *pad_line((Span(words, "user"),), max(8, columns - self._widest - _FACTS - 6)),
             Span(f"  {tools or silent:>{_FACTS}}", "tool" if tools else "warning"),

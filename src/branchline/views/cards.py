@@ -49,7 +49,7 @@ from branchline.entries import (
     blocks_text,
 )
 from branchline.formats import LabelState
-from branchline.views.calls import Call, call_text
+from branchline.views.tool_calls import Call, call_text
 
 __all__ = ["Card", "CardKind", "Picture", "cards", "json_text"]
 
@@ -104,7 +104,7 @@ def cards(
     side_records: bool = False,
 ) -> list[Card]:
     """The cards of a path in order; side records (labels, titles, moves) only when asked for."""
-    deck = _Deck({} if labels is None else labels, home)
+    deck = _CardBuilder({} if labels is None else labels, home)
     for entry in entries:
         if isinstance(entry, Label | SessionInfo | UsageEntry | Leaf | Custom):
             if side_records:
@@ -114,7 +114,7 @@ def cards(
     return deck.cards
 
 
-class _Deck:
+class _CardBuilder:
     """Cards laid so far, and the calls among them that wait for a result."""
 
     def __init__(self, labels: Mapping[str, LabelState], home: str) -> None:

@@ -30,9 +30,9 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import ROOT, EntrySource, compare_paths, compare_sessions
-from branchline.views.calls import Call, calls_of
+from branchline.views.tool_calls import Call, calls_of
 
-__all__ = ["CompareView", "Difference", "Side", "Turn", "TurnPair", "compare_view", "text_difference"]
+__all__ = ["CompareView", "ComparedTurn", "Difference", "Side", "TurnPair", "compare_view", "text_difference"]
 
 _TOGETHER = 256
 _LONGEST = 40_000  # lines of one side times lines of the other
@@ -43,7 +43,7 @@ _CHANGED = frozenset(
 _PATH_NAMES = ("path", "file_path", "filePath", "notebook_path", "filename")
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
+class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt and what followed it. ``prompt`` is empty where a side begins in the middle of a turn."""
 
     ids: tuple[str, ...]
@@ -66,7 +66,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two: its turns after the common beginning, and their sums."""
 
     leaf: str | None
-    turns: tuple[Turn, ...]
+    turns: tuple[ComparedTurn, ...]
     messages: int
     tools: tuple[tuple[str, int], ...]
     errors: int
@@ -82,8 +82,8 @@ Difference = tuple[tuple[Literal[" ", "-", "+"], str], ...]
 class TurnPair(msgspec.Struct, frozen=True, kw_only=True):
     """Two turns side by side, one of them None where a side has no more."""
 
-    left: Turn | None
-    right: Turn | None
+    left: ComparedTurn | None
+    right: ComparedTurn | None
     prompt: Difference
     answer: Difference
 
@@ -124,7 +124,7 @@ def compare_view(one: EntrySource, one_leaf: int, other: EntrySource, other_leaf
     )
 
 
-def _pair(left: Turn | None, right: Turn | None) -> TurnPair:
+def _pair(left: ComparedTurn | None, right: ComparedTurn | None) -> TurnPair:
     return TurnPair(
         left=left,
         right=right,
@@ -155,7 +155,7 @@ def _side(source: EntrySource, leaf: int, keys: Sequence[str]) -> Side:
     )
 
 
-def _turns(source: EntrySource, keys: Sequence[str]) -> Iterator[Turn]:
+def _turns(source: EntrySource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
     collected = _Collected()
     for entry in _read(source, keys):
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and collected.spoken:
@@ -238,8 +238,8 @@ class _Collected:
             elif name in _READ:
                 self._read[path] = None
 
-    def turn(self) -> Turn:
-        return Turn(
+    def turn(self) -> ComparedTurn:
+        return ComparedTurn(
             ids=tuple(self.ids),
             prompt=self.prompt,
             answer="\n\n".join(self._answers),

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal
 
-from branchline.views.calls import short_path
-from branchline.views.compare import CompareView, Difference, Side, Turn, TurnPair
-from branchline.views.spans import Line, Role, Span, line_of, pad_line
+from branchline.views.compare import ComparedTurn, CompareView, Difference, Side, TurnPair
+from branchline.views.humanize import count, money, tokens
+from branchline.views.spans import Line, Span, StyleRole, make_line, pad_line
 from branchline.views.text import clusters, one_line, safe, width
-from branchline.views.words import count, money, tokens
+from branchline.views.tool_calls import short_path
 
-__all__ = ["near", "side_by_side", "sums", "unified"]
+__all__ = ["near", "side_by_side", "totals_table", "unified"]
 
-_ROLES: dict[Literal[" ", "-", "+"], Role] = {" ": "plain", "-": "removed", "+": "added"}
+_ROLES: dict[Literal[" ", "-", "+"], StyleRole] = {" ": "plain", "-": "removed", "+": "added"}
 _AROUND = 2  # lines of both sides that are shown around a difference
 _FILES = 6
 
@@ -22,17 +22,17 @@ _FILES = 6
 def unified(view: CompareView, *, home: str = "") -> Iterator[Line]:
     """One turn below the other: ``-`` is only on the left side, ``+`` only on the right."""
     for number, pair in enumerate(view.pairs, 1):
-        yield line_of(Span(f"Turn {number}", "heading"), Span(_turn_note(pair), "dim"))
+        yield make_line(Span(f"Turn {number}", "heading"), Span(_turn_note(pair), "dim"))
         for title, difference in (("user", pair.prompt), ("assistant", pair.answer)):
             if difference:
-                yield line_of(Span(f"  {title}", "user" if title == "user" else "heading"))
+                yield make_line(Span(f"  {title}", "user" if title == "user" else "heading"))
                 yield from _difference(difference)
         left, right = _facts(pair.left, home), _facts(pair.right, home)
         if left == right:
-            yield from (line_of(Span(f"    {fact}", "dim")) for fact in left)
+            yield from (make_line(Span(f"    {fact}", "dim")) for fact in left)
         else:
-            yield from (line_of(Span(f"  - {fact}", "removed")) for fact in left)
-            yield from (line_of(Span(f"  + {fact}", "added")) for fact in right)
+            yield from (make_line(Span(f"  - {fact}", "removed")) for fact in left)
+            yield from (make_line(Span(f"  + {fact}", "added")) for fact in right)
         yield ()
 
 
@@ -40,14 +40,14 @@ def side_by_side(view: CompareView, columns: int, *, home: str = "") -> Iterator
     """Two columns, the turns of the left side beside those of the right."""
     half = max(10, (columns - 3) // 2)
     for number, pair in enumerate(view.pairs, 1):
-        yield line_of(Span(f"Turn {number}", "heading"), Span(_turn_note(pair), "dim"))
+        yield make_line(Span(f"Turn {number}", "heading"), Span(_turn_note(pair), "dim"))
         left, right = list(_column(pair, "-", half, home)), list(_column(pair, "+", half, home))
         for one, other in zip_longest(left, right, fillvalue=()):
-            yield line_of(*pad_line(one, half), Span(" │ ", "dim"), *pad_line(other, half))
+            yield make_line(*pad_line(one, half), Span(" │ ", "dim"), *pad_line(other, half))
         yield ()
 
 
-def sums(view: CompareView, names: tuple[str, str], *, home: str = "") -> list[Line]:
+def totals_table(view: CompareView, names: tuple[str, str], *, home: str = "") -> list[Line]:
     """A small table: what either side said, did, touched and spent after the common beginning."""
     sides = (view.left, view.right)
     rows: list[tuple[str, tuple[str, str]]] = [
@@ -64,10 +64,10 @@ def sums(view: CompareView, names: tuple[str, str], *, home: str = "") -> list[L
     room = min(60, max(width(one_line(texts[0])) for _, texts in rows))
     lines = []
     for title, (left, right) in rows:
-        role: Role = "removed" if not title else "cost" if title == "cost" else "plain"
-        other: Role = role if title else "added"  # as the turns below are told apart
+        role: StyleRole = "removed" if not title else "cost" if title == "cost" else "plain"
+        other: StyleRole = role if title else "added"  # as the turns below are told apart
         cell = pad_line([Span(one_line(left), role)], room)
-        lines.append(line_of(Span(f"{title:<10}", "dim"), *cell, "  ", Span(one_line(right), other)))
+        lines.append(make_line(Span(f"{title:<10}", "dim"), *cell, "  ", Span(one_line(right), other)))
     return lines
 
 
@@ -94,7 +94,7 @@ def _difference(difference: Difference) -> Iterator[Line]:
         if hidden:
             yield _left_out(hidden)
             hidden = 0
-        yield line_of(Span(f"  {mark} {safe(text)}", _ROLES[mark]))
+        yield make_line(Span(f"  {mark} {safe(text)}", _ROLES[mark]))
     if hidden:
         yield _left_out(hidden)
 
@@ -108,7 +108,7 @@ def near(difference: Difference) -> set[int]:
 
 
 def _left_out(number: int) -> Line:
-    return line_of(Span(f"    ⋯ {count(number, 'line')} of both", "dim"))
+    return make_line(Span(f"    ⋯ {count(number, 'line')} of both", "dim"))
 
 
 def _column(pair: TurnPair, mark: Literal["-", "+"], room: int, home: str) -> Iterator[Line]:
@@ -118,12 +118,12 @@ def _column(pair: TurnPair, mark: Literal["-", "+"], room: int, home: str) -> It
     for title, difference in (("user", pair.prompt), ("assistant", pair.answer)):
         own = [(kind, text) for kind, text in difference if kind in (" ", mark)]
         if own:
-            yield line_of(Span(title, "user" if title == "user" else "heading"))
+            yield make_line(Span(title, "user" if title == "user" else "heading"))
         for kind, text in own:
             for part in _wrapped(safe(text), room - 2):
-                yield line_of(Span(f"{kind} {part}", _ROLES[kind]))
+                yield make_line(Span(f"{kind} {part}", _ROLES[kind]))
     for fact in _facts(turn, home):
-        yield line_of(Span(fact, "dim"))
+        yield make_line(Span(fact, "dim"))
 
 
 def _wrapped(text: str, room: int) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _wrapped(text: str, room: int) -> Iterator[str]:
     yield text[start:]
 
 
-def _facts(turn: Turn | None, home: str) -> list[str]:
+def _facts(turn: ComparedTurn | None, home: str) -> list[str]:
     if turn is None:
         return []
     facts = []

@@ -11,7 +11,7 @@ from branchline.entries import Compaction
 from branchline.entries.messages import Number
 from branchline.formats import LabelState
 from branchline.tree import EntrySource, TreeNode, walk_nodes
-from branchline.views.rows import RowTexts
+from branchline.views.entry_rows import RowTexts
 
 __all__ = ["NodeView", "node_views"]
 

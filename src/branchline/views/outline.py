@@ -10,7 +10,7 @@ from datetime import datetime
 
 from branchline.formats import LabelState
 from branchline.tree import Filter, Outline, OutlineRow, Tree
-from branchline.views.spans import Line, Role, Span, line_text
+from branchline.views.spans import Line, Span, StyleRole, line_text
 from branchline.views.text import cut, one_line
 from branchline.views.times import label_time
 
@@ -22,7 +22,7 @@ __all__ = [
     "entry_role",
     "indentation",
     "outline_line",
-    "spoken",
+    "plain_marks",
     "window",
 ]
 
@@ -51,7 +51,7 @@ def draw(
 ) -> list[str]:
     """The drawn rows, all or those with the given numbers; a line of its own when there are none.
 
-    ``text_of`` gives the text of the entry at a position (:class:`branchline.views.rows.RowTexts`). With
+    ``text_of`` gives the text of the entry at a position (:class:`branchline.views.entry_rows.RowTexts`). With
     ``now``, labels show when they were set. With ``columns``, lines are cut to that width, and rows deep in
     the tree are moved left as far as it takes to read the row under the cursor.
     """
@@ -82,7 +82,7 @@ def outline_line(
     row: OutlineRow,
     text: str,
     *,
-    role: Role = "plain",
+    role: StyleRole = "plain",
     label: LabelState | None = None,
     now: datetime | None = None,
 ) -> Line:
@@ -104,7 +104,7 @@ def outline_line(
     return tuple(spans)
 
 
-def spoken(outline: Outline, leaf: int) -> list[str]:
+def plain_marks(outline: Outline, leaf: int) -> list[str]:
     """For each row the words that stand for its marks and connectors, after its indentation.
 
     A row that begins a branch says which one of how many; the leaf says that it is. For readers who hear
@@ -134,7 +134,7 @@ def spoken(outline: Outline, leaf: int) -> list[str]:
     return [f"{', '.join(said)}: " if said else "" for said in words]
 
 
-_ROLES: Mapping[str | None, Role] = {
+_ROLES: Mapping[str | None, StyleRole] = {
     "user": "user",
     "assistant": "assistant",
     "toolResult": "tool",
@@ -142,7 +142,7 @@ _ROLES: Mapping[str | None, Role] = {
     "system": "system",
     "custom": "custom",
 }
-_TYPES: Mapping[str, Role] = {
+_TYPES: Mapping[str, StyleRole] = {
     "compaction": "summary",
     "branch_summary": "summary",
     "custom_message": "custom",
@@ -154,7 +154,7 @@ _TYPES: Mapping[str, Role] = {
 }
 
 
-def entry_role(tree: Tree, position: int) -> Role:
+def entry_role(tree: Tree, position: int) -> StyleRole:
     """The part that an entry plays on a screen, told without reading it; damage is an error."""
     if position in tree.placeholders:
         return "error"

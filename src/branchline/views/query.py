@@ -18,7 +18,7 @@ import msgspec
 
 from branchline.views.fuzzy import fuzzy_score
 
-__all__ = ["FIELDS", "Contents", "Face", "Query", "Search", "Term", "Verdict", "parse_query"]
+__all__ = ["FIELDS", "Match", "Query", "Search", "SearchFields", "SearchText", "Term", "parse_query"]
 
 Field = Literal["agent", "cwd", "model", "role", "tool", "label", "after", "before"]
 FIELDS: tuple[Field, ...] = ("agent", "cwd", "model", "role", "tool", "after", "before", "label")
@@ -43,7 +43,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     """For ``after`` and ``before``."""
 
 
-class Face(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class SearchFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a list knows of a session without its messages. Texts in lower case, runs of blanks as one."""
 
     name: str
@@ -56,7 +56,7 @@ class Face(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     active_ms: int = 0
 
 
-class Contents(msgspec.Struct, frozen=True, kw_only=True):
+class SearchText(msgspec.Struct, frozen=True, kw_only=True):
     """What is said inside a session: texts by role, names of tools, labels, models; all in lower case."""
 
     texts: Mapping[str, str] = {}
@@ -69,7 +69,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
         return sum(map(len, self.texts.values()))
 
 
-class Verdict(NamedTuple):
+class Match(NamedTuple):
     """Whether a session is found, and how well (lower is better).
 
     ``open`` means: not by what is known so far, but perhaps by its contents.
@@ -80,7 +80,7 @@ class Verdict(NamedTuple):
     open: bool = False
 
 
-_NO = Verdict(found=False)
+_NO = Match(found=False)
 Search = Callable[[Sequence[str]], bool | None]
 """Whether a pattern is in any of some texts; None while nobody can say."""
 
@@ -104,14 +104,14 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         """The regular expression that is looked for, if it is one."""
         return next((term.text for term in self.terms if term.kind == "pattern"), None)
 
-    def judge(
+    def match(
         self,
-        face: Face,
-        contents: Contents | None = None,
+        face: SearchFields,
+        contents: SearchText | None = None,
         *,
         fuzzy: bool = False,
         search: Search | None = None,
-    ) -> Verdict:
+    ) -> Match:
         """Whether a session is found. ``fuzzy`` also takes letters in their order, in name and directory.
 
         ``search`` looks for the pattern, if there is one, where a person may not wait for it; else it is
@@ -133,10 +133,10 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
                 return _NO
             else:
                 score += found
-        return Verdict(found=False, open=True) if unknown else Verdict(found=True, score=score)
+        return Match(found=False, open=True) if unknown else Match(found=True, score=score)
 
     @staticmethod
-    def _field(term: Term, face: Face, contents: Contents | None) -> float | None:
+    def _field(term: Term, face: SearchFields, contents: SearchText | None) -> float | None:
         """0 for a match, -1 for none, None while nobody can say."""
         if term.field in _CONTENT and contents is None:
             return None
@@ -166,8 +166,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 def _text(
     term: Term,
-    face: Face,
-    contents: Contents | None,
+    face: SearchFields,
+    contents: SearchText | None,
     roles: list[str],
     fuzzy: bool,  # noqa: FBT001
     search: Search | None,
@@ -206,7 +206,7 @@ def _fine(term: Term, name: str) -> float:
     return _RANK / 2 + max(-_RANK / 4, min(_RANK / 4, 0.0 if score is None else score))
 
 
-def _said(contents: Contents, roles: list[str]) -> list[str]:
+def _said(contents: SearchText, roles: list[str]) -> list[str]:
     if not roles:
         return list(contents.texts.values())
     return [contents.texts.get(_role(role), "") for role in roles]

@@ -16,18 +16,18 @@ __all__ = [
     "ROLES",
     "Line",
     "Piece",
-    "Role",
     "Span",
+    "StyleRole",
     "cut_line",
-    "line_of",
     "line_text",
     "line_width",
+    "make_line",
     "pad_line",
-    "pointed",
     "shown_line",
+    "with_cursor",
 ]
 
-Role = Literal[
+StyleRole = Literal[
     "plain",
     # what something is
     "title",
@@ -62,7 +62,7 @@ Role = Literal[
     "added",
     "removed",
 ]
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES: tuple[StyleRole, ...] = get_args(StyleRole)
 """All roles. A theme has a look for each; ``plain`` is the terminal's own."""
 
 
@@ -70,7 +70,7 @@ class Span(NamedTuple):
     """A piece of a line and the part that it plays."""
 
     text: str
-    role: Role = "plain"
+    role: StyleRole = "plain"
 
 
 Line = tuple[Span, ...]
@@ -84,7 +84,7 @@ _MOST = 16
 """Characters for each column that are looked at: few letters have more marks; the rest may be a megabyte."""
 
 
-def line_of(*pieces: Piece) -> Line:
+def make_line(*pieces: Piece) -> Line:
     """A line of pieces; empty ones are left out."""
     return tuple(_spans(pieces))
 
@@ -107,7 +107,7 @@ def shown_line(line: Iterable[Piece]) -> Line:
 
 def cut_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
     """As much of the line as fits, filtered; the mark stands where something is missing."""
-    spans = line_of(*line)
+    spans = make_line(*line)
     most = max(0, columns) * _MOST + _MOST
     whole = shown_line(Span(text[:most], role) for text, role in spans)
     fitting = _taken(whole, columns)
@@ -115,7 +115,7 @@ def cut_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
         return whole
     mark = cut(mark, columns, "")
     short = _taken(whole, columns - width(mark))
-    return line_of(*short, Span(mark, short[-1].role if short else whole[0].role))
+    return make_line(*short, Span(mark, short[-1].role if short else whole[0].role))
 
 
 def _taken(line: Line, columns: int) -> Line:
@@ -134,15 +134,15 @@ def _taken(line: Line, columns: int) -> Line:
 def pad_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
     """The line cut or filled with blanks to exactly this width: a cell of a table."""
     fitting = cut_line(line, columns, mark)
-    return line_of(*fitting, " " * (columns - line_width(fitting)))
+    return make_line(*fitting, " " * (columns - line_width(fitting)))
 
 
-def pointed(line: Line) -> Line:
+def with_cursor(line: Line) -> Line:
     """The line under the cursor: a sign in its first column, if that is blank, tells it without colours."""
     if not line or not line[0].text.startswith(" "):
         return line
     first = line[0]
-    return line_of(Span("›", "active"), Span(first.text[1:], first.role), *line[1:])
+    return make_line(Span("›", "active"), Span(first.text[1:], first.role), *line[1:])
 
 
 def line_text(line: Iterable[Piece]) -> str:

@@ -14,13 +14,13 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from branchline.context.times import milliseconds
+from branchline.context.timestamps import milliseconds
 from branchline.context.usage import UsageSum, entry_usage, model_name
 from branchline.entries import AssistantMessage, Entry, MessageEntry
 from branchline.tree import EntrySource
-from branchline.views.calls import calls_of
+from branchline.views.tool_calls import calls_of
 
-__all__ = ["DIMENSIONS", "Dimension", "Figures", "Group", "Origin", "Stats", "Tally", "ToolCount"]
+__all__ = ["DIMENSIONS", "Dimension", "Group", "Stats", "StatsSource", "StatsTotals", "Tally", "ToolCount"]
 
 Dimension = Literal["day", "model", "agent", "directory"]
 DIMENSIONS: tuple[Dimension, ...] = ("day", "model", "agent", "directory")
@@ -31,7 +31,7 @@ _SPENDERS = frozenset({"compaction", "branch_summary", "usage"})
 _DECODED = frozenset({"assistant", "toolResult"})
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class StatsTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What was said and spent."""
 
     sessions: int = 0
@@ -51,7 +51,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one day, model, agent or directory. ``name`` is empty where it is not known."""
 
     name: str
-    figures: Figures
+    figures: StatsTotals
 
 
 class ToolCount(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class ToolCount(msgspec.Struct, frozen=True, kw_only=True):
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """All sums. Days are in order, everything else by cost, then tokens, then messages."""
 
-    total: Figures
+    total: StatsTotals
     day: tuple[Group, ...] = ()
     model: tuple[Group, ...] = ()
     agent: tuple[Group, ...] = ()
@@ -79,7 +79,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
         return groups
 
 
-class Origin(NamedTuple):
+class StatsSource(NamedTuple):
     """Which session entries come from."""
 
     session: str
@@ -97,9 +97,9 @@ class _Sum:
         self.last = -1  # the session that was counted last
         self.usage = [0.0] * 6
 
-    def figures(self) -> Figures:
+    def figures(self) -> StatsTotals:
         read = [int(value) if value.is_integer() else value for value in self.usage]
-        return Figures(
+        return StatsTotals(
             sessions=self.sessions,
             messages=self.messages,
             prompts=self.prompts,
@@ -135,7 +135,7 @@ class Tally:
         self._groups: dict[Dimension, dict[str, _Sum]] = {dimension: {} for dimension in DIMENSIONS}
         self._tools: Counter[str] = Counter()
 
-    def add(self, source: EntrySource, origin: Origin, *, inherited: int = 0) -> None:
+    def add(self, source: EntrySource, origin: StatsSource, *, inherited: int = 0) -> None:
         """Count a session; the first ``inherited`` of its entries came with a fork."""
         self._session += 1
         chunk: list[int] = []
@@ -157,7 +157,7 @@ class Tally:
                 self._message(self._sums(origin, day), roles[position])
         self._count_decoded(source, chunk, origin)
 
-    def _fresh(self, source: EntrySource, position: int, origin: Origin, inherited: int) -> bool:
+    def _fresh(self, source: EntrySource, position: int, origin: StatsSource, inherited: int) -> bool:
         """Whether an entry was not counted before, here or in the session that it was copied from."""
         tree = source.tree
         key, time, role = tree.keys[position], tree.times[position], tree.roles[position]
@@ -189,7 +189,7 @@ class Tally:
             self._days[quarter] = day
         return day
 
-    def _count_decoded(self, source: EntrySource, positions: Sequence[int], origin: Origin) -> None:
+    def _count_decoded(self, source: EntrySource, positions: Sequence[int], origin: StatsSource) -> None:
         tree = source.tree
         for position, entry in zip(positions, source.entries(positions), strict=True):
             sums = self._sums(origin, self._day(tree.times[position]))
@@ -225,7 +225,7 @@ class Tally:
             one.prompts += role == "user"
             one.answers += role == "assistant"
 
-    def _sums(self, origin: Origin, day: str) -> tuple[_Sum, ...]:
+    def _sums(self, origin: StatsSource, day: str) -> tuple[_Sum, ...]:
         return (
             self._touched(self._total),
             self._group("day", day),

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from branchline.views.calls import short_path
+from branchline.views.humanize import count, money, tokens
 from branchline.views.plots import bar, sparkline
-from branchline.views.spans import Line, Role, Span, line_of
-from branchline.views.stats import Dimension, Figures, Group, Stats
+from branchline.views.spans import Line, Span, StyleRole, make_line
+from branchline.views.stats import Dimension, Group, Stats, StatsTotals
 from branchline.views.text import cut, cut_start, one_line, pad, width
-from branchline.views.words import count, money, tokens
-from branchline.views.wrapping import wrap_line
+from branchline.views.tool_calls import short_path
+from branchline.views.wrap import wrap_line
 
 __all__ = ["overview", "table"]
 
@@ -28,7 +28,12 @@ _UNKNOWN: dict[Dimension, str] = {
     "agent": "(not known)",
     "directory": "(none)",
 }
-_ROLES: dict[Dimension, Role] = {"day": "time", "model": "model", "agent": "program", "directory": "path"}
+_ROLES: dict[Dimension, StyleRole] = {
+    "day": "time",
+    "model": "model",
+    "agent": "program",
+    "directory": "path",
+}
 
 
 _TOLD_BY_THEIR_END: frozenset[Dimension] = frozenset({"model", "directory"})
@@ -36,8 +41,8 @@ _TOLD_BY_THEIR_END: frozenset[Dimension] = frozenset({"model", "directory"})
 
 class _Column(NamedTuple):
     title: str
-    text: Callable[[Figures], str]
-    role: Role
+    text: Callable[[StatsTotals], str]
+    role: StyleRole
 
 
 _COLUMNS = (
@@ -93,12 +98,14 @@ def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> lis
         if groups and (len(groups) > 1 or groups[0].name):
             lines += [(), *table(groups[:_TOP], dimension, columns=columns, home=home)]
             if len(groups) > _TOP:
-                lines.append(line_of(Span(f"… {len(groups) - _TOP} more; --by {dimension} shows all", "dim")))
+                lines.append(
+                    make_line(Span(f"… {len(groups) - _TOP} more; --by {dimension} shows all", "dim"))
+                )
     return lines
 
 
-def _fact(name: str, text: str, role: Role = "plain") -> Line:
-    return line_of(Span(f"{name:<{_FACT}}", "dim"), Span(text, role))
+def _fact(name: str, text: str, role: StyleRole = "plain") -> Line:
+    return make_line(Span(f"{name:<{_FACT}}", "dim"), Span(text, role))
 
 
 def _days(stats: Stats, columns: int) -> list[Line]:
@@ -112,7 +119,7 @@ def _days(stats: Stats, columns: int) -> list[Line]:
     values = [measure(by_day[day.isoformat()]) if day.isoformat() in by_day else 0.0 for day in days]
     drawn = sparkline(values, max(8, columns - 48))
     period = f"  {first} … {last}" if first != last else f"  {first}"
-    return [line_of(Span("days    ", "dim"), Span(drawn, "bar"), Span(f"{period}, by {what}", "dim"))]
+    return [make_line(Span("days    ", "dim"), Span(drawn, "bar"), Span(f"{period}, by {what}", "dim"))]
 
 
 def table(
@@ -130,7 +137,7 @@ def table(
     measure, _ = _measure(groups)
     largest = max((measure(group.figures) for group in groups), default=0)
     titles = "".join(f"  {column.title:>{room}}" for column, room in zip(chosen, widths, strict=True))
-    lines = [line_of(Span(pad(dimension, name_room) + titles, "heading"))]
+    lines = [make_line(Span(pad(dimension, name_room) + titles, "heading"))]
     for group, name, row in zip(groups, names, cells, strict=True):
         shown = (cut_start if dimension in _TOLD_BY_THEIR_END else cut)(name, name_room)
         spans = [Span(pad(shown, name_room), _ROLES[dimension])]
@@ -138,7 +145,7 @@ def table(
             spans.append(Span(f"  {pad(text, room, right=True)}", column.role))
         if bar_room >= 4:
             spans.append(Span("  " + bar(measure(group.figures), largest, bar_room), "bar"))
-        lines.append(line_of(*spans))
+        lines.append(make_line(*spans))
     return lines
 
 
@@ -166,7 +173,7 @@ def _grid(groups: Sequence[Group], columns: int | None, wanted: int) -> _Grid:
     return grids[-1]
 
 
-def _measure(groups: Sequence[Group]) -> tuple[Callable[[Figures], float], str]:
+def _measure(groups: Sequence[Group]) -> tuple[Callable[[StatsTotals], float], str]:
     """What bars show: money where some was spent, else tokens, else messages."""
     if any(group.figures.cost > 0 for group in groups):
         return (lambda figures: figures.cost), "cost"

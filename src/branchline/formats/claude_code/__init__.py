@@ -1,28 +1,28 @@
 """Claude Code's transcripts, read and never written: a file per session, sub-agents in their own."""
 
-from branchline.formats.claude_code.family import (
-    Agent,
-    AgentFile,
-    Kinship,
+from branchline.formats.claude_code.format import CLAUDE_CODE, ClaudeCodeFormat
+from branchline.formats.claude_code.lineage import (
+    ForkOrigin,
+    Subagent,
+    SubagentFile,
     family_usage,
-    find_agents,
-    inline_agents,
+    find_subagents,
+    inline_subagents,
     lineage,
 )
-from branchline.formats.claude_code.format import CLAUDE_CODE, ClaudeCodeFormat
+from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.reader import ClaudeCodeReader
-from branchline.formats.claude_code.reading import ClaudeCodeReading
 
 __all__ = [
     "CLAUDE_CODE",
-    "Agent",
-    "AgentFile",
     "ClaudeCodeFormat",
     "ClaudeCodeReader",
     "ClaudeCodeReading",
-    "Kinship",
+    "ForkOrigin",
+    "Subagent",
+    "SubagentFile",
     "family_usage",
-    "find_agents",
-    "inline_agents",
+    "find_subagents",
+    "inline_subagents",
     "lineage",
 ]

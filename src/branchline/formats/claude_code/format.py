@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
-from branchline.context.records import ContextMessage
-from branchline.entries import AssistantMessage, Content, Entry, Header, jsontext
-from branchline.formats.base import Format, Reading
-from branchline.formats.claude_code.decoding import decode_record
+from branchline.context.context import ContextMessage
+from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
 from branchline.formats.claude_code.listing import ClaudeCodeListingReader
+from branchline.formats.claude_code.log_index import ClaudeCodeReading, agent_of
 from branchline.formats.claude_code.reader import ClaudeCodeReader
-from branchline.formats.claude_code.reading import ClaudeCodeReading, agent_of
-from branchline.formats.claude_code.records import ERROR
+from branchline.formats.claude_code.records import decode_record
+from branchline.formats.claude_code.rows import ERROR
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.transcript import Transcript
+from branchline.formats.protocol import Format, LogIndex
 
 __all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
 
@@ -64,8 +64,8 @@ class ClaudeCodeFormat(Format):
 
     name = "claude-code"
     writable = False
-    layout = ("*/*.jsonl",)
-    subagent_layout = ("*/*/subagents/**/agent-*.jsonl",)
+    file_patterns = ("*/*.jsonl",)
+    subagent_patterns = ("*/*/subagents/**/agent-*.jsonl",)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A record of the tree, or one of those beside it, before anything else that is an object.
@@ -77,7 +77,7 @@ class ClaudeCodeFormat(Format):
             if not line.strip():
                 continue
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 if not strange and _CUT.match(line):
                     return True
@@ -96,14 +96,14 @@ class ClaudeCodeFormat(Format):
     def listing_reader(self, path: str = "") -> ClaudeCodeListingReader:
         return ClaudeCodeListingReader(path)
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """Without what the answer says and spent."""
         reading = transcript.reading
         assert isinstance(reading, ClaudeCodeReading)
         try:
             model = _model_in(transcript.raw(position)).message.model
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return super().answered_by(transcript, position)
+            return super().answer_model(transcript, position)
         if not model or (reading.kinds[position] == ERROR and model == "<synthetic>"):
             return None
         return ModelRef(provider="anthropic", id=model)
@@ -113,17 +113,17 @@ class ClaudeCodeFormat(Format):
         header = super().peek(head, path, whole=whole)
         if whole and (header is None or not header.cwd) and (found := _CWD.search(head)) is not None:
             named = Header(id=self.key_of(path)) if header is None else header
-            header = msgspec.structs.replace(named, cwd=str(jsontext.loads(found[1])))
+            header = msgspec.structs.replace(named, cwd=str(json_codec.loads(found[1])))
         return header
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         assert isinstance(reading, ClaudeCodeReading)
         return decode_record(line, reading, position)
 
     def context_rules(self) -> ContextRules:
         return _RULES
 
-    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
         """The records of one response are one answer."""
         if before.response_id is None or before.response_id != after.response_id:
             return None
@@ -182,7 +182,7 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
             continue
         first = merged[place].message
         assert isinstance(first, AssistantMessage)
-        joined = CLAUDE_CODE.joined(first, message)
+        joined = CLAUDE_CODE.merge_answers(first, message)
         assert joined is not None
         merged[place] = ContextMessage(merged[place].entry, joined)
     return merged

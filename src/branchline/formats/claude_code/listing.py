@@ -12,10 +12,19 @@ from typing import Any
 
 import msgspec
 
-from branchline.formats.claude_code.plain import Plain
+from branchline.formats.claude_code.plain import SimpleRow
 from branchline.formats.claude_code.reader import ClaudeCodeReader
-from branchline.formats.claude_code.records import ANSWER, HUMAN, RESULT, Block, Row, Spent, kind_of, text_of
-from branchline.formats.lines import bulk
+from branchline.formats.claude_code.rows import (
+    ANSWER,
+    HUMAN,
+    RESULT,
+    ContentBlock,
+    Row,
+    Spent,
+    kind_of,
+    text_of,
+)
+from branchline.formats.lines import decode_chunk
 
 __all__ = ["ClaudeCodeListingReader"]
 
@@ -23,7 +32,7 @@ __all__ = ["ClaudeCodeListingReader"]
 class _Prompt(msgspec.Struct, tag_field="role", tag="user", gc=False):
     id: str | None = None
     model: str | None = None
-    content: str | tuple[Block, ...] | None = None
+    content: str | tuple[ContentBlock, ...] | None = None
     stop_reason: str | None = None
     usage: Spent | None = None
 
@@ -44,7 +53,7 @@ class _Shape(Row, gc=False):
 
 
 _decode_shapes = msgspec.json.Decoder(_Shape).decode_lines
-_ANSWER, _RESULT, _HUMAN = Plain(ANSWER, 0), Plain(RESULT, 0), Plain(HUMAN, 0)
+_ANSWER, _RESULT, _HUMAN = SimpleRow(ANSWER, 0), SimpleRow(RESULT, 0), SimpleRow(HUMAN, 0)
 
 
 class ClaudeCodeListingReader(ClaudeCodeReader):
@@ -67,7 +76,7 @@ class ClaudeCodeListingReader(ClaudeCodeReader):
     def finish(self, tail: bytes) -> None:
         if self._waiting is not None and not tail:
             data, end = self._waiting
-            found = bulk(data, end, _decode_shapes)
+            found = decode_chunk(data, end, _decode_shapes)
             if found is not None and self._is_simple(found.values):
                 self._waiting = None
                 self._simple = True
@@ -92,13 +101,13 @@ class ClaudeCodeListingReader(ClaudeCodeReader):
         odd = [row for row in records if row.isSidechain or row.logicalParentUuid or row.microcompactMetadata]
         return not odd and len(set(uuids)) == len(uuids)
 
-    def plain_ones(self, rows: Sequence[Row]) -> list[Plain | None]:
+    def plain_ones(self, rows: Sequence[Row]) -> list[SimpleRow | None]:
         if not self._simple:
             return super().plain_ones(rows)
-        found: list[Plain | None] = []
+        found: list[SimpleRow | None] = []
         for row in rows:  # without calls, as this is done for every record of a library
             said: Any = row.message
-            one: Plain | None = None
+            one: SimpleRow | None = None
             if said is None or not row.uuid or row.forkedFrom is not None:
                 pass
             elif type(said) is _Answer:
@@ -113,7 +122,7 @@ class ClaudeCodeListingReader(ClaudeCodeReader):
             found.append(one)
         return found
 
-    def look_into(self, first: int, rows: Sequence[Row], plain: Sequence[Plain]) -> list[int]:
+    def look_into(self, first: int, rows: Sequence[Row], plain: Sequence[SimpleRow]) -> list[int]:
         if not self._simple:
             return super().look_into(first, rows, plain)
         self._known.unspent.append((first, rows))

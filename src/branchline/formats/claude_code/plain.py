@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from branchline.formats.claude_code.records import ANSWER, HUMAN, RESULT, Block, Row, kind_of, text_of
+from branchline.formats.claude_code.rows import ANSWER, HUMAN, RESULT, ContentBlock, Row, kind_of, text_of
 
-__all__ = ["CUT_SHORT", "Plain", "mark_of", "plain_of", "thoughts_of"]
+__all__ = ["CUT_SHORT", "SimpleRow", "fingerprint", "plain_of", "thoughts_of"]
 
 CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
 """Reasons to stop that a person should see, even where an answer says nothing."""
@@ -14,7 +14,7 @@ CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"}
 _NO_WORDS = hash("")
 
 
-class Plain(msgspec.Struct, gc=False):
+class SimpleRow(msgspec.Struct, gc=False):
     """A prompt, an answer or a single result."""
 
     kind: int
@@ -23,7 +23,7 @@ class Plain(msgspec.Struct, gc=False):
     calls: str = ""
 
 
-def plain_of(row: Row) -> Plain | None:
+def plain_of(row: Row) -> SimpleRow | None:
     """What a record with a message is, if it is one of these."""
     said = row.message
     assert said is not None
@@ -38,21 +38,21 @@ def plain_of(row: Row) -> Plain | None:
             elif block.id and block.type.endswith("tool_use"):
                 calls = f"{calls}\n{block.id}" if calls else block.id
         quiet = (not text or text.isspace()) and said.stop_reason not in CUT_SHORT
-        return Plain(ANSWER, mark_of(text or thoughts_of(content)), quiet, calls)
+        return SimpleRow(ANSWER, fingerprint(text or thoughts_of(content)), quiet, calls)
     if isinstance(content, tuple) and len(content) == 1 and content[0].type == "tool_result":
-        return Plain(RESULT, _NO_WORDS, calls=content[0].tool_use_id or "")
+        return SimpleRow(RESULT, _NO_WORDS, calls=content[0].tool_use_id or "")
     text = text_of(content)
-    return Plain(HUMAN, mark_of(text)) if kind_of(row, text) == HUMAN else None
+    return SimpleRow(HUMAN, fingerprint(text)) if kind_of(row, text) == HUMAN else None
 
 
-def mark_of(text: str) -> int:
+def fingerprint(text: str) -> int:
     """A number for some words. Of long ones both ends and the length are enough to tell a replay."""
     if len(text) < 1024:
         return hash(text)
     return hash((len(text), text[:256], text[-256:]))
 
 
-def thoughts_of(content: str | tuple[Block, ...] | None) -> str:
+def thoughts_of(content: str | tuple[ContentBlock, ...] | None) -> str:
     """What an answer thinks."""
     if not isinstance(content, tuple):
         return ""

@@ -9,11 +9,17 @@ from itertools import compress
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import Header, jsontext
-from branchline.entries.skeleton import Fragment
-from branchline.formats.claude_code.plain import CUT_SHORT, Plain, mark_of, plain_of, thoughts_of
-from branchline.formats.claude_code.reading import ClaudeCodeReading, Kept, agent_of, answer_key, spent_at
-from branchline.formats.claude_code.records import (
+from branchline.entries import Header, json_codec
+from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.claude_code.log_index import (
+    ClaudeCodeReading,
+    KeptRange,
+    agent_of,
+    answer_key,
+    spent_at,
+)
+from branchline.formats.claude_code.plain import CUT_SHORT, SimpleRow, fingerprint, plain_of, thoughts_of
+from branchline.formats.claude_code.rows import (
     ANSWER,
     ASIDE,
     BOUNDARY,
@@ -25,8 +31,8 @@ from branchline.formats.claude_code.records import (
     RESULT,
     RESUMED,
     SUMMARY,
-    Block,
-    Compacted,
+    CompactMetadata,
+    ContentBlock,
     Row,
     decode_rows,
     first_line,
@@ -34,7 +40,7 @@ from branchline.formats.claude_code.records import (
     row_from,
     text_of,
 )
-from branchline.formats.lines import Bulk, LinesReader, bulk
+from branchline.formats.lines import DecodedChunk, LineReader, decode_chunk
 from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
@@ -80,7 +86,7 @@ _BESIDE = frozenset(
 )
 
 
-class ClaudeCodeReader(LinesReader):
+class ClaudeCodeReader(LineReader):
     """Reads one file; its name tells the session, and whether it is that of a sub-agent."""
 
     format_name = "claude-code"
@@ -98,18 +104,18 @@ class ClaudeCodeReader(LinesReader):
         self._leaf = ROOT
         self._cwd = self._git = self._first_time = self._first_session = self._agent_id = ""
         self._prompt = self._spoken = ""
-        self._pending: Kept | None = None
+        self._pending: KeptRange | None = None
 
     # -- records --------------------------------------------------------------------------------------
 
     def take_regular(self, data: bytes, start: int, end: int) -> bool:
-        found = bulk(data, end, decode_rows, start=start)
+        found = decode_chunk(data, end, decode_rows, start=start)
         if found is None:
             return False
         self.take_bulk(found)
         return True
 
-    def take_bulk(self, found: Bulk) -> None:
+    def take_bulk(self, found: DecodedChunk) -> None:
         """Records of the usual shape, one on each line."""
         reading = self._known
         first, ends = len(reading.tree), found.ends
@@ -136,7 +142,7 @@ class ClaudeCodeReader(LinesReader):
                 done += 1
         return sizes
 
-    def plain_ones(self, rows: Sequence[Row]) -> list[Plain | None]:
+    def plain_ones(self, rows: Sequence[Row]) -> list[SimpleRow | None]:
         """What those of these records are that may be part of a stretch; None for all others."""
         return [
             plain_of(row)
@@ -158,11 +164,11 @@ class ClaudeCodeReader(LinesReader):
             and (reading.own_from is not None or not reading.forked_from)
         )
 
-    def _take_stretch(self, rows: Sequence[Row], plain: Sequence[Plain], number: int) -> list[int]:
+    def _take_stretch(self, rows: Sequence[Row], plain: Sequence[SimpleRow], number: int) -> list[int]:
         """Prompts, answers and results that follow each other."""
         reading = self._known
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
-        if not reading.tree.claim(uuids):
+        if not reading.tree.register_keys(uuids):
             return [self._take_row(row, place) for place, row in enumerate(rows, number)]
         reading.session_ids.update({row.sessionId: None for row in rows if row.sessionId})
         first = len(reading.tree.parents)
@@ -182,7 +188,7 @@ class ClaudeCodeReader(LinesReader):
         self._leaf = first + len(rows) - 1
         return [1] * len(rows)
 
-    def look_into(self, first: int, rows: Sequence[Row], plain: Sequence[Plain]) -> list[int]:
+    def look_into(self, first: int, rows: Sequence[Row], plain: Sequence[SimpleRow]) -> list[int]:
         """Remember what was spent and called for; gives the answers without words."""
         reading = self._known
         spending, names, calls = reading.spending, reading.tool_names, reading.linker.calls
@@ -216,7 +222,7 @@ class ClaudeCodeReader(LinesReader):
         reading = self._known
         position = len(reading.tree)
         for place in range(position, position + self._take_row(row, reading.lines)):
-            reading.place(place, offset, len(line), reading.lines)
+            reading.add_range(place, offset, len(line), reading.lines)
 
     def _take_row(self, row: Row, number: int) -> int:
         """One record; returns how many entries it is."""
@@ -246,7 +252,7 @@ class ClaudeCodeReader(LinesReader):
             role=_ROLES.get(kind),
             quiet=kind == ANSWER and self._answered(row, text),
             logical=row.logicalParentUuid,
-            mark=mark_of(text or thoughts_of(content)),
+            mark=fingerprint(text or thoughts_of(content)),
             sidechain=sidechain,
             guest=not uuid,
         )
@@ -308,7 +314,7 @@ class ClaudeCodeReader(LinesReader):
         """Whether an answer has no words for a person."""
         return not text.strip() and (row.message is None or row.message.stop_reason not in CUT_SHORT)
 
-    def _take_answer(self, position: int, row: Row, content: str | tuple[Block, ...] | None) -> None:
+    def _take_answer(self, position: int, row: Row, content: str | tuple[ContentBlock, ...] | None) -> None:
         reading, said = self._known, row.message
         if said is None:
             return
@@ -326,7 +332,7 @@ class ClaudeCodeReader(LinesReader):
         if calls:
             reading.linker.calls[position] = calls
 
-    def _take_results(self, position: int, content: str | tuple[Block, ...] | None) -> int:
+    def _take_results(self, position: int, content: str | tuple[ContentBlock, ...] | None) -> int:
         """Give every result after the first an entry of its own, and one to what stands beside them."""
         reading = self._known
         links, key = reading.linker, reading.tree.keys[position]
@@ -355,7 +361,7 @@ class ClaudeCodeReader(LinesReader):
             links.calls.update({place: call for place, call in answered.items() if place != position})
         return last
 
-    def _take_edits(self, position: int, about: Compacted | None) -> int:
+    def _take_edits(self, position: int, about: CompactMetadata | None) -> int:
         """An entry for every result that was taken from the context."""
         reading = self._known
         key, last = reading.tree.keys[position], position
@@ -368,17 +374,17 @@ class ClaudeCodeReader(LinesReader):
 
     # -- damage, and the end --------------------------------------------------------------------------
 
-    def fragment(self, data: bytes) -> Fragment | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         """Uuid and parent, where each of them is named exactly once."""
         uuids, parents = _UUID.findall(data), _PARENT.findall(data)
         if len(uuids) != 1 or len(parents) != 1:
             return None
         parent = parents[0].decode("utf-8", "replace")
-        return Fragment(uuids[0].decode("utf-8", "replace"), parent or None)
+        return SalvagedIds(uuids[0].decode("utf-8", "replace"), parent or None)
 
     def is_record(self, data: bytes) -> bool:
         """A record of the tree or one of those beside it; other objects may be a part of one."""
-        fields = jsontext.loads(data)
+        fields = json_codec.loads(data)
         kind = fields.get("type")
         if not isinstance(kind, str):
             return False
@@ -386,7 +392,7 @@ class ClaudeCodeReader(LinesReader):
             return isinstance(fields.get("message"), dict)
         return isinstance(fields.get("uuid"), str) or kind in _BESIDE
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         reading.title = self._find_title() or None
@@ -443,9 +449,9 @@ class ClaudeCodeReader(LinesReader):
         )
 
 
-def _kept(about: Compacted | None) -> Kept:
+def _kept(about: CompactMetadata | None) -> KeptRange:
     if about is None:
-        return Kept(None, None)
+        return KeptRange(None, None)
     segment, messages = about.preservedSegment, about.preservedMessages
     first = None if messages is None or not messages.uuids else messages.uuids[0]
-    return Kept(first or (None if segment is None else segment.headUuid), about.preTokens)
+    return KeptRange(first or (None if segment is None else segment.headUuid), about.preTokens)

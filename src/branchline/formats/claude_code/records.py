@@ -1,261 +1,281 @@
-"""What a line of a transcript is: the few fields that a tree needs, and the kind of record they make.
+"""One record of a transcript as the native format would hold it.
 
-Nothing about these files is promised, so every field may be missing or of another type than usual. The fast
-way takes many records at once and gives up on the first one that is unusual; the lenient way keeps of a
-record whatever has the right type.
+A record that the model saw as words of the person but that no person typed (commands, wrappers, meta) becomes
+a custom message; what the model never saw becomes custom data. The bytes of the line stay the truth.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-__all__ = [
-    "ANSWER",
-    "ASIDE",
-    "BOOKKEEPING",
-    "BOUNDARY",
-    "COMMAND",
-    "ERROR",
-    "HUMAN",
-    "INTERRUPT",
-    "META",
-    "MICRO",
-    "QUEUED",
-    "RESULT",
-    "RESUMED",
-    "SUMMARY",
-    "WRAPPER",
-    "Block",
-    "Row",
-    "decode_rows",
-    "first_line",
-    "kind_of",
-    "row_from",
-    "text_of",
-    "wrapper_name",
-]
-
-# What a record is. Bookkeeping comes first: everything up to MICRO counts as such.
-BOOKKEEPING, BOUNDARY, MICRO = 0, 1, 2
-META, COMMAND, WRAPPER, INTERRUPT, SUMMARY, QUEUED = 3, 4, 5, 6, 7, 8
-HUMAN, RESULT, ANSWER, ERROR, RESUMED = 9, 10, 11, 12, 13
-ASIDE = 14
-"""A record that hangs on the session and not in the tree."""
-
-
-class Block(msgspec.Struct, gc=False):
-    """One block of a message, of any type."""
-
-    type: str = ""
-    text: str | None = None
-    thinking: str | None = None
-    id: str | None = None
-    name: str | None = None
-    tool_use_id: str | None = None
-
-
-class Spent(msgspec.Struct, gc=False):
-    output_tokens: int | float | None = None
-
-
-class Said(msgspec.Struct, gc=False):
-    """The message of a record."""
-
-    id: str | None = None
-    model: str | None = None
-    content: str | tuple[Block, ...] | None = None
-    stop_reason: str | None = None
-    usage: Spent | None = None
-
-
-class Attached(msgspec.Struct, gc=False):
-    type: str = ""
-    prompt: str | tuple[Block, ...] | None = None
-
-
-class Origin(msgspec.Struct, gc=False):
-    sessionId: str | None = None  # noqa: N815
-
-
-class Preserved(msgspec.Struct, gc=False):
-    headUuid: str | None = None  # noqa: N815
-    uuids: tuple[str, ...] | None = None
-
-
-class Compacted(msgspec.Struct, gc=False):
-    preTokens: int | float | None = None  # noqa: N815
-    preservedSegment: Preserved | None = None  # noqa: N815
-    preservedMessages: Preserved | None = None  # noqa: N815
-    compactedToolIds: tuple[str, ...] | None = None  # noqa: N815
-
-
-class Row(msgspec.Struct, gc=False):
-    """A record, as far as tree, title and leaf need it. The names are those of the file."""
-
-    type: str
-    uuid: str | None = None
-    parentUuid: str | None = None  # noqa: N815
-    logicalParentUuid: str | None = None  # noqa: N815
-    timestamp: str | None = None
-    sessionId: str | None = None  # noqa: N815
-    cwd: str | None = None
-    version: str | None = None
-    gitBranch: str | None = None  # noqa: N815
-    sessionKind: str | None = None  # noqa: N815
-    agentId: str | None = None  # noqa: N815
-    requestId: str | None = None  # noqa: N815
-    isSidechain: bool | None = None  # noqa: N815
-    isMeta: bool | None = None  # noqa: N815
-    isCompactSummary: bool | None = None  # noqa: N815
-    isApiErrorMessage: bool | None = None  # noqa: N815
-    forkedFrom: Origin | None = None  # noqa: N815
-    message: Said | None = None
-    subtype: str | None = None
-    attachment: Attached | None = None
-    compactMetadata: Compacted | None = None  # noqa: N815
-    microcompactMetadata: Compacted | None = None  # noqa: N815
-    customTitle: str | None = None  # noqa: N815
-    aiTitle: str | None = None  # noqa: N815
-    summary: str | None = None
-    leafUuid: str | None = None  # noqa: N815
-
-
-_decode_rows = msgspec.json.Decoder(Row).decode_lines
-
-
-def decode_rows(data: bytes | memoryview) -> Sequence[Row]:
-    """Many records, all of the usual shape; what msgspec raises goes through."""
-    return _decode_rows(data)
-
-
-def row_from(fields: dict[str, Any]) -> Row | None:
-    """The record in a JSON object, without what has the wrong type; None when it does not say its type."""
-    try:
-        return msgspec.convert(fields, Row)
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    return _what_fits(Row, fields) if isinstance(fields.get("type"), str) else None
-
-
-_NESTED: dict[str, Any] = {
-    "message": Said,
-    "attachment": Attached,
-    "usage": Spent,
-    "forkedFrom": Origin,
-    "compactMetadata": Compacted,
-    "microcompactMetadata": Compacted,
-    "preservedSegment": Preserved,
-    "preservedMessages": Preserved,
-}
-
-
-def _what_fits(record: Any, fields: dict[str, Any]) -> Any:
-    """As much of a record as has the right type. The nesting of the records bounds the recursion."""
-    values: dict[str, Any] = {}
-    for field in msgspec.structs.fields(record):
-        value = fields.get(field.encode_name)
-        if value is None:
-            continue
-        if field.name in _NESTED:
-            if isinstance(value, dict):
-                values[field.name] = _what_fits(_NESTED[field.name], value)
-        elif field.name in ("content", "prompt") and isinstance(value, list):
-            values[field.name] = tuple(_what_fits(Block, item) for item in value if isinstance(item, dict))
-        elif field.type is not Any:
-            try:
-                values[field.name] = msgspec.convert(value, field.type)
-            except (msgspec.MsgspecError, RecursionError):
-                continue
-    return record(**values)
-
-
-# -- kinds ------------------------------------------------------------------------------------------------
-
-_COMMAND = ("<command-name>", "<command-message>")
-_WRAPPERS = (
-    "<local-command-",
-    "<bash-input>",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "Caveat: The messages below",
-    "<system-reminder>",
-    "<task-notification>",
-    "<teammate-message",
-    "<user-memory-input>",
-    "<user-prompt-submit-hook>",
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Compaction,
+    Content,
+    ContextEdit,
+    Custom,
+    CustomMessage,
+    Damaged,
+    Entry,
+    Image,
+    Message,
+    MessageEntry,
+    Replacement,
+    SessionInfo,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+    Usage,
+    UserMessage,
+    blocks_text,
+    json_codec,
 )
-_INTERRUPT = "[Request interrupted by user"
+from branchline.formats.claude_code.log_index import ClaudeCodeReading
+from branchline.formats.claude_code.rows import (
+    ANSWER,
+    COMMAND,
+    ERROR,
+    INTERRUPT,
+    META,
+    QUEUED,
+    RESULT,
+    WRAPPER,
+    wrapper_name,
+)
+from branchline.tree import ROOT
+
+__all__ = ["decode_record"]
+
+CLEARED = "[Old tool result content cleared]"
+
+_STOPS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "toolUse",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "error",
+}
+_HIDDEN = frozenset({"system-reminder", "caveat", "local-command-caveat"})
+_PART = re.compile(r"<(command-name|command-args)>(.*?)</\1>", re.DOTALL)
 
 
-def text_of(content: str | tuple[Block, ...] | None) -> str:
-    """The words of a message."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    if len(content) == 1:
-        return content[0].text or ""
-    return "\n".join([block.text for block in content if block.text])
+def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Entry:
+    """The entry at a position, from the bytes of its line."""
+    tree = reading.tree
+    parent = tree.parents[position]
+    common: dict[str, Any] = {
+        "id": tree.keys[position],
+        "parent": None if parent == ROOT else tree.keys[parent],
+        "timestamp": tree.times[position],
+    }
+    if position in tree.placeholders or tree.types[position] == "damaged":
+        return Damaged(**common, text=line.decode("utf-8", "replace"))
+    fields = json_codec.loads(line)
+    message = _object(fields.get("message"))
+    kind = reading.kinds[position]
+    match tree.types[position]:
+        case "message":
+            return MessageEntry(**common, message=_message(fields, message, reading, position))
+        case "custom_message":
+            return _custom_message(common, kind, message, fields, reading.numbers.get(position))
+        case "compaction":
+            kept = reading.kept.get(position)
+            return Compaction(
+                **common,
+                summary=blocks_text(_content(message.get("content")), "\n"),
+                first_kept=None if kept is None else kept.first,
+                tokens_before=None if kept is None else kept.tokens_before,
+            )
+        case "context_edit":
+            return ContextEdit(
+                **common, target=reading.edits[position], replacement=Replacement(content=CLEARED)
+            )
+        case "session_info":
+            title = fields.get("customTitle") or fields.get("aiTitle")
+            return SessionInfo(**common, name=title if isinstance(title, str) else "")
+        case "custom":
+            return Custom(**common, custom_type=_name(fields), data=fields)
+        case other:
+            return Custom(**common, custom_type=other, data=fields)
 
 
-def kind_of(row: Row, text: str) -> int:
-    """What a record is, when its words are these. The tests of section 4, first match."""
-    match row.type:
-        case "user":
-            return _kind_of_user(row, text)
-        case "assistant":
-            said = row.message
-            if row.isApiErrorMessage:
-                return ERROR
-            return RESUMED if said is not None and said.model == "<synthetic>" else ANSWER
-        case "system":
-            if row.subtype == "compact_boundary":
-                return BOUNDARY
-            return MICRO if row.subtype == "microcompact_boundary" else BOOKKEEPING
-        case "attachment" if row.attachment is not None and row.attachment.type == "queued_command":
-            prompt = text_of(row.attachment.prompt).lstrip()
-            return WRAPPER if prompt.startswith(_WRAPPERS) else QUEUED
+def _name(fields: dict[str, Any]) -> str:
+    """What a record of bookkeeping is called, with the kind of hook, notice or attachment that it is."""
+    name = str(fields.get("type"))
+    inner = fields.get("subtype") or _object(fields.get("attachment")).get("type")
+    inner = inner or (_object(fields.get("data")).get("type") if name == "progress" else None)
+    return f"{name}/{inner}" if isinstance(inner, str) and inner else name
+
+
+# -- messages ---------------------------------------------------------------------------------------------
+
+
+def _message(
+    fields: dict[str, Any], message: dict[str, Any], reading: ClaudeCodeReading, position: int
+) -> Message:
+    time = milliseconds(reading.tree.times[position])
+    match reading.kinds[position]:
+        case k if k in (ANSWER, ERROR):
+            return _answer(fields, message, reading, position, failed=k == ERROR)
+        case k if k == RESULT:
+            return _result(fields, message, reading, reading.numbers.get(position, 0), time)
+        case k if k == QUEUED:
+            return UserMessage(
+                content=_content(_object(fields.get("attachment")).get("prompt")), timestamp=time
+            )
         case _:
-            return BOOKKEEPING
+            return UserMessage(content=_content(message.get("content")), timestamp=time)
 
 
-def _kind_of_user(row: Row, text: str) -> int:
-    content = None if row.message is None else row.message.content
-    if content is not None and not isinstance(content, str):
-        for block in content:
-            if block.type == "tool_result":
-                return RESULT
-    if row.isCompactSummary:
-        return SUMMARY
-    if row.isMeta:
-        return META
-    beginning = text[:256].lstrip() or text.lstrip()
-    if not beginning.startswith(("<", "C", "[")):
-        return HUMAN
-    if beginning.startswith(_COMMAND):
-        return COMMAND
-    if beginning.startswith(_WRAPPERS):
-        return WRAPPER
-    return INTERRUPT if beginning.startswith(_INTERRUPT) else HUMAN
+def _answer(
+    fields: dict[str, Any],
+    message: dict[str, Any],
+    reading: ClaudeCodeReading,
+    position: int,
+    *,
+    failed: bool,
+) -> AssistantMessage:
+    content = _content(message.get("content"))
+    response, model, stop = (_text(message.get(name)) for name in ("id", "model", "stop_reason"))
+    request = _text(fields.get("requestId"))
+    spent = message.get("usage")
+    counts = not failed and isinstance(spent, dict) and reading.spends(position, response, request)
+    return AssistantMessage(
+        content=(Text(text=content),) if isinstance(content, str) else content,
+        api="anthropic-messages",
+        provider="anthropic",
+        model=None if failed and model == "<synthetic>" else model,
+        response_id=response,
+        usage=_usage(_object(spent)) if counts else None,
+        stop_reason="error" if failed else _STOPS.get(stop or "", stop),
+        raw_stop_reason=stop,
+        error_message=blocks_text(content, "\n") if failed else None,
+        timestamp=milliseconds(reading.tree.times[position]),
+    )
 
 
-_TAG = re.compile(r"<([a-z][a-z-]*)")
+def _result(
+    fields: dict[str, Any],
+    message: dict[str, Any],
+    reading: ClaudeCodeReading,
+    number: int,
+    time: int | None,
+) -> ToolResult:
+    content = message.get("content")
+    results = [block for block in (content if isinstance(content, list) else ()) if _is_result(block)]
+    block = results[number] if number < len(results) else {}
+    call = _text(block.get("tool_use_id")) or ""
+    inner = _content(block.get("content"))
+    failed = block.get("is_error")
+    return ToolResult(
+        tool_call_id=call,
+        tool_name=reading.tool_names.get(call, ""),
+        content=(Text(text=inner),) if isinstance(inner, str) else inner,
+        details=fields.get("toolUseResult") if len(results) == 1 else None,
+        is_error=failed if isinstance(failed, bool) else False,
+        timestamp=time,
+    )
 
 
-def wrapper_name(text: str) -> str:
-    """What a wrapper is called: the name of its tag."""
-    found = _TAG.match(text.lstrip())
-    return "caveat" if found is None else found[1]
+def _custom_message(
+    common: dict[str, Any], kind: int, message: dict[str, Any], fields: dict[str, Any], number: int | None
+) -> CustomMessage:
+    source = message.get("content")
+    if message.get("content") is None and "attachment" in fields:
+        source = _object(fields.get("attachment")).get("prompt")
+    if number is not None and isinstance(source, list):
+        rest = [block for block in source if not _is_result(block)]
+        return CustomMessage(**common, custom_type="beside-results", content=_content(rest), display=True)
+    content = _content(source)
+    text = blocks_text(content, "\n")
+    if kind == COMMAND:
+        return CustomMessage(
+            **common, custom_type="command", content=_command(text), display=True, details={"text": text}
+        )
+    if kind == WRAPPER:
+        name = wrapper_name(text)
+        return CustomMessage(**common, custom_type=name, content=content, display=name not in _HIDDEN)
+    if kind == INTERRUPT:
+        return CustomMessage(**common, custom_type="interrupt", content=content, display=True)
+    return CustomMessage(**common, custom_type="meta", content=content, display=kind != META)
 
 
-_GLUED = re.compile(r"\s*<(ide_[A-Za-z0-9_-]*|system-reminder)(?:\s[^>]*)?>(?:(?!<\1).)*?</\1>", re.DOTALL)
+def _command(text: str) -> str:
+    """A slash command as it was typed."""
+    parts = dict(found for found in _PART.findall(text))
+    name = parts.get("command-name", "").strip()
+    if not name:
+        return text
+    name = name if name.startswith("/") else "/" + name
+    return f"{name} {parts.get('command-args', '').strip()}".strip()
 
 
-def first_line(text: str) -> str:
-    """The first line of a prompt with words, behind the blocks that an editor put in front."""
-    position = 0
-    while found := _GLUED.match(text, position):
-        position = found.end()
-    return next((line.strip() for line in text[position:].split("\n") if line.strip()), "")
+# -- blocks -----------------------------------------------------------------------------------------------
+
+
+def _content(value: Any) -> Content:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return tuple(_block(item) for item in value)
+    return ""
+
+
+def _block(value: Any) -> Block:
+    if isinstance(value, str):
+        return Text(text=value)
+    if not isinstance(value, dict):
+        return UnknownBlock(type="", fields={"value": value})
+    match value:
+        case {"type": "text", "text": str(text)}:
+            return Text(text=text)
+        case {"type": "thinking", "thinking": str(thinking)}:
+            return Thinking(thinking=thinking, thinking_signature=_text(value.get("signature")))
+        case {"type": "redacted_thinking", "data": str(data)}:
+            return Thinking(thinking="", thinking_signature=data, redacted=True)
+        case {"type": "tool_use" | "server_tool_use", "name": str(name)}:
+            return ToolCall(id=_text(value.get("id")) or "", name=name, arguments=_object(value.get("input")))
+        case {"type": "image", "source": {"type": "base64", "data": str(data), **rest}}:
+            return Image(data=data, mime_type=_text(rest.get("media_type")) or "")
+        case _:
+            return UnknownBlock(type=str(value.get("type") or ""), fields=value)
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def _usage(spent: dict[str, Any]) -> Usage:
+    def number(fields: dict[str, Any], name: str) -> int | float:
+        value = fields.get(name)
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+    read, written = number(spent, "input_tokens"), number(spent, "output_tokens")
+    cached, kept = number(spent, "cache_read_input_tokens"), number(spent, "cache_creation_input_tokens")
+    split = spent.get("cache_creation")
+    long = number(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else msgspec.UNSET
+    return Usage(
+        input=read,
+        output=written,
+        cache_read=cached,
+        cache_write=kept,
+        cache_write_1h=long,
+        total_tokens=read + written + cached + kept,
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,11 +1,11 @@
 """Codex rollouts, read and never written: one line of records per file, forks and reverts between files."""
 
 from branchline.formats.codex.format import CODEX, CodexFormat
+from branchline.formats.codex.log_index import CodexReading, HistoryBase
 from branchline.formats.codex.reader import CodexReader
-from branchline.formats.codex.reading import CodexReading, HistoryBase
-from branchline.formats.codex.threads import (
-    Chain,
+from branchline.formats.codex.rollouts import (
     Rollout,
+    RolloutChain,
     copied_entries,
     model_history,
     read_names,
@@ -16,12 +16,12 @@ from branchline.formats.codex.threads import (
 
 __all__ = [
     "CODEX",
-    "Chain",
     "CodexFormat",
     "CodexReader",
     "CodexReading",
     "HistoryBase",
     "Rollout",
+    "RolloutChain",
     "copied_entries",
     "model_history",
     "read_names",

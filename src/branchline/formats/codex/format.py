@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, jsontext
-from branchline.formats.base import Format, Reading
-from branchline.formats.codex.decoding import decode_line
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, json_codec
+from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
-from branchline.formats.codex.reading import CodexReading
+from branchline.formats.codex.records import decode_line
+from branchline.formats.codex.rollouts import assemble_rollout, read_names, rollout_name, unpack
 from branchline.formats.codex.rows import ITEMS
-from branchline.formats.codex.threads import gathered, read_names, rollout_name, unpack
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.transcript import Transcript
+from branchline.formats.protocol import Format, LogIndex
 
 __all__ = ["CODEX", "CodexFormat"]
 
@@ -32,7 +32,7 @@ class CodexFormat(Format):
 
     name = "codex"
     writable = False
-    layout = (
+    file_patterns = (
         "rollout-*.jsonl",
         "rollout-*.jsonl.zst",
         "*/*/*/rollout-*.jsonl",
@@ -48,7 +48,7 @@ class CodexFormat(Format):
             if foreign and b'"payload"' not in line:
                 continue  # no line in an envelope, and nothing else would count any more
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 continue
             if isinstance(fields, dict):
@@ -65,7 +65,7 @@ class CodexFormat(Format):
     def listing_reader(self, path: str = "") -> CodexReader:
         return CodexReader(path, shape_only=True)
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """As the settings of its turn say."""
         reading = transcript.reading
         assert isinstance(reading, CodexReading)
@@ -74,20 +74,20 @@ class CodexFormat(Format):
             return None
         return ModelRef(provider=provider if isinstance(provider, str) else "", id=model)
 
-    def is_packed(self, head: bytes) -> bool:
+    def is_compressed(self, head: bytes) -> bool:
         return head.startswith(ZSTD)
 
-    def unpack(self, data: bytes, size: int | None = None) -> bytes:
+    def decompress(self, data: bytes, size: int | None = None) -> bytes:
         return unpack(data, size)
 
-    def begins_elsewhere(self, head: bytes) -> bool:
+    def has_external_prefix(self, head: bytes) -> bool:
         """A paginated fork or revert copies nothing: its first record says where it begins."""
         first, newline, _ = head.partition(b"\n")
         return b'"history_base"' in first or not newline
 
-    def gather(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
+    def assemble(self, content: bytes, path: str, find: Callable[[str], bytes | None]) -> bytes:
         name = rollout_name(path)
-        return gathered(content, "" if name is None else name.rollout, find)
+        return assemble_rollout(content, "" if name is None else name.rollout, find)
 
     def roots_near(self, path: str) -> list[str]:
         """Where the other rollouts lie, archived ones included."""
@@ -96,14 +96,14 @@ class CodexFormat(Format):
             return super().roots_near(path)
         return [os.path.join(found[1], "sessions"), os.path.join(found[1], "archived_sessions")]
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         assert isinstance(reading, CodexReading)
         return decode_line(line, reading, position)
 
     def context_rules(self) -> ContextRules:
         return _RULES
 
-    def joined(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
         """Thoughts, words and calls that follow each other are one answer."""
         return msgspec.structs.replace(
             before,
@@ -171,7 +171,7 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
         if merged and isinstance(message, AssistantMessage):
             before = merged[-1].message
             if isinstance(before, AssistantMessage):
-                joined = CODEX.joined(before, message)
+                joined = CODEX.merge_answers(before, message)
                 assert joined is not None
                 merged[-1] = ContextMessage(merged[-1].entry, joined)
                 continue

@@ -13,21 +13,21 @@ from itertools import compress, islice
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import SIDE, SPEAKERS, Header, jsontext
-from branchline.formats.codex.reading import CodexReading, base_of
+from branchline.entries import ACTIVITY_ROLES, SIDE_TYPES, Header, json_codec
+from branchline.formats.codex.log_index import CodexReading, base_of
 from branchline.formats.codex.replay import (
     NO_SUMMARY,
-    Totals,
-    cut_place,
+    TokenTotals,
     difference,
     keep_prompts,
+    rollback_position,
     totals_from,
 )
 from branchline.formats.codex.rows import (
     ITEMS,
     OTHER,
     TURN,
-    Item,
+    ResponseItem,
     Row,
     decode_rows,
     item_class,
@@ -35,7 +35,7 @@ from branchline.formats.codex.rows import (
     item_type,
     row_from,
 )
-from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.lines import LineReader, decode_chunk
 from branchline.tree import ROOT
 
 __all__ = ["CodexReader"]
@@ -67,7 +67,7 @@ _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _MODES = frozenset({"legacy", "paginated", "default"})
 
 
-class CodexReader(LinesReader):
+class CodexReader(LineReader):
     """Reads one rollout; its name tells thread and rollout where no record does.
 
     ``shape_only`` is for lists of sessions: it leaves out the names of tools and which answers are quiet.
@@ -111,14 +111,14 @@ class CodexReader(LinesReader):
             self._compressed = True
             self.reading.read_only = COMPRESSED
             self.reading.end_notes.clear()
-            self.reading.note_end("unreadable", COMPRESSED)
+            self.reading.add_tail_finding("unreadable", COMPRESSED)
             return
         super().finish(tail)
 
     def take_regular(self, data: bytes, start: int, end: int) -> bool:
         if not self._known.meta:
             return False
-        found = bulk(data, end, decode_rows, start=start)
+        found = decode_chunk(data, end, decode_rows, start=start)
         if found is None or None in [row.payload for row in found.values]:
             return False
         if not _REGULAR.issuperset([row.type for row in found.values]):
@@ -198,11 +198,11 @@ class CodexReader(LinesReader):
             for position, kind in types.items():
                 kinds[position - first] = kind
             before = self._parent
-            reading.tree.claim([f"line-{line}" for line in range(number, number + count)])
+            reading.tree.register_keys([f"line-{line}" for line in range(number, number + count)])
             parents = None if before == first - 1 else [before, *range(first, first + count - 1)]
-            reading.tree.fill(parents, kinds, times, roles, quiet)
+            reading.tree.extend_columns(parents, kinds, times, roles, quiet)
             self._parent = first + count - 1
-            self._spoken = max(self._spoken, *compress(times, map(SPEAKERS.__contains__, roles)), "")
+            self._spoken = max(self._spoken, *compress(times, map(ACTIVITY_ROLES.__contains__, roles)), "")
         return count
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
@@ -230,11 +230,11 @@ class CodexReader(LinesReader):
             if "record_type" not in fields:
                 reading.foreign += 1
                 message = "a line of a shape that Codex does not write; kept aside"
-                reading.note("unknown", message, line=reading.lines, offset=offset, size=len(line))
+                reading.add_finding("unknown", message, line=reading.lines, offset=offset, size=len(line))
             self._add(f"line-{reading.lines}", "custom", row.timestamp or "")
             size = 1
         for place in range(position, position + size):
-            reading.place(place, offset, len(line), reading.lines)
+            reading.add_range(place, offset, len(line), reading.lines)
 
     def _take_meta(self, meta: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self._known
@@ -249,7 +249,7 @@ class CodexReader(LinesReader):
         self._paginated = mode == "paginated"
         if mode is not None and not (isinstance(mode, str) and mode in _MODES):
             message = f"history mode {mode!r} is not known; Codex refuses such a file"
-            reading.note("newer-version", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
 
     def _take_base(self, meta: dict[str, Any]) -> None:
         """The first record of the rollout that this one begins with, where both were put together."""
@@ -299,7 +299,7 @@ class CodexReader(LinesReader):
         self._classes.append(kind)
         self._said.append(words if kind == TURN else "")
 
-    def _take_item(self, item: Item, key: str, time: str) -> int:
+    def _take_item(self, item: ResponseItem, key: str, time: str) -> int:
         reading = self._known
         kind = item_type(item)
         if kind == "ghost_snapshot":
@@ -336,13 +336,13 @@ class CodexReader(LinesReader):
         if text.strip():
             self._first_words.setdefault(2 * self._copying + source, text)
 
-    def _take_event(self, event: Item, key: str, time: str) -> int:
+    def _take_event(self, event: ResponseItem, key: str, time: str) -> int:
         if event.type in _MOVING:
             return self._take_rollback(max(event.num_turns or 0, 0), key, time)
         self._add(key, self._note_event(event, len(self.reading.tree), time), time)
         return 1
 
-    def _note_event(self, event: Item, position: int, time: str) -> str:
+    def _note_event(self, event: ResponseItem, position: int, time: str) -> str:
         """What an event tells; returns the type of its entry."""
         reading = self._known
         match event.type:
@@ -368,7 +368,7 @@ class CodexReader(LinesReader):
                 pass
         return "custom"
 
-    def _take_settings(self, settings: Item, key: str, time: str) -> int:
+    def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
         """Model and effort of a turn: entries where they change."""
         reading = self._known
         if settings.turn_id:
@@ -385,7 +385,7 @@ class CodexReader(LinesReader):
             self._add(key if not number else f"{key}.{number + 1}", kind, time)
         return len(kinds) or 1
 
-    def _take_compaction(self, compacted: Item, key: str, time: str) -> int:
+    def _take_compaction(self, compacted: ResponseItem, key: str, time: str) -> int:
         reading = self._known
         said = list(filter(None, self._said))
         position = self._add(key, "compaction", time)
@@ -405,13 +405,13 @@ class CodexReader(LinesReader):
     def _take_rollback(self, turns: int, key: str, time: str) -> int:
         reading = self._known
         tree = reading.tree
-        cut = cut_place(self._turn_places, self._classes, turns)
+        cut = rollback_position(self._turn_places, self._classes, turns)
         reading.rollbacks[len(tree)] = turns
         if cut is not None:
             start = self._turn_places[max(len(self._turn_places) - turns, 0)]
             if tree.types[self._history[start]] == "compaction":
                 message = f"{turns} turns were rolled back over a compaction; Codex does not do this reliably"
-                reading.note("unknown", message, line=int(key.removeprefix("line-")))
+                reading.add_finding("unknown", message, line=int(key.removeprefix("line-")))
                 self._parent = self._history[start]
             else:
                 own = (place for place in self._history[cut:] if tree.types[place] != "compaction")
@@ -428,7 +428,8 @@ class CodexReader(LinesReader):
         """Where a turn hangs from: before what was noted when it started."""
         tree = self.reading.tree
         while position != ROOT and (
-            tree.types[position] in SIDE or tree.types[position] in ("model_change", "thinking_level_change")
+            tree.types[position] in SIDE_TYPES
+            or tree.types[position] in ("model_change", "thinking_level_change")
         ):
             position = tree.parents[position]
         return position
@@ -442,7 +443,7 @@ class CodexReader(LinesReader):
         if (base := self._known.base) is not None:
             if ordinal is None or ordinal < base.end_ordinal or line < 2:
                 return
-            self._known.totals = Totals()
+            self._known.totals = TokenTotals()
         else:
             if not self._second_time:
                 self._second_time = time
@@ -454,7 +455,7 @@ class CodexReader(LinesReader):
     # -- the end --------------------------------------------------------------------------------------
 
     def is_record(self, data: bytes) -> bool:
-        fields = jsontext.loads(data)
+        fields = json_codec.loads(data)
         kind = fields.get("type")
         if not isinstance(kind, str):
             return False
@@ -465,23 +466,25 @@ class CodexReader(LinesReader):
     def find_leaf(self) -> int:
         return self._parent
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         reading = self._known
         if self._copying:
             reading.copied = len(reading.tree)
         for position in reading.spent:
             if position < reading.copied:  # counted where it was spent
-                reading.spent[position] = Totals()
+                reading.spent[position] = TokenTotals()
         if self._missing and reading.base is not None:
             message = f"it begins with a part of the rollout {self._missing}, which is not at hand"
-            reading.note_end("below-head", message, line=1)
+            reading.add_tail_finding("below-head", message, line=1)
         reading.last_message_time = milliseconds(self._spoken)
         words = next((text for _, text in sorted(self._first_words.items())), "").split("\n")
         reading.title = next((line.strip() for line in words if line.strip()), None)
         if reading.lines:
             reading.header = self._header()
             if not reading.meta:
-                reading.note_end("no-header", "no readable session_meta tells which thread this is", line=1)
+                reading.add_tail_finding(
+                    "no-header", "no readable session_meta tells which thread this is", line=1
+                )
         if reading.read_only is None:
             reading.read_only = READ_ONLY
 

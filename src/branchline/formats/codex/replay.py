@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from branchline.formats.codex.rows import CONTEXT, Info
 
-__all__ = ["NO_SUMMARY", "Totals", "cut_place", "difference", "keep_prompts", "totals_from"]
+__all__ = ["NO_SUMMARY", "TokenTotals", "difference", "keep_prompts", "rollback_position", "totals_from"]
 
 NO_SUMMARY = "(no summary available)"
 _KEPT = 80_000  # characters of prompts that an old compaction keeps: about 20 000 tokens
 
 
-class Totals(NamedTuple):
+class TokenTotals(NamedTuple):
     """Running totals of tokens."""
 
     input: int | float = 0
@@ -37,7 +37,7 @@ def keep_prompts(prompts: Sequence[str]) -> list[str]:
     return kept[::-1]
 
 
-def cut_place(turn_places: Sequence[int], classes: Sequence[int], turns: int) -> int | None:
+def rollback_position(turn_places: Sequence[int], classes: Sequence[int], turns: int) -> int | None:
     """Where in the history a rollback cuts; None when it takes nothing."""
     if not turns or not turn_places:
         return None
@@ -47,12 +47,12 @@ def cut_place(turn_places: Sequence[int], classes: Sequence[int], turns: int) ->
     return cut
 
 
-def totals_from(info: Info | None) -> Totals | None:
+def totals_from(info: Info | None) -> TokenTotals | None:
     """The running totals in a count of tokens; None when it tells none."""
     found = None if info is None else info.total_token_usage
     if found is None:
         return None
-    return Totals(
+    return TokenTotals(
         found.input_tokens or 0,
         found.cached_input_tokens or 0,
         found.cache_write_input_tokens or 0,
@@ -62,6 +62,6 @@ def totals_from(info: Info | None) -> Totals | None:
     )
 
 
-def difference(totals: Totals, before: Totals) -> Totals:
+def difference(totals: TokenTotals, before: TokenTotals) -> TokenTotals:
     """What was spent since. Falling totals give less than nothing: the sum is the last total."""
-    return Totals(*map(sub, totals, before))
+    return TokenTotals(*map(sub, totals, before))

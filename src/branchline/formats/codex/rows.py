@@ -16,7 +16,7 @@ __all__ = [
     "OTHER",
     "TURN",
     "Info",
-    "Item",
+    "ResponseItem",
     "Row",
     "decode_rows",
     "is_context",
@@ -50,12 +50,12 @@ ITEMS = frozenset(
 )
 
 
-class Part(msgspec.Struct, gc=False):
+class ContentPart(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
 
 
-class Sums(msgspec.Struct, gc=False):
+class TokenUsage(msgspec.Struct, gc=False):
     input_tokens: int | float | None = None
     cached_input_tokens: int | float | None = None
     cache_write_input_tokens: int | float | None = None
@@ -65,15 +65,15 @@ class Sums(msgspec.Struct, gc=False):
 
 
 class Info(msgspec.Struct, gc=False):
-    total_token_usage: Sums | None = None
+    total_token_usage: TokenUsage | None = None
 
 
-class Item(msgspec.Struct, gc=False):
+class ResponseItem(msgspec.Struct, gc=False):
     """An item of the model's history, or what an event, a context or a compaction says."""
 
     type: str | None = None
     role: str | None = None
-    content: str | tuple[Part, ...] | None = None
+    content: str | tuple[ContentPart, ...] | None = None
     call_id: str | None = None
     name: str | None = None
     message: str | None = None
@@ -82,8 +82,8 @@ class Item(msgspec.Struct, gc=False):
     model: str | None = None
     effort: str | None = None
     info: Info | None = None
-    item: Item | None = None
-    replacement_history: tuple[Item, ...] | None = None
+    item: ResponseItem | None = None
+    replacement_history: tuple[ResponseItem, ...] | None = None
 
 
 class Row(msgspec.Struct, gc=False):
@@ -92,7 +92,7 @@ class Row(msgspec.Struct, gc=False):
     type: str | None = None
     timestamp: str | None = None
     ordinal: int | None = None
-    payload: Item | None = None
+    payload: ResponseItem | None = None
 
 
 _decode_rows = msgspec.json.Decoder(Row).decode_lines
@@ -115,9 +115,9 @@ def row_from(fields: dict[str, Any]) -> Row:
     )
 
 
-def _item_from(fields: dict[str, Any], *, inner: bool = True) -> Item:
+def _item_from(fields: dict[str, Any], *, inner: bool = True) -> ResponseItem:
     try:
-        return msgspec.convert(fields, Item)
+        return msgspec.convert(fields, ResponseItem)
     except (msgspec.MsgspecError, RecursionError):
         pass
     values: dict[str, Any] = {}
@@ -128,15 +128,15 @@ def _item_from(fields: dict[str, Any], *, inner: bool = True) -> Item:
         values["content"] = content
     elif isinstance(content, list):
         values["content"] = tuple(
-            Part(_text(one.get("type")) or "", _text(one.get("text")))
+            ContentPart(_text(one.get("type")) or "", _text(one.get("text")))
             for one in content
             if isinstance(one, dict)
         )
     if isinstance(turns, int) and not isinstance(turns, bool):
         values["num_turns"] = turns
     if isinstance(info, dict) and isinstance(sums := info.get("total_token_usage"), dict):
-        numbers = {name: sums.get(name) for name in Sums.__struct_fields__}
-        values["info"] = Info(Sums(**{name: one for name, one in numbers.items() if _is_number(one)}))
+        numbers = {name: sums.get(name) for name in TokenUsage.__struct_fields__}
+        values["info"] = Info(TokenUsage(**{name: one for name, one in numbers.items() if _is_number(one)}))
     item, replacement = fields.get("item"), fields.get("replacement_history")
     if inner and isinstance(item, dict):
         values["item"] = _item_from(item, inner=False)
@@ -144,7 +144,7 @@ def _item_from(fields: dict[str, Any], *, inner: bool = True) -> Item:
         values["replacement_history"] = tuple(
             _item_from(one if isinstance(one, dict) else {}, inner=False) for one in replacement
         )
-    return Item(**values)
+    return ResponseItem(**values)
 
 
 def _is_number(value: Any) -> bool:
@@ -181,19 +181,19 @@ def is_context(text: str) -> bool:
     return beginning.startswith(_CONTEXT)
 
 
-def item_type(item: Item) -> str:
+def item_type(item: ResponseItem) -> str:
     """The type of an item; one without a type but with a role is a message."""
     return item.type or ("message" if item.role else "")
 
 
-def item_text(item: Item) -> str:
+def item_text(item: ResponseItem) -> str:
     content = item.content
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join([part.text for part in content if part.text])
 
 
-def item_class(item: Item, text: str) -> int:
+def item_class(item: ResponseItem, text: str) -> int:
     """What an item is for a rollback."""
     kind = item_type(item)
     if kind == "agent_message":

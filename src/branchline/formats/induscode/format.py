@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from branchline.context import ContextMessage, ContextRules, milliseconds
-from branchline.entries import BashExecution, Damaged, Entry, Header, UnknownMessage, jsontext, splice
-from branchline.formats.base import Format, LinkNames, Reading
+from branchline.entries import BashExecution, Damaged, Entry, Header, UnknownMessage, json_codec, splice
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.induscode.reader import FAMILY, ORIGIN, InduscodeReader, InduscodeReading
 from branchline.formats.induscode.records import to_entry
-from branchline.formats.induscode.writing import Lines
+from branchline.formats.induscode.writer import InduscodeWriter
 from branchline.formats.lines import head_lines
+from branchline.formats.protocol import Format, LinkFields, LogIndex
 from branchline.formats.suffixes import NDJSON
-from branchline.formats.transcript import Transcript
 from branchline.tree import ROOT
 
 __all__ = ["INDUSCODE", "InduscodeFormat"]
@@ -32,11 +32,11 @@ class InduscodeFormat(Format):
     name = "induscode"
     suffix = NDJSON
     writable = True
-    layout = ("*/*.ndjson",)
-    names_cwd = False
-    links = LinkNames("prev", "", "")
-    compactions_hold_messages = True
-    cannot = {  # noqa: RUF012
+    file_patterns = ("*/*.ndjson",)
+    records_cwd = False
+    links = LinkFields("prev", "", "")
+    compaction_embeds_tail = True
+    unsupported = {  # noqa: RUF012
         "label": "there are no labels",
         "session_info": "there is no title; the first prompt is shown instead",
         "model_change": "the model is named by each answer and nowhere else",
@@ -61,7 +61,7 @@ class InduscodeFormat(Format):
             if _START.match(line):
                 return True
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 continue
             if isinstance(fields, dict) and fields:
@@ -75,7 +75,7 @@ class InduscodeFormat(Format):
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The name of the file says all that a header would, but where a fork of ours comes from."""
         del whole
-        reading: Reading = InduscodeReading(path)
+        reading: LogIndex = InduscodeReading(path)
         line = head.partition(b"\n")[0]
         if ORIGIN.encode() in line:
             reader = self.reader(path)
@@ -83,7 +83,7 @@ class InduscodeFormat(Format):
             reading = reader.reading
         return reading.header
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         tree = reading.tree
         key = tree.keys[position]
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
@@ -97,9 +97,9 @@ class InduscodeFormat(Format):
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, InduscodeReading)
-        return Lines(reading, self.refuse).encode(entries)
+        return InduscodeWriter(reading, self.unsupported_error).encode(entries)
 
     def encode_header(self, header: Header) -> bytes:
         """Nothing: a session begins with its first entry; or a line of our own that names its parent.
@@ -108,13 +108,13 @@ class InduscodeFormat(Format):
         """
         if header.parent_session is None:
             return b""
-        return jsontext.dumps({"schema": ORIGIN, "parent": header.parent_session}) + b"\n"
+        return json_codec.dumps({"schema": ORIGIN, "parent": header.parent_session}) + b"\n"
 
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         """The entries of the path and no head."""
         return b"".join([self.encode_header(header), *_path_lines(transcript, leaf)])
 
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
         reading = transcript.reading
         start = reading.header_end + 1 if reading.header_line else 0
         data = self.encode_header(header) + transcript.bytes_between(start, None)
@@ -160,15 +160,15 @@ def _profile(environment: Mapping[str, str], home: str) -> str:
     return os.path.join(home, ".pindusagi")
 
 
-def _path_lines(transcript: Transcript, leaf: int) -> Iterator[bytes]:
+def _path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     """The lines of a path as they are, re-chained where one could not be read or two share an id."""
     tree = transcript.tree
     previous: str | None = None
-    for position in tree.chain(leaf):
+    for position in tree.path_positions(leaf):
         if position in tree.placeholders:
             continue
         line = transcript.raw(position)
-        fields = jsontext.loads(line)
+        fields = json_codec.loads(line)
         wanted = {"id": tree.keys[position], "prev": previous}
         changes = {name: value for name, value in wanted.items() if fields.get(name) != value}
         yield (splice.set_fields(line, changes) if changes else line.rstrip(b"\r")) + b"\n"

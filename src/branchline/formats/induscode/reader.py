@@ -14,19 +14,19 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import SPEAKERS, Header, jsontext
-from branchline.entries.skeleton import Fragment
-from branchline.formats.base import Reading
-from branchline.formats.induscode.leaves import Below, Deepest, Head, stands_at
-from branchline.formats.induscode.skeleton import (
+from branchline.entries import ACTIVITY_ROLES, Header, json_codec
+from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.induscode.leaf_resolver import DeepestEntry, Descendants, HeadRow, resolve_leaf
+from branchline.formats.induscode.rows import (
     SCHEMA,
-    Line,
+    InduscodeRow,
     bad_values,
     decode_lines,
     seen_in,
     spoken_at,
 )
-from branchline.formats.lines import LinesReader, bulk
+from branchline.formats.lines import LineReader, decode_chunk
+from branchline.formats.protocol import LogIndex
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import ROOT, BackwardLinker, Kind
 
@@ -41,7 +41,7 @@ _ID = re.compile(r"s_([0-9a-z]{1,9})_[0-9a-z]+")
 _UNSEEN = frozenset({"glued", "unreadable", "bom"})  # where induscode reads less than we do
 
 
-class InduscodeReading(Reading):
+class InduscodeReading(LogIndex):
     """A reading that also knows what induscode itself would take for the leaf."""
 
     def __init__(self, path: str) -> None:
@@ -49,7 +49,7 @@ class InduscodeReading(Reading):
         self.linker = BackwardLinker(self.tree)
         self.version = 1
         self.header = _header_from(path)
-        self.deepest = Deepest(self.tree)
+        self.deepest = DeepestEntry(self.tree)
         self.has_head = False
         """Whether induscode goes by a head line, be it a good one or not."""
 
@@ -65,12 +65,12 @@ class InduscodeReading(Reading):
         """Whether induscode sees the same entries and links as we do."""
         return not (
             self.tree.placeholders
-            or self.linker.oddities()
+            or self.linker.findings()
             or any(note.kind in _UNSEEN for note in self.notes)
         )
 
 
-class InduscodeReader(LinesReader):
+class InduscodeReader(LineReader):
     """Reads sessions of schema ``indus/transcript@1``."""
 
     format_name = "induscode"
@@ -80,18 +80,18 @@ class InduscodeReader(LinesReader):
     def __init__(self, path: str = "") -> None:
         self._reading = InduscodeReading(path)
         super().__init__(self._reading)
-        self._head: Head | None = None
-        self._below: Below | None = None
+        self._head: HeadRow | None = None
+        self._below: Descendants | None = None
         self._other_schema: str | None = None
         self._newer: str | None = None
 
     # -- the regular way: many lines at once ----------------------------------------------------------
 
     def take_regular(self, data: bytes, start: int, end: int) -> bool:
-        found = bulk(data, end, decode_lines, start=start)
+        found = decode_chunk(data, end, decode_lines, start=start)
         if found is None:
             return False
-        lines: Sequence[Line] = found.values
+        lines: Sequence[InduscodeRow] = found.values
         kinds: list[str] = [line.kind for line in lines]
         entries = lines if "head" not in kinds else [line for line in lines if line.kind == "entry"]
         first, offset = len(self.reading.tree), self.reading.consumed
@@ -108,7 +108,7 @@ class InduscodeReader(LinesReader):
         self._set_head(lines[last].leaf, after, line + last + 1, offset + begin, found.ends[last] - begin)
         return True
 
-    def _take_entries(self, lines: Sequence[Line]) -> bool:
+    def _take_entries(self, lines: Sequence[InduscodeRow]) -> bool:
         """Lines that are all entries; False, and nothing done, when one of them is odd."""
         messages = [line.message for line in lines]
         ids, times = [line.id for line in lines], [line.at for line in lines]
@@ -118,7 +118,7 @@ class InduscodeReader(LinesReader):
         roles = [message.role for message in messages]  # type: ignore[union-attr]
         types = [message.type for message in messages]  # type: ignore[union-attr]
         parents = [line.prev for line in lines]
-        spoken = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in SPEAKERS]  # type: ignore[union-attr]
+        spoken = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in ACTIVITY_ROLES]  # type: ignore[union-attr]
         newest = max(spoken, default=0)
         if newest and not spoken_at(newest):
             return False
@@ -184,19 +184,19 @@ class InduscodeReader(LinesReader):
         self.add(
             entry_id, previous, line, offset, type=seen.type, time=time, role=seen.role, quiet=seen.quiet
         )
-        if isinstance(message, dict) and seen.role in SPEAKERS:
+        if isinstance(message, dict) and seen.role in ACTIVITY_ROLES:
             self._note_spoken(message.get("timestamp"))
 
-    def fragment(self, data: bytes) -> Fragment | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         found = _FRAGMENT.match(data)
         if found is None:
             return None
         parent = None if found[2] is None else found[2].decode("utf-8", "replace")
-        return Fragment(found[1].decode("utf-8", "replace"), parent)
+        return SalvagedIds(found[1].decode("utf-8", "replace"), parent)
 
     def is_record(self, data: bytes) -> bool:
         try:
-            fields = jsontext.loads(data)
+            fields = json_codec.loads(data)
         except ValueError:
             return False
         return (
@@ -212,7 +212,7 @@ class InduscodeReader(LinesReader):
         self, leaf: str | msgspec.UnsetType | None, after: int, line: int, offset: int, size: int
     ) -> None:
         """The last head counts. One that names nothing counts as none, also for those before it."""
-        self._head = None if isinstance(leaf, msgspec.UnsetType) else Head(leaf, line, offset, size, after)
+        self._head = None if isinstance(leaf, msgspec.UnsetType) else HeadRow(leaf, line, offset, size, after)
         self._reading.has_head = self._head is not None
 
     def _note_spoken(self, time: Any) -> None:
@@ -221,16 +221,16 @@ class InduscodeReader(LinesReader):
             self.reading.last_message_time = moment
 
     def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
-        self.reading.note(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+        self.reading.add_finding(kind, message, line=self.reading.lines, offset=offset, size=len(line))
 
     # -- the end --------------------------------------------------------------------------------------
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         reading = self._reading
         reading.read_only = None  # also when it is empty: a session may begin here
         if self._newer is not None:
             reading.read_only = f"it is of {self._newer}, newer than {SCHEMA}"
-            reading.note_end(
+            reading.add_tail_finding(
                 "newer-version", f"{self._newer} is newer than {SCHEMA}; opened read-only", line=1
             )
         elif self._other_schema is not None and not len(reading.tree) and not reading.has_head:
@@ -242,28 +242,28 @@ class InduscodeReader(LinesReader):
     def find_leaf(self) -> int:
         """What the head names or was written below it since; without a head the deepest entry."""
         reading, head = self._reading, self._head
-        reading.leaf_in_doubt = False
+        reading.leaf_ambiguous = False
         if head is None:
             return reading.deepest.find()
         place = {"line": head.line, "offset": head.offset, "size": head.size}
-        top = ROOT if head.leaf is None else reading.linker.holder(head.leaf)
+        top = ROOT if head.leaf is None else reading.linker.latest_with_id(head.leaf)
         if top is None:
             message = f"the head names {head.leaf}, which is not in this file; the deepest entry counts"
-            reading.note_end("leaf-target", message, **place)
+            reading.add_tail_finding("leaf-target", message, **place)
             return reading.deepest.find()
         if self._below is None or self._below.top != top:
-            self._below = Below(reading.tree, top)
-        standing = stands_at(reading.tree, head, self._below)
-        reading.leaf_in_doubt = standing.stale
+            self._below = Descendants(reading.tree, top)
+        standing = resolve_leaf(reading.tree, head, self._below)
+        reading.leaf_ambiguous = standing.stale
         if standing.below:
             newest = reading.tree.keys[standing.newest]
             named = head.leaf or "the beginning"
             if standing.stale:
                 message = f"the head names {named}, but the session went on below it, to {newest}"
-                reading.note_end("stale-head", message, **place)
+                reading.add_tail_finding("stale-head", message, **place)
             else:
                 message = f"{standing.below} entries lie below the head ({named}); the newest is {newest}"
-                reading.note_end("below-head", message, **place)
+                reading.add_tail_finding("below-head", message, **place)
         return standing.leaf
 
 

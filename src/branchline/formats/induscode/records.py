@@ -21,7 +21,7 @@ from branchline.entries import (
     Entry,
     Message,
     MessageEntry,
-    jsontext,
+    json_codec,
     message_from_fields,
 )
 from branchline.entries.messages import StoredMessage
@@ -51,7 +51,7 @@ def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
     try:
         found = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        fields = jsontext.loads(line)
+        fields = json_codec.loads(line)
         found = _Line(_lenient(fields.get("message")), fields["at"], fields.get("meta"))
     common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": found.at}
     message = found.message

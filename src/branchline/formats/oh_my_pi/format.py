@@ -23,15 +23,15 @@ from branchline.entries import (
     SystemMessage,
     UnknownMessage,
     entry_fields,
-    jsontext,
+    json_codec,
 )
-from branchline.formats.base import Block, Reading, Survey
-from branchline.formats.copying import tree_lines, upgraded_lines
+from branchline.formats.copying import tree_lines, upgrade_lines
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
 from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
-from branchline.formats.oh_my_pi.context import RULES
-from branchline.formats.oh_my_pi.forking import forked_lines
-from branchline.formats.oh_my_pi.places import (
+from branchline.formats.oh_my_pi.context_rules import RULES
+from branchline.formats.oh_my_pi.copies import forked_lines
+from branchline.formats.oh_my_pi.home import (
     is_own_path,
     session_of_agent,
     sessions_directories,
@@ -39,10 +39,10 @@ from branchline.formats.oh_my_pi.places import (
     sessions_root,
 )
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
-from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, own_fields, with_task_usage
-from branchline.formats.oh_my_pi.slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
+from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
+from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.pi import CURRENT_VERSION, PiFormat
-from branchline.formats.transcript import Transcript
+from branchline.formats.protocol import LineChunk, LogIndex, Survey
 from branchline.tree import ROOT
 
 __all__ = ["OH_MY_PI", "OhMyPiFormat"]
@@ -75,10 +75,10 @@ class OhMyPiFormat(PiFormat):
 
     name = NAME
     writable = True
-    layout = ("*/*.jsonl",)
-    subagent_layout = ("*/*/**/*.jsonl",)
-    copies_folder = True
-    cannot: Mapping[str, str] = {
+    file_patterns = ("*/*.jsonl",)
+    subagent_patterns = ("*/*/**/*.jsonl",)
+    copies_companion_folder = True
+    unsupported: Mapping[str, str] = {
         "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
         "retained_tail": "a compaction of oh-my-pi names its first kept entry and holds no messages itself",
@@ -117,13 +117,13 @@ class OhMyPiFormat(PiFormat):
     def context_rules(self) -> ContextRules:
         return RULES
 
-    def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
+    def decode_block(self, data: bytes, reading: LogIndex, block: LineChunk) -> Sequence[Entry] | None:
         types = reading.tree.types[block.first : block.first + len(block.ends)]
         if not _PLAIN.issuperset(types) or _needs_care(data):
             return None
         return super().decode_block(data, reading, block)
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         """The native record of an entry; pictures that are kept elsewhere are put back into it."""
         tree = reading.tree
         if position in tree.placeholders or (tree.types[position] in _PLAIN and not _needs_care(line)):
@@ -143,16 +143,16 @@ class OhMyPiFormat(PiFormat):
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         for entry in entries:
             self._require_place(entry)
         lines = []
         title = reading.title
         for entry in entries:
-            fields = own_fields(entry, title)
+            fields = to_fields(entry, title)
             if fields["type"] == "title_change":
                 title = fields["title"]
-            lines.append(jsontext.dumps(fields) + b"\n")
+            lines.append(json_codec.dumps(fields) + b"\n")
         return b"".join(lines)
 
     def encode_header(self, header: Header) -> bytes:
@@ -160,7 +160,7 @@ class OhMyPiFormat(PiFormat):
         known = clean_title(title) if isinstance(title, str) else ""
         return _head(header, TitleSlot(known, "user" if known else None, header.timestamp), {})
 
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         """A new file with one path, entries chained across labels that are left out.
 
         Labels are set again by who asks for the fork, as in native sessions.
@@ -169,7 +169,7 @@ class OhMyPiFormat(PiFormat):
         kept = {name: value for name, value in _header_fields(source).items() if name in _INHERITED}
         return b"".join([_head(header, _slot_for(source, header), kept), *forked_lines(transcript, leaf)])
 
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
         """A new file with everything, which also goes on with the prompt cache of its source.
 
         It names its parent by id, where a fork of one path names it by file.
@@ -184,10 +184,10 @@ class OhMyPiFormat(PiFormat):
             kept["providerPromptCacheKey"] = cache
         return b"".join([_head(header, _slot_for(source, header), kept), *tree_lines(transcript)])
 
-    def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
+    def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
         """The file as version 3; a slot stays the first line."""
         reading = transcript.reading
-        lines = list(upgraded_lines(transcript))
+        lines = list(upgrade_lines(transcript))
         if isinstance(reading, OhMyPiReading) and reading.slot_end:
             lines[:2] = lines[1::-1]
         return lines
@@ -195,11 +195,11 @@ class OhMyPiFormat(PiFormat):
     def _require_place(self, entry: Entry) -> None:
         match entry:
             case ContextEdit():
-                raise self.refuse("context_edit")
+                raise self.unsupported_error("context_edit")
             case MessageEntry(message=SystemMessage() | UnknownMessage(role="system")):
-                raise self.refuse("system")
+                raise self.unsupported_error("system")
             case Compaction(retained_tail=tuple()):
-                raise self.refuse("retained_tail")
+                raise self.unsupported_error("retained_tail")
             case Damaged():
                 raise ValueError(f"{entry.id} is damaged; only its bytes can be copied")
             case _:
@@ -239,17 +239,17 @@ def _needs_care(data: bytes) -> bool:
 def _fields(line: bytes) -> dict[str, Any] | None:
     """The JSON object of a line; None when it is nested too deeply to be read whole."""
     try:
-        fields = jsontext.loads(line)
+        fields = json_codec.loads(line)
     except ValueError:
         return None
     return fields if isinstance(fields, dict) else None
 
 
-def _header_fields(reading: Reading) -> dict[str, Any]:
+def _header_fields(reading: LogIndex) -> dict[str, Any]:
     return (_fields(reading.header_line) if reading.header_line else None) or {}
 
 
-def _slot_for(source: Reading, header: Header) -> TitleSlot:
+def _slot_for(source: LogIndex, header: Header) -> TitleSlot:
     """The slot of a copy: the title goes along, with the time of the copy."""
     given = source.titles.source if isinstance(source, OhMyPiReading) and source.title else None
     return TitleSlot(source.title or "", given if given in ("auto", "user") else None, header.timestamp)
@@ -269,4 +269,4 @@ def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
         **kept,
     }
     present = {name: value for name, value in fields.items() if value is not None}
-    return slot_line(slot) + jsontext.dumps(present) + b"\n"
+    return slot_line(slot) + json_codec.dumps(present) + b"\n"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from branchline.entries import Entry, skeleton
-from branchline.formats.base import Reading
-from branchline.formats.oh_my_pi import skeletons
+from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
-from branchline.formats.oh_my_pi.slot import SLOT_BYTES, Titles, read_slot
+from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleTracker, read_slot
 from branchline.formats.pi import CURRENT_VERSION, PiReader
+from branchline.formats.protocol import LogIndex
 
 __all__ = ["OhMyPiReader", "OhMyPiReading"]
 
 NAME = "oh-my-pi"
 
 
-class OhMyPiReading(Reading):
+class OhMyPiReading(LogIndex):
     """A reading that also knows the slot and where pictures are kept apart from the lines.
 
     ``slot_end`` is where the slot ends, 0 in a file without one.
@@ -26,7 +26,7 @@ class OhMyPiReading(Reading):
         super().__init__(NAME)
         self.current_version = CURRENT_VERSION
         self._path = path
-        self.titles = Titles()
+        self.titles = TitleTracker()
         self.slot_end = 0
 
     @property
@@ -40,7 +40,7 @@ class OhMyPiReader(PiReader):
     def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
         super().__init__(shape_only=shape_only)
         self.reading = self._own = OhMyPiReading(path)
-        self._decode_lines = skeletons.decode_shapes if shape_only else skeletons.decode_lines
+        self._decode_lines = rows.decode_shapes if shape_only else rows.decode_lines
 
     def feed(self, data: bytes, end: int) -> None:
         """Take whole lines; slot and header go in alone, so that what follows them is regular work."""
@@ -75,9 +75,9 @@ class OhMyPiReader(PiReader):
             if offset or len(line) != SLOT_BYTES - 1:
                 message = f"the title slot has {offset + len(line) + 1} bytes instead of {SLOT_BYTES}"
             else:
-                reading.overwritten = SLOT_BYTES
+                reading.mutable_prefix = SLOT_BYTES
         if message:
-            reading.note("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
 
     def _feed_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         before = self.reading.header
@@ -87,14 +87,14 @@ class OhMyPiReader(PiReader):
             self._own.title = self._own.titles.current
 
     def _add(self, found: skeleton.Skeleton, line: bytes, offset: int) -> None:
-        super()._add(skeletons.renamed(found), line, offset)
+        super()._add(rows.renamed(found), line, offset)
 
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self._own
         if reading.tree.types[position] != "session_info":
             super()._note_side_record(position, line)
             return
-        fields = skeleton.careful(line)
+        fields = skeleton.decode_lenient(line)
         if fields.get("type") == "title_change":  # the names that pi gives have no effect here
             reading.titles.see_change(fields)
             reading.title = reading.titles.current

@@ -25,10 +25,10 @@ from branchline.entries import (
     codec,
     entry_from_fields,
 )
-from branchline.formats.oh_my_pi.slot import clean_title
+from branchline.formats.oh_my_pi.title_slot import clean_title
 from branchline.tree import ROOT, Tree
 
-__all__ = ["RECOVERED", "chosen_model", "native_entry", "own_fields", "with_task_usage"]
+__all__ = ["RECOVERED", "chosen_model", "native_entry", "to_fields", "with_task_usage"]
 
 Fields = dict[str, Any]
 
@@ -159,7 +159,7 @@ def _unknown(fields: Fields) -> Unknown:
 # -- writing ----------------------------------------------------------------------------------------------
 
 
-def own_fields(entry: Entry, title: str | None) -> Fields:
+def to_fields(entry: Entry, title: str | None) -> Fields:
     """The JSON object of a new entry as oh-my-pi writes it; ``title`` is the one in force before it."""
     native = codec.entry_fields(entry)
     common = {"id": entry.id, "parentId": entry.parent, "timestamp": entry.timestamp}

@@ -10,15 +10,15 @@ from datetime import datetime
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
-from branchline.entries import AssistantMessage, Damaged, Entry, Header, MessageEntry, jsontext
-from branchline.formats.base import Format, LinkNames, Reading
+from branchline.entries import AssistantMessage, Damaged, Entry, Header, MessageEntry, json_codec
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.operator.forking import fork_lines, whole_lines
+from branchline.formats.operator.copies import fork_lines, whole_lines
 from branchline.formats.operator.reader import OperatorReader, OperatorReading
 from branchline.formats.operator.records import to_entry
-from branchline.formats.operator.times import seconds_of
-from branchline.formats.operator.writing import Chain, header_line
-from branchline.formats.transcript import Transcript
+from branchline.formats.operator.timestamps import seconds_of
+from branchline.formats.operator.writer import OperatorWriter, header_line
+from branchline.formats.protocol import Format, LinkFields, LogIndex
 from branchline.tree import ROOT
 
 __all__ = ["OPERATOR", "OperatorFormat"]
@@ -36,9 +36,9 @@ class OperatorFormat(Format):
 
     name = "operator"
     writable = True
-    layout = ("*.jsonl", "*/sessions/*.jsonl", "*/acp/*.jsonl")
-    links = LinkNames("parent_id", "target_id", "first_kept_entry_id", "target_id")
-    cannot = {  # noqa: RUF012
+    file_patterns = ("*.jsonl", "*/sessions/*.jsonl", "*/acp/*.jsonl")
+    links = LinkFields("parent_id", "target_id", "first_kept_entry_id", "target_id")
+    unsupported = {  # noqa: RUF012
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "what was said cannot be changed for the model afterwards",
         "message": "its messages are those of system, user, assistant and tools",
@@ -61,7 +61,7 @@ class OperatorFormat(Format):
             if _HEADER.match(line) or _ENTRY.match(line):
                 return True
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 continue
             if isinstance(fields, dict) and isinstance(fields.get("type"), str):
@@ -77,19 +77,19 @@ class OperatorFormat(Format):
     def listing_reader(self, path: str = "") -> OperatorReader:
         return OperatorReader(path, shape_only=True)
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         assert isinstance(reading, OperatorReading)
         tree = reading.tree
         key = tree.keys[position]
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        entry = to_entry(jsontext.loads(line), key, parent, reading.result(position), reading.first_parts)
+        entry = to_entry(json_codec.loads(line), key, parent, reading.result(position), reading.first_parts)
         if tree.roles[position] == "assistant" and (model := reading.models.at(position)) is not None:
             return _answered_by(entry, model)
         return entry
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """The model that was chosen last above the answer."""
         assert isinstance(transcript.reading, OperatorReading)
         model = transcript.reading.models.at(position)
@@ -101,17 +101,17 @@ class OperatorFormat(Format):
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, OperatorReading)
-        return Chain(reading, self.refuse).lines(entries)
+        return OperatorWriter(reading, self.unsupported_error).lines(entries)
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)
 
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
-        return b"".join(fork_lines(transcript, leaf, header, self.refuse))
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
+        return b"".join(fork_lines(transcript, leaf, header, self.unsupported_error))
 
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
         return b"".join(whole_lines(transcript, header))
 
     # -- places ---------------------------------------------------------------------------------------

@@ -13,23 +13,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from branchline.context import ModelRef
-from branchline.entries import Header, jsontext
-from branchline.entries.skeleton import Fragment
-from branchline.formats.base import LabelState, Reading
-from branchline.formats.lines import LinesReader, bulk
-from branchline.formats.operator.nearest import Nearest
+from branchline.entries import Header, json_codec
+from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.lines import LineReader, decode_chunk
+from branchline.formats.operator.inherited_value import InheritedValue
 from branchline.formats.operator.records import Result
-from branchline.formats.operator.skeleton import (
-    Line,
-    Looked,
+from branchline.formats.operator.rows import (
+    MessageFacts,
+    OperatorRow,
     decode_lines,
     decode_shapes,
-    glance_at,
-    look_at,
-    oddities_of,
+    message_facts,
+    message_facts_shallow,
+    row_problems,
     said_in,
 )
-from branchline.formats.operator.times import are_times, instant, iso_time, iso_times
+from branchline.formats.operator.timestamps import are_times, instant, iso_time, iso_times
+from branchline.formats.protocol import LabelState, LogIndex
 from branchline.tree import ROOT, BackwardLinker, Kind
 
 __all__ = ["OperatorReader", "OperatorReading"]
@@ -47,7 +47,7 @@ _FILE_NAME = re.compile(
 )
 
 
-class OperatorReading(Reading):
+class OperatorReading(LogIndex):
     """A reading that also knows which tool result of a line an entry stands for."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class OperatorReading(Reading):
         """Those among them that another one of the same line follows."""
         self.first_parts: dict[str, str] = {}
         """For the last entry of such a line, the first one."""
-        self.models: Nearest[ModelRef] = Nearest(self.tree)
+        self.models: InheritedValue[ModelRef] = InheritedValue(self.tree)
         """The models that were chosen: no answer names its own."""
 
     def result(self, position: int) -> Result | None:
@@ -70,7 +70,7 @@ class OperatorReading(Reading):
         return None if name is None else Result(self.numbers.get(position, 0), name)
 
 
-class OperatorReader(LinesReader):
+class OperatorReader(LineReader):
     """Reads sessions of version 3; the path helps where the header is lost.
 
     ``shape_only`` is for lists of sessions: it leaves out the names of tools, which answers are quiet and, in
@@ -87,7 +87,7 @@ class OperatorReader(LinesReader):
         self._started = False
         self._calls: dict[str, str] = {}
         self._moves: dict[int, int | None] = {}
-        self._titles: Nearest[str] = Nearest(self.reading.tree)
+        self._titles: InheritedValue[str] = InheritedValue(self.reading.tree)
         self._shape_only = shape_only
 
     # -- the regular way: many lines at once ----------------------------------------------------------
@@ -95,10 +95,10 @@ class OperatorReader(LinesReader):
     def take_regular(self, data: bytes, start: int, end: int) -> bool:
         if not self._started:
             return False
-        found = bulk(data, end, decode_shapes if self._shape_only else decode_lines, start=start)
+        found = decode_chunk(data, end, decode_shapes if self._shape_only else decode_lines, start=start)
         if found is None:
             return False
-        lines: Sequence[Line] = found.values
+        lines: Sequence[OperatorRow] = found.values
         types: list[str] = [line.type for line in lines]
         moments = [line.timestamp for line in lines]
         said = [line.message for line in lines]
@@ -108,7 +108,7 @@ class OperatorReader(LinesReader):
         if not are_times(moments) or types.count("message") != len(said) - said.count(None):
             return False
         calls: dict[str, str] = {}
-        looked = glance_at(said) if self._shape_only else look_at(said, calls, self._calls)
+        looked = message_facts_shallow(said) if self._shape_only else message_facts(said, calls, self._calls)
         if looked.newest and instant(looked.newest) is None:
             return False
         ids = [line.id for line in lines]
@@ -136,7 +136,7 @@ class OperatorReader(LinesReader):
                     self._note_side(first + row, line.type, line.label, line.target_id, target, line.name)
         return True
 
-    def _needs_no_times(self, looked: Looked) -> bool:
+    def _needs_no_times(self, looked: MessageFacts) -> bool:
         """Whether nobody who lists sessions asks when these entries were made.
 
         In a fork it tells which came from the parent; where nobody said anything, how old the file is.
@@ -170,12 +170,12 @@ class OperatorReader(LinesReader):
             self.gap = False
             self._note("no-id", "an entry without an id", line, offset)
             return
-        for finding, what in oddities_of(fields):
+        for finding, what in row_problems(fields):
             self._note(finding, f"{entry_id}: {what}", line, offset)
         if parent is not None and not isinstance(parent, str):
             parent = f"{parent}"  # as text it may be somebody's id; else the link is guessed
         message = said_in(fields.get("message")) if kind == "message" else None
-        looked = look_at([message], self._calls, self._calls)
+        looked = message_facts([message], self._calls, self._calls)
         role, tools = looked.roles[0], looked.tools.get(0, [])
         time = iso_time(fields.get("timestamp"))
         target_id = fields.get("target_id") if kind in _SIDE else None
@@ -202,16 +202,16 @@ class OperatorReader(LinesReader):
                 name if isinstance(name, str) else None,
             )
 
-    def fragment(self, data: bytes) -> Fragment | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         found = _FRAGMENT.match(data)
         if found is None or not self._started:
             return None
         parent = None if found[2] is None else found[2].decode("utf-8", "replace")
-        return Fragment(found[1].decode("utf-8", "replace"), parent)
+        return SalvagedIds(found[1].decode("utf-8", "replace"), parent)
 
     def is_record(self, data: bytes) -> bool:
         try:
-            fields = jsontext.loads(data)
+            fields = json_codec.loads(data)
         except ValueError:
             return False
         return isinstance(fields, dict) and (
@@ -251,13 +251,13 @@ class OperatorReader(LinesReader):
         reading.version = VERSION
         reading.header = _header_from_name(self._path)
         reading.read_only = "it has no header, and Operator would overwrite it"
-        reading.note("no-header", "the file has no header; opened read-only", line=1)
+        reading.add_finding("no-header", "the file has no header; opened read-only", line=1)
 
     # -- what is the same both ways -------------------------------------------------------------------
 
     def _found(self, entry_id: str, before: int) -> int | None:
         """The nearest entry before this position that carries the id."""
-        found = self.reading.linker.holder(entry_id)
+        found = self.reading.linker.latest_with_id(entry_id)
         return found if found is not None and found < before else None
 
     def _note_spoken(self, time: object) -> None:
@@ -304,14 +304,16 @@ class OperatorReader(LinesReader):
             span = reading.span(position)
             finding: Kind = "leaf-target" if kind == "leaf" else "label-target"
             message = f"the {kind} entry points at {target_id}, which is not above it"
-            reading.note(finding, message, line=reading.line_of(position), offset=span.offset, size=span.size)
+            reading.add_finding(
+                finding, message, line=reading.line_of(position), offset=span.offset, size=span.size
+            )
         elif kind == "label" and label:
             reading.labels[reading.tree.keys[target]] = LabelState(label, reading.tree.times[position])
         elif kind == "label":
             reading.labels.pop(reading.tree.keys[target], None)
 
     def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
-        self.reading.note(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+        self.reading.add_finding(kind, message, line=self.reading.lines, offset=offset, size=len(line))
 
     # -- the end --------------------------------------------------------------------------------------
 
@@ -321,7 +323,7 @@ class OperatorReader(LinesReader):
         reading.title = self._titles.at(reading.leaf)
         if not self._started and (reading.consumed or tail):
             reading.read_only = "nothing in it can be read as a session"
-            reading.note_end("no-header", "no header and no entry can be read")
+            reading.add_tail_finding("no-header", "no header and no entry can be read")
 
     def find_leaf(self) -> int:
         """The last entry, or what it points at; what points nowhere or cannot be read is passed over."""

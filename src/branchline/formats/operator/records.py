@@ -38,7 +38,7 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.formats.operator.parts import blocks_of
-from branchline.formats.operator.times import instant, iso_time
+from branchline.formats.operator.timestamps import instant, iso_time
 
 __all__ = ["LEVELS", "ROLES", "STOP_REASONS", "TREE_ROLES", "TYPES", "Result", "to_entry"]
 

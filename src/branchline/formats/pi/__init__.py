@@ -5,7 +5,7 @@ versions 1 and 2 are upgraded in memory, with ids that are the same on every loa
 """
 
 from branchline.formats.pi.format import PI, PiFormat
-from branchline.formats.pi.older import CURRENT_VERSION
 from branchline.formats.pi.reader import PiReader
+from branchline.formats.pi.upgrade import CURRENT_VERSION
 
 __all__ = ["CURRENT_VERSION", "PI", "PiFormat", "PiReader"]

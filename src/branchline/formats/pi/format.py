@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Damaged, Entry, Header, codec, jsontext, skeleton
-from branchline.formats.base import Block, Format, PutOff, Reading, Survey
-from branchline.formats.copying import path_lines, tree_lines, upgraded_lines
-from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, upgraded
+from branchline.entries import Damaged, Entry, Header, codec, json_codec, skeleton
+from branchline.formats.copying import path_lines, tree_lines, upgrade_lines
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi.reader import PiReader
 from branchline.formats.pi.records import record
-from branchline.formats.transcript import Transcript
+from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, upgraded
+from branchline.formats.protocol import Format, LineChunk, LogIndex, PutOff, Survey
 from branchline.tree import ROOT
 
 __all__ = ["PI", "PiFormat"]
@@ -42,7 +42,7 @@ class PiFormat(Format):
             if not line.strip():
                 continue
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 if _BEGINNING.match(line):  # damaged, or cut off where the first bytes of the file end
                     return True
@@ -82,16 +82,16 @@ class PiFormat(Format):
         lines = head.removeprefix(_BOM).split(b"\n")
         for line in lines if whole else lines[:-1]:
             try:
-                fields = jsontext.loads(line)
+                fields = json_codec.loads(line)
             except ValueError:
                 continue  # blank or damaged
             if isinstance(fields, dict) and fields.get("type") != "title":
                 return codec.header_from_fields(fields)
         return None
 
-    def decode_block(self, data: bytes, reading: Reading, block: Block) -> Sequence[Entry] | None:
+    def decode_block(self, data: bytes, reading: LogIndex, block: LineChunk) -> Sequence[Entry] | None:
         """All entries of a block at once, where each is as its line says; None where one is not."""
-        if reading.version != CURRENT_VERSION or not reading.linker.is_plain:
+        if reading.version != CURRENT_VERSION or not reading.linker.is_regular:
             return None
         try:
             found = codec.decode_known_lines(memoryview(data))
@@ -100,7 +100,7 @@ class PiFormat(Format):
         keys = reading.tree.keys[block.first : block.first + len(block.ends)]
         return found if [entry.id for entry in found] == keys else None
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         """The record of an entry; its id and parent are those of the tree."""
         tree = reading.tree
         key = tree.keys[position]
@@ -113,21 +113,21 @@ class PiFormat(Format):
             entry = msgspec.structs.replace(entry, id=key, parent=parent)
         return entry
 
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         del reading
         return b"".join([codec.encode_entry(entry) for entry in entries])
 
     def encode_header(self, header: Header) -> bytes:
         return codec.encode_header(header)
 
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         return b"".join([codec.encode_header(header), *path_lines(transcript, leaf)])
 
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
         return b"".join([codec.encode_header(header), *tree_lines(transcript)])
 
-    def upgrade(self, transcript: Transcript) -> Iterable[bytes]:
-        return upgraded_lines(transcript)
+    def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
+        return upgrade_lines(transcript)
 
     def file_key(self, header: Header) -> str:
         return re.sub(r"[:.]", "-", header.timestamp) + "_" + header.id

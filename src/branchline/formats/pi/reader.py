@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from branchline.entries import (
-    CONVERSATION,
-    SIDE,
-    SPEAKERS,
+    ACTIVITY_ROLES,
+    CONVERSATION_TYPES,
+    SIDE_TYPES,
     Entry,
     Label,
     Leaf,
@@ -19,12 +19,12 @@ from branchline.entries import (
     SessionInfo,
     UnknownMessage,
     codec,
-    jsontext,
+    json_codec,
     skeleton,
 )
-from branchline.formats.base import Block, LabelState, Reading
-from branchline.formats.lines import bulk, each_line, pieces
-from branchline.formats.pi.columns import (
+from branchline.formats.lines import decode_chunk, each_line, split_records
+from branchline.formats.pi.records import side_record
+from branchline.formats.pi.rows import (
     LAST_INSTANT,
     instant,
     latest_time,
@@ -34,8 +34,8 @@ from branchline.formats.pi.columns import (
     skeleton_columns,
     spoken_columns,
 )
-from branchline.formats.pi.older import CURRENT_VERSION, FIRST_TYPES, with_position_id
-from branchline.formats.pi.records import side_record
+from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, assign_position_id
+from branchline.formats.protocol import LabelState, LineChunk, LogIndex
 from branchline.tree import ROOT, Kind
 
 __all__ = ["PiReader"]
@@ -44,7 +44,10 @@ _BOM = b"\xef\xbb\xbf"
 _NOTED = frozenset({"label", "session_info", "leaf", "session"})
 _PIECE = 1 << 17  # bytes of lines that go the careful way together because one of them is odd
 _MARKERS = (b'{"type":"',)
-_SHARED = {name: name for name in (*SIDE, *CONVERSATION, *SPEAKERS, "toolResult", "bashExecution", "system")}
+_SHARED = {
+    name: name
+    for name in (*SIDE_TYPES, *CONVERSATION_TYPES, *ACTIVITY_ROLES, "toolResult", "bashExecution", "system")
+}
 _share = _SHARED.get  # one string per known type and role instead of one per line
 
 
@@ -68,7 +71,7 @@ class PiReader:
         elif shape_only:
             self._decode = skeleton.decode_shape
             self._decode_lines = skeleton.decode_shapes
-        self.reading = Reading("pi")
+        self.reading = LogIndex("pi")
         self.reading.current_version = CURRENT_VERSION
         self._leaf_targets: dict[int, str | None] = {}
         self._lost_targets: dict[
@@ -113,7 +116,7 @@ class PiReader:
         reading = self.reading
         if not self._started or reading.version != CURRENT_VERSION or self._gap:
             return False
-        whole = bulk(data, end, self._decode_lines, start=start)
+        whole = decode_chunk(data, end, self._decode_lines, start=start)
         if whole is None:
             return False
         found, ends = whole.values, whole.ends
@@ -136,7 +139,7 @@ class PiReader:
             return False
         if latest > (reading.last_message_time or 0):
             reading.last_message_time = latest
-        block = Block(first, offset, reading.lines + 1, array("q", ends))
+        block = LineChunk(first, offset, reading.lines + 1, array("q", ends))
         reading.blocks.append(block)
         if self._keeps_messages:
             # Now, because touching each of them again once the processor has forgotten it takes longer.
@@ -154,7 +157,7 @@ class PiReader:
         reading.lines += 1
         number = reading.lines
         if number == 1 and line.startswith(_BOM):
-            reading.note("bom", "the file begins with a byte order mark", line=1)
+            reading.add_finding("bom", "the file begins with a byte order mark", line=1)
             offset += len(_BOM)
             line = line[len(_BOM) :]
         if not line.strip():
@@ -168,7 +171,7 @@ class PiReader:
                 self._add(found, line, offset)
                 return
         try:
-            value = skeleton.careful(line)
+            value = skeleton.decode_lenient(line)
         except ValueError as reason:
             self._feed_damaged(line, offset, str(reason))
             return
@@ -185,17 +188,17 @@ class PiReader:
             message = "not an entry: " + (
                 "an object without a type" if isinstance(value, dict) else "no object"
             )
-            reading.note("not-an-entry", message, line=number, offset=offset, size=len(line))
+            reading.add_finding("not-an-entry", message, line=number, offset=offset, size=len(line))
             return
         if value["type"] == "session":
             self._feed_header(value, line, offset)
             return
         self._start_without_header(value)
         if reading.version == 1:
-            value = with_position_id(value, reading)
+            value = assign_position_id(value, reading)
         if not isinstance(value.get("id"), str):
             self._gap = False
-            reading.note("no-id", "an entry without an id", line=number, offset=offset, size=len(line))
+            reading.add_finding("no-id", "an entry without an id", line=number, offset=offset, size=len(line))
             return
         self._add(skeleton.from_fields(value), line, offset)
 
@@ -203,7 +206,7 @@ class PiReader:
         reading = self.reading
         parent = found.parentId
         if parent is msgspec.UNSET:
-            reading.note(
+            reading.add_finding(
                 "no-parent-key",
                 f"{found.id} does not say what it hangs from; shown as a root",
                 line=reading.lines,
@@ -218,7 +221,7 @@ class PiReader:
                 role = "custom"
             role = _share(role, role)
             quiet = not self._shape_only and role == "assistant" and message.is_quiet()
-            if self._shape_only and role in SPEAKERS:
+            if self._shape_only and role in ACTIVITY_ROLES:
                 spoken = instant(message.timestamp, found.timestamp)
                 if spoken > (reading.last_message_time or 0):
                     reading.last_message_time = spoken
@@ -232,7 +235,7 @@ class PiReader:
             after_gap=self._gap,
         )
         self._gap = False
-        reading.place(position, offset, len(line), reading.lines)
+        reading.add_range(position, offset, len(line), reading.lines)
         if kind in _NOTED:
             self._note_side_record(position, line)
 
@@ -241,7 +244,7 @@ class PiReader:
         header = codec.header_from_fields(fields)
         if self._started or header is None:
             what = "another header inside the file; ignored" if self._started else "a header without an id"
-            reading.note("extra-header", what, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("extra-header", what, line=reading.lines, offset=offset, size=len(line))
             reading.other_objects.append(len(reading.tree))
             self._gap = False
             return
@@ -255,11 +258,11 @@ class PiReader:
             reading.version = CURRENT_VERSION
             reading.read_only = f"it is of version {header.version}, newer than {CURRENT_VERSION}"
             message = f"version {header.version} is newer than {CURRENT_VERSION}; opened read-only"
-            reading.note("newer-version", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
         elif header.version < 2:
             reading.version = 1
             message = "version 1: ids are made from positions while reading; the file stays as it is"
-            reading.note("v1", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("v1", message, line=reading.lines, offset=offset, size=len(line))
 
     def _start_without_header(self, first: dict[str, Any]) -> None:
         reading = self.reading
@@ -270,27 +273,27 @@ class PiReader:
         is_old = first["type"] in FIRST_TYPES and "id" not in first and "parentId" not in first
         reading.version = 1 if is_old else CURRENT_VERSION
         reading.read_only = "it has no header"
-        reading.note("no-header", "the file has no header; opened read-only", line=1)
+        reading.add_finding("no-header", "the file has no header; opened read-only", line=1)
 
     def _feed_damaged(self, line: bytes, offset: int, reason: str) -> None:
         """A line that is not one JSON value: whole entries in it are read, what is left of others is kept."""
         reading = self.reading
-        found = pieces(line, _MARKERS, _is_record)
+        found = split_records(line, _MARKERS, _is_record)
         glued = any(piece.whole for piece in found)
         for piece in found:
             place = offset + piece.start
             if piece.whole:
-                self._take(skeleton.careful(piece.data), piece.data, place)
+                self._take(skeleton.decode_lenient(piece.data), piece.data, place)
                 continue
             message = f"unreadable ({reason}), {len(piece.data)} bytes"
             if glued:
                 message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
             message += self._keep_place(piece.data, place)
             kind: Kind = "glued" if glued else "unreadable"
-            reading.note(kind, message, line=reading.lines, offset=place, size=len(piece.data))
+            reading.add_finding(kind, message, line=reading.lines, offset=place, size=len(piece.data))
         if all(piece.whole for piece in found):
             message = f"{len(found)} entries stand in one line; all are read"
-            reading.note("glued", message, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
 
     def _keep_place(self, data: bytes, offset: int) -> str:
         """A place in the tree for a fragment that still tells its id and parent; says so if there is one."""
@@ -303,7 +306,7 @@ class PiReader:
             fragment.id, fragment.parent, type="damaged", placeholder=True, after_gap=self._gap
         )
         self._gap = False
-        reading.place(position, offset, len(data), reading.lines)
+        reading.add_range(position, offset, len(data), reading.lines)
         return f"; entry {fragment.id} keeps its place in the tree"
 
     # -- what we have written ourselves ---------------------------------------------------------------
@@ -334,9 +337,9 @@ class PiReader:
             entry.id, entry.parent, type="message", time=entry.timestamp, role=_SHARED[role], quiet=quiet
         )
         reading.lines += 1
-        reading.place(position, reading.consumed, len(data) - 1, reading.lines)
+        reading.add_range(position, reading.consumed, len(data) - 1, reading.lines)
         reading.consumed += len(data)
-        reading.linker.settle()
+        reading.linker.resolve()
         reading.leaf = position
         return True
 
@@ -357,7 +360,7 @@ class PiReader:
                 # Whether its target is there is asked at the end, when all of them can be asked at once.
                 if (
                     entry.target is not None
-                    or skeleton.careful(line).get("targetId", msgspec.UNSET) is not None
+                    or skeleton.decode_lenient(line).get("targetId", msgspec.UNSET) is not None
                 ):
                     self._lost_targets[position] = entry.target
             case _:
@@ -371,7 +374,7 @@ class PiReader:
             reading.unterminated = True
             self._feed_line(tail, reading.consumed)
             offset = reading.consumed
-            reading.note(
+            reading.add_finding(
                 "no-final-newline",
                 "the last line has no newline",
                 line=reading.lines,
@@ -383,10 +386,10 @@ class PiReader:
                 "it is empty" if not reading.lines else "nothing in it can be read as a session"
             )
             if reading.consumed == 0 and not tail:
-                reading.note_end("empty", "the file is empty")
+                reading.add_tail_finding("empty", "the file is empty")
             else:
-                reading.note_end("no-header", "no header and no entry can be read")
-        reading.linker.settle()
+                reading.add_tail_finding("no-header", "no header and no entry can be read")
+        reading.linker.resolve()
         if self._lost_targets:
             self._note_lost_targets()
         self._find_leaf()
@@ -404,7 +407,7 @@ class PiReader:
                 break
             target = self._leaf_targets[position]
             if position not in self._lost_targets:
-                found = None if target is None else reading.linker.holder(target)
+                found = None if target is None else reading.linker.latest_with_id(target)
                 position = ROOT if found is None else found
                 break
             if (above := tree.parent_position(position)) != ROOT:
@@ -416,18 +419,18 @@ class PiReader:
     def _note_lost_targets(self) -> None:
         reading = self.reading
         for position, target in list(self._lost_targets.items()):
-            if target is not None and reading.linker.holder(target) is not None:
+            if target is not None and reading.linker.latest_with_id(target) is not None:
                 del self._lost_targets[position]
                 continue
             span = reading.span(position)
             message = f"the leaf entry points at {target or 'nothing'}, which is not in this file"
             line = reading.line_of(position)
-            reading.note_end("leaf-target", message, line=line, offset=span.offset, size=span.size)
+            reading.add_tail_finding("leaf-target", message, line=line, offset=span.offset, size=span.size)
 
 
 def _is_record(data: bytes) -> bool:
     """A header or an entry; a content block has a type too, and a tool call even an id."""
-    fields = jsontext.loads(data)
+    fields = json_codec.loads(data)
     return isinstance(fields.get("type"), str) and (
         "parentId" in fields or "timestamp" in fields or fields["type"] == "session"
     )

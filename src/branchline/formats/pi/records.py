@@ -36,7 +36,7 @@ def record(line: bytes) -> Entry:
 
 def shallow_record(line: bytes) -> Entry:
     """What is known of a line that was readable while scanning, so that only its depth can be in the way."""
-    fields = skeleton.careful(line)
+    fields = skeleton.decode_lenient(line)
     fields.pop("message", None)
     return Unknown(
         type=fields["type"], id=fields.get("id") or "", timestamp=fields.get("timestamp") or "", fields=fields

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 import msgspec
 
-from branchline.entries import CONVERSATION, SIDE
+from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES
 from branchline.entries.messages import Message, StoredMessage
 
 __all__ = ["decode_spoken"]
@@ -40,7 +40,7 @@ def _silent(kind: str) -> Any:
 @cache
 def _decoder() -> msgspec.json.Decoder[Any]:
     """Made when it is first needed: it looks at every record there is."""
-    silent = map(_silent, sorted((SIDE | CONVERSATION) - {"message"}))
+    silent = map(_silent, sorted((SIDE_TYPES | CONVERSATION_TYPES) - {"message"}))
     return msgspec.json.Decoder(Union[(_Spoken, *silent)])
 
 

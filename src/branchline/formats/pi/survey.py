@@ -14,11 +14,19 @@ import msgspec
 
 from branchline.context import ModelRef
 from branchline.context.selection import model_in
-from branchline.entries import COUNTED, Header, MessageEntry, ModelChange, SessionInfo, message_text, skeleton
-from branchline.formats.base import Survey, first_own
-from branchline.formats.lines import bulk
-from branchline.formats.pi.columns import latest_time, line_at, places_of, skeleton_columns
+from branchline.entries import (
+    COUNTED_ROLES,
+    Header,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    message_text,
+    skeleton,
+)
+from branchline.formats.lines import decode_chunk
 from branchline.formats.pi.records import record
+from branchline.formats.pi.rows import latest_time, line_at, places_of, skeleton_columns
+from branchline.formats.protocol import Survey, first_after_fork
 
 __all__ = ["survey"]
 
@@ -46,7 +54,7 @@ def survey(data: bytes) -> Survey | None:
         header = _decode_header(memoryview(data)[:start])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    whole = bulk(data, len(data), skeleton.decode_shapes, start=start)
+    whole = decode_chunk(data, len(data), skeleton.decode_shapes, start=start)
     if whole is None:
         return None
     found = whole.values
@@ -63,7 +71,7 @@ def survey(data: bytes) -> Survey | None:
     lines = _Lines(data, start, whole.stops)
     inherited = 0
     if header.parentSession is not None and header.timestamp:
-        inherited = first_own(header.timestamp, [s.timestamp for s in found])
+        inherited = first_after_fork(header.timestamp, [s.timestamp for s in found])
     model = _model(lines, types, columns.roles)
     if model is _ASK:
         return None
@@ -77,7 +85,7 @@ def survey(data: bytes) -> Survey | None:
             metadata=header.metadata,
         ),
         title=_title(lines, types) if "session_info" in kinds else None,
-        messages=sum(map(COUNTED.__contains__, columns.roles)),
+        messages=sum(map(COUNTED_ROLES.__contains__, columns.roles)),
         total_messages=types.count("message"),
         first_prompt=_first_prompt(lines, columns.roles, inherited),
         model=model,

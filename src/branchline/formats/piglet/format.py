@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import CustomContent, Entry, Header, UserMessage, jsontext
-from branchline.formats.base import Format, LinkNames, Reading
-from branchline.formats.golang import time_of
+from branchline.entries import CustomContent, Entry, Header, UserMessage, json_codec
+from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.go_json import go_timestamp
 from branchline.formats.lines import head_lines
-from branchline.formats.piglet.files import copied_lines, forked_lines
+from branchline.formats.piglet.copies import copied_lines, forked_lines
+from branchline.formats.piglet.log_index import PigletReading
 from branchline.formats.piglet.reader import PigletReader
-from branchline.formats.piglet.reading import PigletReading
 from branchline.formats.piglet.records import record_of
-from branchline.formats.piglet.writing import CANNOT, Scribe, meta_fields, meta_row
-from branchline.formats.random_ids import random_uuid
-from branchline.formats.transcript import Transcript
+from branchline.formats.piglet.writer import CANNOT, PigletWriter, meta_fields, meta_row
+from branchline.formats.protocol import Format, LinkFields, LogIndex
 
 __all__ = ["PIGLET", "PigletFormat"]
 
@@ -54,12 +54,12 @@ class PigletFormat(Format):
 
     name = "piglet"
     writable = True
-    layout = ("*.jsonl",)
+    file_patterns = ("*.jsonl",)
     header_lines = 2  # a fork says in the second what it was forked from
-    links = LinkNames("parentId", "", "")
-    cannot = CANNOT
-    waypoints = frozenset({"leaf"})  # what follows a move hangs from it
-    compactions_hold_messages = True
+    links = LinkFields("parentId", "", "")
+    unsupported = CANNOT
+    path_types = frozenset({"leaf"})  # what follows a move hangs from it
+    compaction_embeds_tail = True
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ class PigletFormat(Format):
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
-            if line.strip() and (fields := jsontext.object_in(line)) is not None:
+            if line.strip() and (fields := json_codec.loads_object(line)) is not None:
                 return {"type", "ts", "data"} <= fields.keys()
         return b'{"type":"' not in head and _NAME.search(path) is not None
 
@@ -78,17 +78,17 @@ class PigletFormat(Format):
     def listing_reader(self, path: str = "") -> PigletReader:
         return PigletReader(path, shape_only=True)
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         return record_of(line, reading.tree, position)
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """Without what the answer says."""
         try:
             answer = _answer_in(transcript.raw(position)).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return super().answered_by(transcript, position)
+            return super().answer_model(transcript, position)
         if not answer.model or answer.branchline not in (None, _Rest()):  # the names are kept beside it
-            return super().answered_by(transcript, position)
+            return super().answer_model(transcript, position)
         return ModelRef(provider=answer.provider or "", id=answer.model)
 
     def context_rules(self) -> ContextRules:
@@ -97,30 +97,30 @@ class PigletFormat(Format):
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, PigletReading)
-        return Scribe(reading, self.refuse).write(entries)
+        return PigletWriter(reading, self.unsupported_error).write(entries)
 
     def encode_header(self, header: Header) -> bytes:
         """The meta row of a new session, and the one that names its model if it has one."""
-        written = time_of(header.timestamp)
+        written = go_timestamp(header.timestamp)
         fields = meta_fields(header)
         rows = meta_row(fields, written)
         if model := (header.metadata or {}).get("model"):
             rows += meta_row(fields | {"model": model}, written)
         return rows
 
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         return b"".join(forked_lines(transcript, leaf, header))
 
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
         return b"".join(copied_lines(transcript, header))
 
     # -- places ---------------------------------------------------------------------------------------
 
     def session_id(self, fresh: str, timestamp: str) -> str:
         del timestamp
-        return random_uuid(fresh)
+        return uuid4_from(fresh)
 
     def lock_file(self, path: str) -> str | None:
         """Around every append piglet takes an exclusive ``flock`` on this file."""
@@ -151,6 +151,6 @@ def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
     ]
 
 
-_RULES = ContextRules(silent=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said)
+_RULES = ContextRules(excluded_types=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said)
 
 PIGLET = PigletFormat()

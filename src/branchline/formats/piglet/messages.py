@@ -26,10 +26,10 @@ from branchline.entries import (
     UserMessage,
     message_from_fields,
 )
-from branchline.formats.golang import time_text, utc_time
-from branchline.formats.leftovers import FIELD, completed, leftovers
+from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields
+from branchline.formats.go_json import time_text, utc_time
 
-__all__ = ["custom_words", "decode_message", "envelope", "known", "plain", "sorted_keys"]
+__all__ = ["custom_message_text", "decode_message", "envelope", "known", "plain", "sorted_keys"]
 
 Fields = dict[str, Any]
 
@@ -74,10 +74,10 @@ def decode_message(kind: str, data: Any, written: str = "") -> Message | None:
             )
         case _:
             return None
-    return completed(found, data.get(FIELD))
+    return restore_extra_fields(found, data.get(FIELD))
 
 
-def custom_words(data: Any) -> tuple[str, str] | None:
+def custom_message_text(data: Any) -> tuple[str, str] | None:
     """Who speaks for an extension, and what; None when the payload has no such shape."""
     if not isinstance(data, dict) or not _has_shape(data, {"role": str, "content": str}):
         return None
@@ -174,7 +174,7 @@ def envelope(message: Message) -> tuple[str, Fields] | None:
         return None
     found = decode_message(kind, data)
     assert found is not None
-    if rest := leftovers(message, found):
+    if rest := extra_fields(message, found):
         data[FIELD] = rest
     return kind, data
 

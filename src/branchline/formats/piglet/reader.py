@@ -13,13 +13,13 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
-from branchline.entries import SPEAKERS, Header, jsontext
-from branchline.entries.skeleton import Fragment
-from branchline.formats.base import LabelState
-from branchline.formats.golang import utc_time, utc_times
-from branchline.formats.lines import LinesReader, bulk
-from branchline.formats.piglet.reading import PigletReading
-from branchline.formats.piglet.rows import Facts, columns, decode_rows, decode_shapes, facts_of
+from branchline.entries import ACTIVITY_ROLES, Header, json_codec
+from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.go_json import utc_time, utc_times
+from branchline.formats.lines import LineReader, decode_chunk
+from branchline.formats.piglet.log_index import PigletReading
+from branchline.formats.piglet.rows import EntryShape, columns, decode_rows, decode_shapes, facts_of
+from branchline.formats.protocol import LabelState
 from branchline.tree import BackwardLinker, Linker, Tree
 
 __all__ = ["PigletReader"]
@@ -30,24 +30,24 @@ _FRAGMENT = re.compile(
     rb'\{"type":"((?:[^"\\]|\\.)*+)","id":"([^"\\]{1,200})"(?:,"(?:(ts)":|parentId":"([^"\\]{0,200})"))?'
 )
 _META = b'{"type":"meta"'
-_NOTHING = Facts("nothing")  # of a line that is no entry, but has a number
+_NOTHING = EntryShape("nothing")  # of a line that is no entry, but has a number
 _NO_META = "no row in it tells which session it is"
 
 
-class _Held(NamedTuple):
+class _PendingRow(NamedTuple):
     """A line without an id, or a move, behind a damaged line whose number is not known yet."""
 
     line: int
     offset: int
     size: int
-    facts: Facts | None
+    facts: EntryShape | None
     """None for a damaged line."""
     time: str = ""
     entry_id: str = ""
     parent_id: str | None = None
 
 
-class PigletReader(LinesReader):
+class PigletReader(LineReader):
     """Reads the lines of one file; the path tells the id where no row does.
 
     ``shape_only`` is for lists of sessions: it leaves out which answers are quiet.
@@ -64,7 +64,7 @@ class PigletReader(LinesReader):
         self._shape_only = shape_only
         self._legacy = 0
         self._has_ids = False
-        self._held: list[_Held] = []
+        self._held: list[_PendingRow] = []
         self._spoken = ""
 
     # -- many lines at once ---------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class PigletReader(LinesReader):
         reading = self._known
         if self._held or reading.meta is None:
             return False
-        found = bulk(data, end, decode_shapes if self._shape_only else decode_rows, start=start)
+        found = decode_chunk(data, end, decode_shapes if self._shape_only else decode_rows, start=start)
         if found is None:
             return False
         rows = columns(found.values)
@@ -96,7 +96,7 @@ class PigletReader(LinesReader):
             reading.set_meta(next(reversed(rows.metas.values())))
         else:
             self.add_block(first, reading.consumed, found.ends)
-        spoken = map(SPEAKERS.__contains__, reversed(rows.roles))
+        spoken = map(ACTIVITY_ROLES.__contains__, reversed(rows.roles))
         self._spoken = next(compress(reversed(times), spoken), self._spoken)
         for number, (kind, fields) in rows.others.items():
             if kind == "label":
@@ -120,11 +120,13 @@ class PigletReader(LinesReader):
         written = fields.get("ts")
         time = utc_time(written) if isinstance(written, str) else ""
         facts = facts_of(kind or "", fields.get("data"))
-        if facts.role in SPEAKERS:
+        if facts.role in ACTIVITY_ROLES:
             self._spoken = time
         if kind == "label":
             self._set_label(fields.get("data"), time)
-        held = _Held(self.reading.lines, offset, len(line), facts, time, entry_id or "", parent_id or None)
+        held = _PendingRow(
+            self.reading.lines, offset, len(line), facts, time, entry_id or "", parent_id or None
+        )
         if entry_id:
             if kind != "branch_summary":
                 self._decide(parent_id)
@@ -134,7 +136,7 @@ class PigletReader(LinesReader):
         else:
             self._add(held)
 
-    def _add(self, held: _Held) -> None:
+    def _add(self, held: _PendingRow) -> None:
         """Put an entry into the tree, with the next number if it has no id."""
         reading = self._known
         entry_id, parent_id = held.entry_id, held.parent_id
@@ -154,14 +156,14 @@ class PigletReader(LinesReader):
             placeholder=facts is None,
         )
         self.gap = False
-        reading.place(position, held.offset, held.size, held.line)
+        reading.add_range(position, held.offset, held.size, held.line)
 
     def _take_meta(self, data: Any, line: bytes, offset: int) -> None:
         reading = self._known
         self.gap = False
         if not _names_session(data):
             what = "a meta row that does not say which session it is; ignored"
-            reading.note("extra-header", what, line=reading.lines, offset=offset, size=len(line))
+            reading.add_finding("extra-header", what, line=reading.lines, offset=offset, size=len(line))
             return
         if reading.meta is None:
             reading.header_line, reading.header_end = line, offset + len(line)
@@ -181,13 +183,13 @@ class PigletReader(LinesReader):
 
     def is_record(self, data: bytes) -> bool:
         """A whole line of piglet; an object without an id may be a message inside a compaction."""
-        fields = jsontext.loads(data)
+        fields = json_codec.loads(data)
         kind = fields.get("type")
         if not isinstance(kind, str) or "ts" not in fields or "data" not in fields:
             return False
         return kind == "meta" or (isinstance(fields.get("id"), str) and bool(fields["id"]))
 
-    def fragment(self, data: bytes) -> Fragment | None:
+    def salvage(self, data: bytes) -> SalvagedIds | None:
         """Id and parent with which a damaged piece begins."""
         found = _FRAGMENT.match(data)
         if found is None or found[1] == b"meta":
@@ -195,11 +197,11 @@ class PigletReader(LinesReader):
         self._has_ids = True
         parent = None if found[3] else (found[4] or b"").decode("utf-8", "replace")
         self._decide(parent)
-        return Fragment(found[2].decode("utf-8", "replace"), parent)
+        return SalvagedIds(found[2].decode("utf-8", "replace"), parent)
 
-    def lost(self, data: bytes, offset: int) -> None:
+    def on_lost_line(self, data: bytes, offset: int) -> None:
         if not self._has_ids and not data.startswith(_META):
-            self._held.append(_Held(self.reading.lines, offset, len(data), None))
+            self._held.append(_PendingRow(self.reading.lines, offset, len(data), None))
 
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         if line.strip() == b"null":
@@ -209,7 +211,7 @@ class PigletReader(LinesReader):
     def _number_nothing(self) -> None:
         """A line that is no entry for us, but got a number from piglet."""
         if self._held:
-            self._held.append(_Held(0, 0, 0, _NOTHING))
+            self._held.append(_PendingRow(0, 0, 0, _NOTHING))
         else:
             self._legacy += 1
 
@@ -236,13 +238,13 @@ class PigletReader(LinesReader):
 
     # -- the end --------------------------------------------------------------------------------------
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         self._decide(None)
         reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         for target, state in reading.labels.items():
             if target not in reading.tree:
-                reading.note_end(
+                reading.add_tail_finding(
                     "label-target", f"the label {state.text!r} names {target}, which is not here"
                 )
         if reading.meta is not None:
@@ -250,7 +252,7 @@ class PigletReader(LinesReader):
                 reading.read_only = None
         elif reading.lines:
             reading.read_only = _NO_META
-            reading.note_end("no-header", "no readable meta row; opened read-only", line=1)
+            reading.add_tail_finding("no-header", "no readable meta row; opened read-only", line=1)
             named = _NAME.search(self._path)
             reading.header = None if named is None else Header(id=named[1])
 

@@ -23,10 +23,10 @@ from branchline.entries import (
     UserMessage,
     blocks_text,
     entry_from_fields,
-    jsontext,
+    json_codec,
 )
-from branchline.formats.leftovers import FIELD
-from branchline.formats.piglet.messages import custom_words, decode_message, plain
+from branchline.formats.extra_fields import FIELD
+from branchline.formats.piglet.messages import custom_message_text, decode_message, plain
 from branchline.formats.piglet.rows import readable_messages
 from branchline.tree import ROOT, Tree
 
@@ -43,7 +43,7 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
     parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
     if position in tree.placeholders:
         return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-    fields = jsontext.loads(line)
+    fields = json_codec.loads(line)
     data = fields.get("data")
     payload = data if isinstance(data, dict) else {}
     rest = _rest(payload)
@@ -65,7 +65,7 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
             return Leaf(target=parent, **common)
         case "label":
             return Label(target=_text(payload.get("targetId")), label=_text(payload.get("label")), **common)
-        case "custom_message" if (words := custom_words(data)) is not None:
+        case "custom_message" if (words := custom_message_text(data)) is not None:
             own = {"customType": _text(rest.get("customType")) or _EXTENSION}
             own["content"] = rest.get("content", words[1])
             more = {name: rest.get(name) for name in ("display", "details")}
@@ -80,7 +80,7 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
 
 def _message(kind: Any, data: Any, time: str) -> Message | None:
     if kind == "custom_message":
-        words = custom_words(data)
+        words = custom_message_text(data)
         kind, data = ("", None) if words is None else plain(*words, None)
     return decode_message(_text(kind), data, time)
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, NamedTuple, Union
 
 import msgspec
 
-from branchline.entries import jsontext
+from branchline.entries import json_codec
 
 __all__ = [
     "KINDS",
     "MESSAGES",
     "OURS",
-    "Facts",
-    "Rows",
+    "EntryShape",
+    "RowColumns",
     "columns",
     "decode_rows",
     "decode_shapes",
@@ -120,7 +120,7 @@ _decode_shapes = msgspec.json.Decoder(Union[(_User, _Result, _AnswerShape, _Meta
 _decode_others = msgspec.json.Decoder(_Other).decode_lines
 
 
-class Facts(NamedTuple):
+class EntryShape(NamedTuple):
     """What the tree has to know of one entry."""
 
     type: str
@@ -128,7 +128,7 @@ class Facts(NamedTuple):
     quiet: bool = False
 
 
-class Rows(NamedTuple):
+class RowColumns(NamedTuple):
     """The columns of many lines; ``others`` are those that are no plain messages, by their number.
 
     Meta rows are no entries: ``metas`` has what they say, by the numbers of their lines.
@@ -160,7 +160,7 @@ def decode_shapes(data: bytes | memoryview) -> Sequence[Any]:
         return _decode_others(data)
 
 
-def columns(rows: Sequence[Any]) -> Rows:
+def columns(rows: Sequence[Any]) -> RowColumns:
     """The columns of these skeletons."""
     kinds = set(map(type, rows))
     metas: dict[int, dict[str, Any]] = {}
@@ -176,7 +176,7 @@ def columns(rows: Sequence[Any]) -> Rows:
         for number, row in enumerate(rows):
             if type(row) in _MESSAGE_ROWS:
                 continue
-            data = None if row.type in _SIMPLE else jsontext.loads(bytes(row.data))
+            data = None if row.type in _SIMPLE else json_codec.loads(bytes(row.data))
             facts = facts_of(row.type, data)
             types[number], roles[number] = facts.type, facts.role
             if facts.quiet:
@@ -184,31 +184,31 @@ def columns(rows: Sequence[Any]) -> Rows:
             if row.type not in MESSAGES:
                 others[number] = (row.type, data)
     ids, times = [row.id for row in rows], [row.ts for row in rows]
-    return Rows(ids, [row.parentId or None for row in rows], times, types, roles, quiet, others, metas)
+    return RowColumns(ids, [row.parentId or None for row in rows], times, types, roles, quiet, others, metas)
 
 
-def facts_of(kind: str, data: Any) -> Facts:
+def facts_of(kind: str, data: Any) -> EntryShape:
     """What an entry of this kind with this payload is."""
     fields = data if isinstance(data, dict) else {}
     match kind:
         case "user" | "tool_result":
-            return Facts("message", MESSAGES[kind])
+            return EntryShape("message", MESSAGES[kind])
         case "assistant":
-            return Facts("message", "assistant", quiet=_is_quiet(fields))
+            return EntryShape("message", "assistant", quiet=_is_quiet(fields))
         case "custom_message":
             if fields.get("role") == "assistant":
-                return Facts("message", "assistant")
-            return Facts("custom_message")
+                return EntryShape("message", "assistant")
+            return EntryShape("custom_message")
         case "compact":
-            return Facts("compaction" if readable_messages(data) else "compact")
+            return EntryShape("compaction" if readable_messages(data) else "compact")
         case "branch_summary":
-            return Facts("branch_summary" if _text(fields.get("summary")) else "leaf")
+            return EntryShape("branch_summary" if _text(fields.get("summary")) else "leaf")
         case "label":
-            return Facts("label")
+            return EntryShape("label")
         case _ if kind in (OURS + "thinking_level_change", OURS + "usage"):
-            return Facts(kind.removeprefix(OURS))
+            return EntryShape(kind.removeprefix(OURS))
         case _:
-            return Facts("custom")
+            return EntryShape("custom")
 
 
 def readable_messages(data: Any) -> list[dict[str, Any]]:

@@ -20,25 +20,25 @@ from branchline.entries import (
     SessionInfo,
     Usage,
     UsageEntry,
-    jsontext,
+    json_codec,
 )
-from branchline.formats.base import Format, Reading
+from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.random_ids import random_uuid
-from branchline.formats.transcript import Transcript
-from branchline.formats.zot.calls import call_of
-from branchline.formats.zot.files import (
+from branchline.formats.protocol import Format, LogIndex
+from branchline.formats.zot.copies import (
     compacted_lines,
     copied_lines,
     forked_lines,
     imported_lines,
     portable_lines,
 )
-from branchline.formats.zot.messages import Speaker, decode_message
+from branchline.formats.zot.log_index import ZotReading
 from branchline.formats.zot.reader import ZotReader
-from branchline.formats.zot.reading import ZotReading
-from branchline.formats.zot.totals import Sums, sums_of
-from branchline.formats.zot.writing import CANNOT, Scribe, header_fields, meta_row
+from branchline.formats.zot.records import CurrentModel, decode_message
+from branchline.formats.zot.running_totals import CumulativeUsage, sums_of
+from branchline.formats.zot.tool_names import call_of
+from branchline.formats.zot.writer import CANNOT, ZotWriter, header_fields, meta_row
 from branchline.tree import ROOT
 
 __all__ = ["PORTABLE_SUFFIX", "ZOT", "ZotFormat", "export_portable", "import_portable", "portable_name"]
@@ -57,10 +57,10 @@ class ZotFormat(Format):
 
     name = "zot"
     writable = True
-    layout = ("*/*.jsonl",)
+    file_patterns = ("*/*.jsonl",)
     links = None
-    asides = frozenset({"model_change"})
-    cannot = CANNOT
+    metadata_types = frozenset({"model_change"})
+    unsupported = CANNOT
     compacts_by_fork = True
 
     # -- reading --------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class ZotFormat(Format):
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
-            if line.strip() and (fields := jsontext.object_in(line)) is not None:
+            if line.strip() and (fields := json_codec.loads_object(line)) is not None:
                 # A time of its own beside the payload is pi's way: entries of version 1 have no id either.
                 kind = fields.get("type")
                 if not isinstance(kind, str) or {"id", "timestamp"} & fields.keys():
@@ -84,14 +84,14 @@ class ZotFormat(Format):
     def listing_reader(self, path: str = "") -> ZotReader:
         return ZotReader(path, shape_only=True)
 
-    def decode(self, line: bytes, reading: Reading, position: int) -> Entry:
+    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         """The record of an entry; its id and parent are those of the tree."""
         assert isinstance(reading, ZotReading)
         tree = reading.tree
         key, time = tree.keys[position], tree.times[position]
         above = tree.parent_position(position)
         parent = None if above == ROOT else tree.keys[above]
-        fields = jsontext.loads(line)
+        fields = json_codec.loads(line)
         meta = reading.meta_at(position)
         match tree.types[position]:
             case "message":
@@ -99,13 +99,13 @@ class ZotFormat(Format):
                 tool = ""
                 if tree.roles[position] == "toolResult":
                     tool = reading.calls.tool_of(position, call_of(said.get("content"), number), reading)
-                message = decode_message(said, Speaker(meta), number, tool)
+                message = decode_message(said, CurrentModel(meta), number, tool)
                 return MessageEntry(id=key, parent=parent, timestamp=time, message=message)
             case "usage":
-                sums = sums_of(fields) or Sums()
+                sums = sums_of(fields) or CumulativeUsage()
                 usage = _difference(sums, reading.totals.before(position, reading))
                 reading.totals.remember(position, sums)
-                speaker = Speaker(meta)
+                speaker = CurrentModel(meta)
                 return UsageEntry(
                     id=key,
                     parent=parent,
@@ -118,7 +118,7 @@ class ZotFormat(Format):
             case "session_info":
                 return SessionInfo(id=key, parent=parent, timestamp=time, name=fields["title"])
             case "model_change":
-                speaker = Speaker(fields["meta"])
+                speaker = CurrentModel(fields["meta"])
                 return ModelChange(
                     id=key,
                     parent=parent,
@@ -132,27 +132,27 @@ class ZotFormat(Format):
                     id=key, parent=parent, timestamp=time, custom_type=str(fields["type"]), data=data
                 )
 
-    def answered_by(self, transcript: Transcript, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """As the meta row above it says."""
         assert isinstance(transcript.reading, ZotReading)
-        speaker = Speaker(transcript.reading.meta_at(position))
+        speaker = CurrentModel(transcript.reading.meta_at(position))
         return None if speaker.model is None else ModelRef(provider=speaker.provider or "", id=speaker.model)
 
     # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: Reading) -> bytes:
+    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, ZotReading)
-        return Scribe(reading, self.refuse).write(entries)
+        return ZotWriter(reading, self.unsupported_error).write(entries)
 
     def encode_header(self, header: Header) -> bytes:
         return meta_row(header_fields(header))
 
-    def fork(self, transcript: Transcript, leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         return b"".join(forked_lines(transcript, leaf, header))
 
     def fork_compacted(
         self,
-        transcript: Transcript,
+        transcript: EntryLog,
         leaf: int,
         header: Header,
         *,
@@ -165,14 +165,14 @@ class ZotFormat(Format):
         """
         return b"".join(compacted_lines(transcript, leaf, first_kept, summary, header))
 
-    def copy(self, transcript: Transcript, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
         return b"".join(copied_lines(transcript, header))
 
     # -- places ---------------------------------------------------------------------------------------
 
     def session_id(self, fresh: str, timestamp: str) -> str:
         del timestamp
-        return random_uuid(fresh)
+        return uuid4_from(fresh)
 
     def file_key(self, header: Header) -> str:
         return _stamp(header) + "-" + header.id[:8]
@@ -198,7 +198,7 @@ class ZotFormat(Format):
 ZOT = ZotFormat()
 
 
-def export_portable(transcript: Transcript) -> bytes:
+def export_portable(transcript: EntryLog) -> bytes:
     """The session as a file for another machine: everything but the working directory and model changes."""
     return b"".join(portable_lines(transcript))
 
@@ -208,7 +208,7 @@ def import_portable(data: bytes, header: Header) -> bytes:
 
     NotASession when the content does not begin with the row that names a session.
     """
-    transcript = Transcript(ZOT, lambda offset, size: data[offset : offset + size], "the portable file")
+    transcript = EntryLog(ZOT, lambda offset, size: data[offset : offset + size], "the portable file")
     return b"".join(imported_lines(transcript, header))
 
 
@@ -235,7 +235,7 @@ def _root(environment: Mapping[str, str], home: str) -> str:
     return os.path.join(home, ".local", "state", "zot") if home else ".zot"
 
 
-def _difference(sums: Sums, before: Sums) -> Usage:
+def _difference(sums: CumulativeUsage, before: CumulativeUsage) -> Usage:
     """What one row adds to the totals before it."""
     tokens = {
         "input": sums.input_tokens - before.input_tokens,

@@ -14,25 +14,25 @@ from itertools import compress
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import SPEAKERS, Header, jsontext
-from branchline.formats.golang import utc_time, utc_times
-from branchline.formats.lines import LinesReader, bulk
-from branchline.formats.zot.calls import calls_in, words_of
-from branchline.formats.zot.naming import RowLinker
-from branchline.formats.zot.reading import ZotReading, is_meta
+from branchline.entries import ACTIVITY_ROLES, Header, json_codec
+from branchline.formats.go_json import utc_time, utc_times
+from branchline.formats.lines import LineReader, decode_chunk
+from branchline.formats.zot.log_index import ZotReading, is_meta
+from branchline.formats.zot.row_ids import RowLinker
 from branchline.formats.zot.rows import (
-    SILENCE,
+    NO_MESSAGE,
     Answer,
-    Columns,
-    Results,
+    AnswerBlock,
+    RowColumns,
+    ToolResultsRow,
     User,
-    Words,
     decode_rows,
     decode_shapes,
     is_summary,
 )
-from branchline.formats.zot.times import WaitingTimes
-from branchline.formats.zot.totals import Sums, sums_of
+from branchline.formats.zot.running_totals import CumulativeUsage, sums_of
+from branchline.formats.zot.times import LazyTimestamps
+from branchline.formats.zot.tool_names import calls_in, words_of
 
 __all__ = ["ZotReader"]
 
@@ -43,7 +43,7 @@ _DIGEST = blake2b(digest_size=8)
 _NO_META = "no row in it tells which session it is"
 
 
-class ZotReader(LinesReader):
+class ZotReader(LineReader):
     """Reads the rows of one file; the path tells id and start where no row does.
 
     ``shape_only`` is for lists of sessions: it leaves out what answers call for, which of them are quiet, and
@@ -64,18 +64,18 @@ class ZotReader(LinesReader):
         self._usage_rows = 0
         self._spoken = ""
         self._time = ""  # of the last row that has one; rows without are as old
-        self._waiting = WaitingTimes(self._known.tree.types)
+        self._waiting = LazyTimestamps(self._known.tree.types)
 
     # -- many rows at once ----------------------------------------------------------------------------
 
     def take_regular(self, data: bytes, start: int, end: int) -> bool:
         """Messages and usage as zot writes them; False, and nothing done, when there is anything else."""
-        found = bulk(data, end, decode_shapes if self._shape_only else decode_rows, start=start)
+        found = decode_chunk(data, end, decode_shapes if self._shape_only else decode_rows, start=start)
         if found is None:
             return False
         reading, tree = self._known, self.reading.tree
         first = len(tree)
-        columns = Columns(found.values)
+        columns = RowColumns(found.values)
         if self._shape_only:
             quiet = self._count_results(columns)
             tree.keys += map(str, range(first, first + columns.entries))
@@ -93,8 +93,8 @@ class ZotReader(LinesReader):
         else:
             self.add_block(first, reading.consumed, found.ends)
         self._put_off_times(first, columns)
-        tree.heads()  # those of the few rows before, so that the rest of the file is known to have none
-        tree.fill(None, columns.types, columns.times, columns.roles, quiet)
+        tree.run_starts()  # those of the few rows before, so that the rest of the file is known to have none
+        tree.extend_columns(None, columns.types, columns.times, columns.roles, quiet)
         return True
 
     def _note_totals(self, lines: bytes, ends: list[int], types: list[str]) -> None:
@@ -102,27 +102,27 @@ class ZotReader(LinesReader):
         if "usage" in types:
             row = len(types) - 1 - types[::-1].index("usage")
             line = lines[ends[row - 1] + 1 if row else 0 : ends[row]]
-            self._known.totals.last = sums_of(jsontext.loads(line)) or Sums()
+            self._known.totals.last = sums_of(json_codec.loads(line)) or CumulativeUsage()
 
-    def _put_off_times(self, first: int, columns: Columns) -> None:
+    def _put_off_times(self, first: int, columns: RowColumns) -> None:
         """Look at the last times only; the others wait until somebody asks for one."""
         self._waiting.add(first, len(self.reading.tree), self._time)
         self.reading.tree.ask_times = self._waiting
         self._time = next(filter(None, map(utc_time, reversed(columns.times))), self._time)
-        spoken = compress(reversed(columns.times), map(SPEAKERS.__contains__, reversed(columns.roles)))
+        spoken = compress(reversed(columns.times), map(ACTIVITY_ROLES.__contains__, reversed(columns.roles)))
         self._spoken = next(map(utc_time, spoken), self._spoken)
 
     @staticmethod
-    def _count_results(columns: Columns) -> list[int]:
+    def _count_results(columns: RowColumns) -> list[int]:
         """Notice which rows have several results; gives answers without words, which lists do not ask for."""
         columns.shared = {
             number: len(message.content)
             for number, message in enumerate(columns.messages)
-            if type(message) is Results and message.content and len(message.content) > 1
+            if type(message) is ToolResultsRow and message.content and len(message.content) > 1
         }
         return []
 
-    def _listen(self, first: int, columns: Columns) -> list[int]:
+    def _listen(self, first: int, columns: RowColumns) -> list[int]:
         """The same, with answers without words, and remember what the last answer asks for."""
         reading = self._known
         quiet, last = [], None
@@ -136,7 +136,7 @@ class ZotReader(LinesReader):
                         break
                 else:
                     quiet.append(first + row + more)
-            elif kind is Results and (results := message.content) and len(results) > 1:
+            elif kind is ToolResultsRow and (results := message.content) and len(results) > 1:
                 columns.shared[row] = len(results)
                 more += len(results) - 1
         if last is not None:
@@ -150,7 +150,7 @@ class ZotReader(LinesReader):
         name, copy = self.reading.tree.keys.append, _DIGEST.copy
         key, usage_rows, begin = self._row_key, self._usage_rows, 0
         for message, end in zip(messages, ends, strict=True):
-            if message is SILENCE:
+            if message is NO_MESSAGE:
                 usage_rows += 1
                 name(key + "u1" if usage_rows == 1 else f"{key}u{usage_rows}")
             else:
@@ -177,7 +177,7 @@ class ZotReader(LinesReader):
             keys += [f"{rows[row]}.{number}" for number in range(2, count + 1)]
         keys += rows[done:]
 
-    def _look_for_own(self, position: int, columns: Columns) -> None:
+    def _look_for_own(self, position: int, columns: RowColumns) -> None:
         """Count messages, and find the first one that did not come with the fork."""
         reading = self._known
         messages = columns.messages
@@ -186,14 +186,14 @@ class ZotReader(LinesReader):
             times = utc_times(times)  # only what a fork asked for is told by its age
         for number, message in enumerate(messages):
             if reading.own_from is not None:
-                reading.message_rows += len(messages) - number - messages[number:].count(SILENCE)
+                reading.message_rows += len(messages) - number - messages[number:].count(NO_MESSAGE)
                 break
-            if message is not SILENCE:
+            if message is not NO_MESSAGE:
                 summary = type(message) is User and is_summary(message.meta)
                 reading.count_message(position, times[number], summary=summary)
             position += columns.shared.get(number, 1)
 
-    def _answered(self, content: Sequence[Words]) -> bool:
+    def _answered(self, content: Sequence[AnswerBlock]) -> bool:
         """Remember what an answer asks for; whether it has no words for a person."""
         self._known.calls.last = calls_in(content)
         return all(map(_is_silent, content))
@@ -237,7 +237,7 @@ class ZotReader(LinesReader):
         written = utc_time(time)
         quiet = role == "assistant" and self._answered(words_of(content))
         reading.calls_open = role == "assistant"
-        if role in SPEAKERS:
+        if role in ACTIVITY_ROLES:
             self._spoken = written
         key = self._key(line)
         reading.count_message(len(reading.tree), written, summary=is_summary(message.get("meta")))
@@ -282,7 +282,7 @@ class ZotReader(LinesReader):
 
     def is_record(self, data: bytes) -> bool:
         """A row of one of the kinds that zot writes; other objects may be a part of one."""
-        fields = jsontext.loads(data)
+        fields = json_codec.loads(data)
         match fields.get("type"):
             case "meta" | "message" | "usage" as kind:
                 return isinstance(fields.get(kind), dict)
@@ -291,7 +291,7 @@ class ZotReader(LinesReader):
             case _:
                 return False
 
-    def settled(self) -> None:
+    def on_finish(self) -> None:
         reading = self._known
         reading.last_message_time = milliseconds(self._spoken)
         if reading.metas:
@@ -300,14 +300,14 @@ class ZotReader(LinesReader):
                 reading.read_only = None
         elif reading.lines:
             reading.read_only = _NO_META
-            reading.note_end("no-header", "no readable meta row; opened read-only", line=1)
+            reading.add_tail_finding("no-header", "no readable meta row; opened read-only", line=1)
             reading.header = _header_from_name(self._path)
 
 
 # -- what rows say ----------------------------------------------------------------------------------------
 
 
-def _is_silent(block: Words) -> bool:
+def _is_silent(block: AnswerBlock) -> bool:
     """A call, or a text without words."""
     is_call = block.name is not None and block.id is not None
     return is_call or not block.text or block.text.isspace()

@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 import msgspec
 
 __all__ = [
-    "SILENCE",
+    "NO_MESSAGE",
     "Answer",
-    "Columns",
-    "Results",
+    "AnswerBlock",
+    "RowColumns",
+    "ToolResultsRow",
     "User",
-    "Words",
     "decode_rows",
     "decode_shapes",
     "is_summary",
 ]
 
 
-class Words(msgspec.Struct, gc=False):
+class AnswerBlock(msgspec.Struct, gc=False):
     """A block of an answer: text, or a call."""
 
     text: str = ""
@@ -41,11 +41,11 @@ class User(msgspec.Struct, tag_field="role", tag="user", gc=False):
 
 class Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
     role: ClassVar[str | None] = "assistant"
-    content: list[Words] | None = None
+    content: list[AnswerBlock] | None = None
     time: str = ""
 
 
-class Results(msgspec.Struct, tag_field="role", tag="tool", gc=False):
+class ToolResultsRow(msgspec.Struct, tag_field="role", tag="tool", gc=False):
     role: ClassVar[str | None] = "toolResult"
     content: list[_Result] | None = None
     time: str = ""
@@ -65,15 +65,15 @@ class _Silence(msgspec.Struct, frozen=True, gc=False):
     time: str = ""
 
 
-SILENCE = _Silence()
+NO_MESSAGE = _Silence()
 
 
 class _MessageRow(msgspec.Struct, tag_field="type", tag="message", gc=False):
-    message: User | Answer | Results
+    message: User | Answer | ToolResultsRow
 
 
 class _MessageShape(msgspec.Struct, tag_field="type", tag="message", gc=False):
-    message: User | _AnswerShape | Results
+    message: User | _AnswerShape | ToolResultsRow
 
 
 class _Numbers(msgspec.Struct, gc=False):
@@ -81,7 +81,7 @@ class _Numbers(msgspec.Struct, gc=False):
 
 
 class _UsageRow(msgspec.Struct, tag_field="type", tag="usage", gc=False):
-    message: ClassVar[_Silence] = SILENCE
+    message: ClassVar[_Silence] = NO_MESSAGE
     cumulative: _Numbers
 
 
@@ -96,7 +96,7 @@ decode_shapes: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
 """The same for lists."""
 
 
-class Columns:
+class RowColumns:
     """Rows as columns of a tree, one value for each row; times are those of the file, "" in usage rows."""
 
     __slots__ = ("messages", "roles", "shared", "times", "types")

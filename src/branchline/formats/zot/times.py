@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from branchline.formats.golang import utc_times
+from branchline.formats.go_json import utc_times
 
-__all__ = ["WaitingTimes"]
+__all__ = ["LazyTimestamps"]
 
 
 class _Stretch(NamedTuple):
@@ -16,7 +16,7 @@ class _Stretch(NamedTuple):
     """The last time before these entries."""
 
 
-class WaitingTimes:
+class LazyTimestamps:
     """The entries whose times are still those of the file; called with the column, it puts them in order.
 
     It knows the types of the entries and nothing else of their tree, which refers to it.

@@ -24,14 +24,14 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from branchline.context.shapes import (
+from branchline.context.providers.common import (
     IMAGES_SENTENCE,
     NO_OUTPUT,
-    PlainIds,
-    clean,
+    ProviderIds,
     clean_arguments,
     parts,
     plain_name,
+    replace_surrogates,
 )
 from branchline.entries import (
     AssistantMessage,
@@ -45,15 +45,15 @@ from branchline.entries import (
     UserMessage,
     blocks_text,
 )
+from branchline.models.protocol import Tool
 from branchline.models.pydantic_ai.signatures import call_part, text_part, thinking_part
-from branchline.models.records import Tool
 
-__all__ = ["Writer", "tool_definitions"]
+__all__ = ["MessageEncoder", "tool_definitions"]
 
 _ID_LIMIT = 40
 
 
-class Writer:
+class MessageEncoder:
     """Writes messages for one model: ``provider`` and ``model`` are our names, ``system`` is theirs."""
 
     def __init__(self, *, provider: str, model: str, api: str, system: str) -> None:
@@ -64,7 +64,7 @@ class Writer:
 
     def messages(self, messages: Iterable[Message], instructions: str) -> list[ModelMessage]:
         """The conversation in turns: what comes from our side between two answers is one request."""
-        ids = PlainIds(_ID_LIMIT)
+        ids = ProviderIds(_ID_LIMIT)
         written: list[ModelMessage] = []
         ours: list[ModelRequestPart] = []
         pictures: list[UserContent] = []
@@ -89,10 +89,10 @@ class Writer:
                     pass  # the system prompt goes beside the messages
         if pictures:
             ours.append(UserPromptPart(content=[IMAGES_SENTENCE, *pictures]))
-        written.append(ModelRequest(parts=ours, instructions=clean(instructions) or None))
+        written.append(ModelRequest(parts=ours, instructions=replace_surrogates(instructions) or None))
         return written
 
-    def _answer(self, message: AssistantMessage, ids: PlainIds) -> ModelResponse | None:
+    def _answer(self, message: AssistantMessage, ids: ProviderIds) -> ModelResponse | None:
         own = message.provider == self._provider and message.model == self._model
         system = self._system if own else None
         found: list[ModelResponsePart] = []
@@ -100,7 +100,7 @@ class Writer:
         for block in content:
             match block:
                 case Text() if block.text.strip():
-                    found.append(text_part(clean(block.text), block, self._api, system))
+                    found.append(text_part(replace_surrogates(block.text), block, self._api, system))
                 case Thinking() if own and (thought := thinking_part(block, self._api, self._system)):
                     found.append(thought)
                 case ToolCall():
@@ -130,18 +130,18 @@ def tool_definitions(tools: Iterable[Tool]) -> list[ToolDefinition]:
 def _user_content(content: Content) -> str | list[UserContent]:
     found = parts(content)
     if len(found) == 1 and isinstance(found[0], Text):
-        return clean(found[0].text)
+        return replace_surrogates(found[0].text)
     said: list[UserContent] = []
     for part in found:
         if isinstance(part, Text):
-            said.append(clean(part.text))
+            said.append(replace_surrogates(part.text))
         elif (picture := _picture(part)) is not None:
             said.append(picture)
     return said
 
 
-def _return_part(result: ToolResult, ids: PlainIds) -> ToolReturnPart:
-    text = clean(blocks_text(result.content, "\n"))
+def _return_part(result: ToolResult, ids: ProviderIds) -> ToolReturnPart:
+    text = replace_surrogates(blocks_text(result.content, "\n"))
     return ToolReturnPart(
         tool_name=plain_name(result.tool_name),
         content=text if text.strip() else NO_OUTPUT,

@@ -13,12 +13,12 @@ from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
-from branchline.models.pydantic_ai.answers import answer, delta
-from branchline.models.pydantic_ai.failures import COMPATIBLE, building_failure, request_failure
-from branchline.models.pydantic_ai.messages import Writer, tool_definitions
-from branchline.models.records import Done, ModelEvent, ModelRequest
+from branchline.models.protocol import Done, ModelEvent, ModelRequest
+from branchline.models.pydantic_ai.errors import COMPATIBLE, construction_error, request_error
+from branchline.models.pydantic_ai.messages import MessageEncoder, tool_definitions
+from branchline.models.pydantic_ai.responses import answer, delta
 
-__all__ = ["PydanticAIModel", "named_model", "served_model"]
+__all__ = ["PydanticAIModel", "named_model", "openai_compatible_model"]
 
 _NO_KEY = "none"
 _APIS = {  # by the names that pi gives them, so that either program knows who signed what
@@ -73,7 +73,9 @@ class PydanticAIModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """The answer, piece by piece, as it comes over the line."""
         name = f"{self._provider}:{self._id}"
-        writer = Writer(provider=self._provider, model=self._id, api=self._api, system=self._model.system)
+        writer = MessageEncoder(
+            provider=self._provider, model=self._id, api=self._api, system=self._model.system
+        )
         try:
             if not self._open:
                 await self._model.__aenter__()
@@ -92,7 +94,7 @@ class PydanticAIModel:
                 response = events.get()
             message = answer(response, name=name, provider=self._provider, model=self._id, api=self._api)
         except Exception as problem:  # noqa: BLE001 - whatever a client library raises becomes one of ours
-            failure = request_failure(name, problem)
+            failure = request_error(name, problem)
             raise failure from (None if failure is problem else problem)
         yield Done(message=message)
 
@@ -111,11 +113,11 @@ def named_model(
     try:
         made = infer_model(name) if api_key is None else infer_model(name, lambda kind: _keyed(kind, api_key))
     except Exception as problem:
-        raise building_failure(name, problem) from problem
+        raise construction_error(name, problem) from problem
     return PydanticAIModel(made, provider=provider, id=model, context_window=context_window)
 
 
-def served_model(
+def openai_compatible_model(
     name: str, *, base_url: str, api_key: str | None = None, context_window: int | None = None
 ) -> PydanticAIModel:
     """A model behind an address that speaks OpenAI's chat completions.
@@ -146,7 +148,7 @@ def _is_provider(name: str) -> bool:
 def _settings(request: ModelRequest) -> ModelSettings:
     level = request.thinking_level
     settings = ModelSettings(
-        thinking=False if level == "off" else cast("_Effort", level), cache=request.goes_on
+        thinking=False if level == "off" else cast("_Effort", level), cache=request.cacheable
     )
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens

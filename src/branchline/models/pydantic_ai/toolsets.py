@@ -18,7 +18,7 @@ from pydantic_ai.usage import RunUsage
 
 from branchline.entries import Image, Text
 from branchline.errors import NotSupported
-from branchline.models.records import Tool
+from branchline.models.protocol import Tool
 
 __all__ = ["mcp_toolsets", "toolset_tools"]
 

@@ -11,9 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from branchline.tui.hinting import PRESS_TO_SEARCH, hints, search_line
-from branchline.tui.keys import SCREENS
-from branchline.tui.widgets.line_bar import LineBar, Part
+from branchline.tui.hint_line import PRESS_TO_SEARCH, hints, search_line
+from branchline.tui.keymap import SCREENS
+from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.views.spans import Line
 from branchline.views.text import one_line, safe
@@ -69,10 +69,10 @@ class KeyedScreen(Screen[Any]):
         """
         self.run_worker(work, thread=True, group=group, exclusive=exclusive, description=group)
 
-    def hints(self) -> list[Part]:
+    def hints(self) -> list[BarItem]:
         """The keys that matter most; a click does what the key does."""
         return [
-            Part(hint.line, None if hint.action is None else partial(self._press, hint.action))
+            BarItem(hint.line, None if hint.action is None else partial(self._press, hint.action))
             for hint in hints(self.table, self.size.width)
         ]
 

@@ -14,44 +14,44 @@ from textual.containers import Container
 from textual.worker import get_current_worker
 
 from branchline.errors import BranchlineError
-from branchline.formats.continuing import Going, going_on
+from branchline.formats.continuing import ResumePlan, plan_resume
 from branchline.library import SessionRow
-from branchline.places import OURS
-from branchline.tui.browser_layout import is_previewing, is_wide
+from branchline.places import NATIVE_AGENT
 from branchline.tui.browser_state import BrowserState, Pill
 from branchline.tui.screens.base import bindings
-from branchline.tui.screens.dialogs import AskScreen, ConfirmScreen
-from branchline.tui.screens.reasons import Reason, ReasonsScreen
-from branchline.tui.screens.session_reading import SessionReading
+from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog
+from branchline.tui.screens.problems import ProblemsScreen, Reason
+from branchline.tui.screens.session_list import SessionListScreen
 from branchline.tui.session_lines import reason_words
-from branchline.tui.source import name_of
+from branchline.tui.source import row_name
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.words import count
+from branchline.views.browser.layout import is_previewing, is_wide
+from branchline.views.humanize import count
 
-__all__ = ["SessionBrowser"]
+__all__ = ["BrowserScreen"]
 
 _TWO = 2
 _LOOK = 1.0
 """Seconds between looks at the session under the cursor."""
 
 
-class SessionBrowser(SessionReading):
+class BrowserScreen(SessionListScreen):
     """All sessions of this directory, or of every one."""
 
     table = "sessions"
     BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
     DEFAULT_CSS = """
-    SessionBrowser #body { height: 1fr; layout: vertical; }
-    SessionBrowser #body.wide { layout: horizontal; }
-    SessionBrowser #preview { height: 8; border-top: solid $border; padding: 0 1; display: none; }
-    SessionBrowser.previewing #preview { display: block; }
-    SessionBrowser #body.wide #preview { width: 42%; height: 100%; border-top: none;
+    BrowserScreen #body { height: 1fr; layout: vertical; }
+    BrowserScreen #body.wide { layout: horizontal; }
+    BrowserScreen #preview { height: 8; border-top: solid $border; padding: 0 1; display: none; }
+    BrowserScreen.previewing #preview { display: block; }
+    BrowserScreen #body.wide #preview { width: 42%; height: 100%; border-top: none;
                                          border-left: solid $border; }
-    SessionBrowser #top, SessionBrowser #programs, SessionBrowser #hints { background: $panel; }
-    SessionBrowser #programs { display: none; }
-    SessionBrowser.crowded #programs { display: block; }
+    BrowserScreen #top, BrowserScreen #programs, BrowserScreen #hints { background: $panel; }
+    BrowserScreen #programs { display: none; }
+    BrowserScreen.crowded #programs { display: block; }
     """
 
     def __init__(self, state: BrowserState) -> None:
@@ -153,7 +153,7 @@ class SessionBrowser(SessionReading):
             ("unreadable", row.path or row.key, reason_words(row)) for row in loaded.unreadable
         ]
         reasons += [("hidden", item.name, item.reason) for item in loaded.hidden]
-        self.app.push_screen(ReasonsScreen("What is not shown, and why", reasons))
+        self.app.push_screen(ProblemsScreen("What is not shown, and why", reasons))
 
     def action_back(self) -> None:
         if self.words or self.typing:
@@ -182,7 +182,7 @@ class SessionBrowser(SessionReading):
     def action_pin(self) -> None:
         if rows := self._chosen():
             try:
-                pinned = self.state.pins.toggle(map(name_of, rows))
+                pinned = self.state.pins.toggle(map(row_name, rows))
             except (BranchlineError, OSError) as problem:
                 self.tell(f"not pinned: {problem}", wrong=True)
                 return
@@ -204,11 +204,11 @@ class SessionBrowser(SessionReading):
                 return
             self._look_again([row])
 
-        self.ask(AskScreen("Title of this session", row.title or "", hint="empty takes it away"), named)
+        self.ask(InputDialog("Title of this session", row.title or "", hint="empty takes it away"), named)
 
     def action_remove(self) -> None:
         rows = self._chosen()
-        others = sorted({self.source.agent(row) for row in rows} - {OURS})
+        others = sorted({self.source.agent(row) for row in rows} - {NATIVE_AGENT})
         if not others:
             self._remove(rows)
             return
@@ -223,7 +223,7 @@ class SessionBrowser(SessionReading):
             "Their files are moved into a hidden folder beside them, where their programs do not see them; "
             "u brings them back."
         )
-        self.ask(ConfirmScreen(question, "move to the trash"), answered)
+        self.ask(ConfirmDialog(question, "move to the trash"), answered)
 
     def _remove(self, rows: list[SessionRow]) -> None:
         removed: list[tuple[SessionRow, str]] = []
@@ -265,7 +265,7 @@ class SessionBrowser(SessionReading):
         found: list[SessionRow | None] = []
         for row in rows:
             try:
-                found.append(self.source.again(row))
+                found.append(self.source.reload_row(row))
             except Exception as problem:  # noqa: BLE001  whatever it is now, the list says why it cannot be read
                 words = str(problem) or type(problem).__name__
                 found.append(msgspec.structs.replace(row, problem=words, title=None, first_prompt=None))
@@ -284,7 +284,7 @@ class SessionBrowser(SessionReading):
                     self.tell(f"another session has taken the place of {row.title or row.id}", wrong=True)
                 elif now.size < row.size:
                     self.tell(f"{row.title or row.id} became shorter", wrong=True)
-            elif name_of(row) in self.state.loaded.rows:  # else it was removed here while it was read
+            elif row_name(row) in self.state.loaded.rows:  # else it was removed here while it was read
                 self.state.drop([row])
                 self.tell(f"{row.title or row.id} is not there any more", wrong=True)
         self.show_everything()
@@ -312,11 +312,11 @@ class SessionBrowser(SessionReading):
     def on_row_list_chosen(self) -> None:
         self.action_go_on()
 
-    def _going(self) -> Going | None:
+    def _going(self) -> ResumePlan | None:
         row = self.row
         if row is None or row.problem is not None:
             return None
-        return going_on(
+        return plan_resume(
             self.source.agent(row),
             path=row.path,
             id=row.id,
@@ -327,14 +327,14 @@ class SessionBrowser(SessionReading):
 
     def action_copy(self) -> None:
         if (going := self._going()) is not None:
-            self.copy(going.line, "command")
+            self.copy(going.shell_command, "command")
 
     def action_go_on(self) -> None:
         going = self._going()
         if going is None:
             return
-        cwd = self.source.cwd if going.moved else going.cwd
-        if not going.moved and going.missing is None:
+        cwd = self.source.cwd if going.cwd_missing else going.cwd
+        if not going.cwd_missing and going.not_installed is None:
             self.branchline.go_on(going, cwd=cwd)
             return
 
@@ -342,11 +342,11 @@ class SessionBrowser(SessionReading):
             if yes:
                 self.branchline.go_on(going, cwd=cwd)
 
-        words = [] if going.missing is None else [f"{going.note}."]
-        if going.moved:
+        words = [] if going.not_installed is None else [f"{going.note}."]
+        if going.cwd_missing:
             words.append(f"The directory of this session is not there any more:\n{going.cwd}")
-        words.append(f"Continue in {cwd} instead?" if going.moved else "Continue there?")
-        self.ask(ConfirmScreen("\n\n".join(words), "continue there"), answered)
+        words.append(f"Continue in {cwd} instead?" if going.cwd_missing else "Continue there?")
+        self.ask(ConfirmDialog("\n\n".join(words), "continue there"), answered)
 
     def action_tree(self) -> None:
         if self.row is not None:
@@ -361,7 +361,7 @@ class SessionBrowser(SessionReading):
 
     def action_compare(self) -> None:
         chosen = self._chosen()
-        if self.row is not None and all(name_of(row) != name_of(self.row) for row in chosen):
+        if self.row is not None and all(row_name(row) != row_name(self.row) for row in chosen):
             chosen.append(self.row)
         if len(chosen) != _TWO:
             self.tell("mark two sessions with Space, or mark one and go to the other")
@@ -370,7 +370,7 @@ class SessionBrowser(SessionReading):
 
     def go_to(self, row: SessionRow) -> None:
         """Put the cursor on a session, wherever it is; what hides it is cleared."""
-        state, name = self.state, name_of(row)
+        state, name = self.state, row_name(row)
         if name not in state.loaded.rows:
             state.scope = "all"
             self._load()

@@ -11,17 +11,17 @@ from textual.worker import get_current_worker
 
 from branchline.session import Session
 from branchline.tree import ROOT
-from branchline.tui.living import Living
 from branchline.tui.screens.base import KeyedScreen, bindings
+from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.compare import CompareView, compare_view
-from branchline.views.compare_lines import side_by_side, sums, unified
-from branchline.views.rows import RowTexts
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.compare_lines import side_by_side, totals_table, unified
+from branchline.views.entry_rows import RowTexts
+from branchline.views.humanize import count
+from branchline.views.spans import Line, Span, make_line
 from branchline.views.text import cut, one_line
-from branchline.views.words import count
-from branchline.views.wrapping import wrap_line
+from branchline.views.wrap import wrap_line
 
 __all__ = ["CompareScreen"]
 
@@ -51,7 +51,7 @@ class CompareScreen(KeyedScreen):
     ) -> None:
         super().__init__()
         self.sides = [(left, left_leaf or left.leaf), (right, right_leaf or right.leaf)]
-        self._living = [Living(session) for session in dict.fromkeys((left, right))]
+        self._living = [SessionWatcher(session) for session in dict.fromkeys((left, right))]
         self.view: CompareView | None = None
         self._home = os.path.expanduser("~")
         self._turns: list[int] = []
@@ -71,7 +71,7 @@ class CompareScreen(KeyedScreen):
     def _look(self) -> None:
         """Say what happens to the files while they are compared; who was read again is compared again."""
         for living in self._living:
-            before, news = living.session, living.look()
+            before, news = living.session, living.poll()
             if news.words is not None:
                 self.tell(news.words, wrong=True)
             if news.session is not None:
@@ -140,8 +140,8 @@ class CompareScreen(KeyedScreen):
         if view is None:
             return []
         if not view.pairs:
-            return [line_of(Span("There is nothing to compare: both are the same path.", "dim"))]
-        lines = [*sums(view, self._names(), home=self._home), ()]
+            return [make_line(Span("There is nothing to compare: both are the same path.", "dim"))]
+        lines = [*totals_table(view, self._names(), home=self._home), ()]
         body = (
             side_by_side(view, columns, home=self._home)
             if columns >= _TWO_COLUMNS

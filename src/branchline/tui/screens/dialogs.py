@@ -14,11 +14,11 @@ from textual.widgets import Input
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.spans import Line, Span, line_of, pad_line
+from branchline.views.spans import Line, Span, make_line, pad_line
 from branchline.views.text import one_line, width
-from branchline.views.wrapping import text_lines
+from branchline.views.wrap import text_lines
 
-__all__ = ["BOX", "AskScreen", "ConfirmScreen", "Option", "PickScreen"]
+__all__ = ["BOX", "ConfirmDialog", "InputDialog", "MenuItem", "SelectDialog"]
 
 BOX = """
 {name} {{ align: center middle; }}
@@ -32,7 +32,7 @@ _AROUND = 6
 """Rows that the frame, a blank and the hints take, and one of what is below on either side."""
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmDialog(ModalScreen[bool]):
     """A question that Enter or ``y`` answers with yes, and anything else that leaves with no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -40,7 +40,7 @@ class ConfirmScreen(ModalScreen[bool]):
         ("escape,n,q", "dismiss(False)", "no"),
     ]
     DEFAULT_CSS = (
-        BOX.format(name="ConfirmScreen") + "ConfirmScreen TextPanel { height: 1; margin-bottom: 1; }"
+        BOX.format(name="ConfirmDialog") + "ConfirmDialog TextPanel { height: 1; margin-bottom: 1; }"
     )
 
     def __init__(self, question: str, yes: str) -> None:
@@ -71,13 +71,13 @@ class ConfirmScreen(ModalScreen[bool]):
         panel.styles.height = min(max(1, panel.virtual_size.height), max(1, self.size.height - _AROUND))
 
 
-class AskScreen(ModalScreen["str | None"]):
+class InputDialog(ModalScreen["str | None"]):
     """A line of text; None when the person left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]
     DEFAULT_CSS = (
-        BOX.format(name="AskScreen")
-        + "AskScreen Input, AskScreen Input:focus { border: none; height: 1; padding: 0; }"
+        BOX.format(name="InputDialog")
+        + "InputDialog Input, InputDialog Input:focus { border: none; height: 1; padding: 0; }"
     )
 
     def __init__(self, question: str, value: str = "", *, hint: str = "") -> None:
@@ -105,7 +105,7 @@ class AskScreen(ModalScreen["str | None"]):
         self.dismiss(event.value)
 
 
-class Option(NamedTuple):
+class MenuItem(NamedTuple):
     """A thing to pick: its name, what it is called, and what it means."""
 
     name: str
@@ -114,7 +114,7 @@ class Option(NamedTuple):
 
 
 class _Options:
-    def __init__(self, options: Sequence[Option]) -> None:
+    def __init__(self, options: Sequence[MenuItem]) -> None:
         self._options = options
         self._words = max(width(option.words) for option in options)
         self._about = max(width(option.about) for option in options)
@@ -126,10 +126,10 @@ class _Options:
         option = self._options[index]
         room = max(columns - self._about - 4, columns // 2)
         words = pad_line((Span(option.words, "title"),), min(self._words, room))
-        return line_of(" ", *words, "  ", Span(option.about, "dim"))
+        return make_line(" ", *words, "  ", Span(option.about, "dim"))
 
 
-class PickScreen(ModalScreen["str | None"]):
+class SelectDialog(ModalScreen["str | None"]):
     """One of several things; its name, or None when the person left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -138,9 +138,9 @@ class PickScreen(ModalScreen["str | None"]):
         ("down,j", "step(1)", "down"),
         ("enter", "choose", "choose"),
     ]
-    DEFAULT_CSS = BOX.format(name="PickScreen") + "PickScreen RowList { height: auto; max-height: 16; }"
+    DEFAULT_CSS = BOX.format(name="SelectDialog") + "SelectDialog RowList { height: auto; max-height: 16; }"
 
-    def __init__(self, question: str, options: Sequence[Option]) -> None:
+    def __init__(self, question: str, options: Sequence[MenuItem]) -> None:
         super().__init__()
         self._question = question
         self._options = options

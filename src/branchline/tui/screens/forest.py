@@ -12,16 +12,16 @@ from textual.binding import BindingType
 from textual.worker import get_current_worker
 
 from branchline.library import Forest, SessionRow
-from branchline.tui.browsing import Choice, Item, arrange, face_of, later, threads
-from branchline.tui.matching import Matcher, TooSlow
+from branchline.library.regex_worker import RegexTimeout, RegexWorker
+from branchline.tui.browsing import ListItem, ListOptions, arrange, defer_patterns, face_of, threads
 from branchline.tui.screens.base import ListScreen, bindings
-from branchline.tui.session_lines import Columns, columns_for, header_line, session_line
-from branchline.tui.source import Scope, Source, name_of
+from branchline.tui.session_lines import ColumnWidths, columns_for, header_line, session_line
+from branchline.tui.source import Scope, Source, row_name
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
-from branchline.views.query import Face, Query, Verdict, parse_query
-from branchline.views.spans import Line, Span, line_of
-from branchline.views.words import count
+from branchline.views.humanize import count
+from branchline.views.query import Match, Query, SearchFields, parse_query
+from branchline.views.spans import Line, Span, make_line
 
 __all__ = ["ForestScreen"]
 
@@ -52,11 +52,11 @@ class ForestScreen(ListScreen):
         super().__init__()
         self.source = source
         self.scope: Scope = scope
-        self.current = None if current is None else name_of(current)
-        self.items: list[Item] = []
+        self.current = None if current is None else row_name(current)
+        self.items: list[ListItem] = []
         self._forest: Forest | None = None
         self._tried: Query | None = None
-        self._decided: dict[str, Verdict] = {}
+        self._decided: dict[str, Match] = {}
         self._home = os.path.expanduser("~")
 
     def compose(self) -> ComposeResult:
@@ -78,7 +78,7 @@ class ForestScreen(ListScreen):
         row = self.row
         if self.is_current and row is not None and row.problem is None and self.source.is_changed(row):
             self.tell(f"{row.title or row.id} has changed; the forest is read again")
-            self.current = name_of(row)
+            self.current = row_name(row)
             self._load()
 
     def _load(self) -> None:
@@ -100,7 +100,7 @@ class ForestScreen(ListScreen):
         self._tried = None  # there may be others among them
         self.search_changed()
         if self.current is not None:
-            place = next((at for at, item in enumerate(self.items) if name_of(item.row) == self.current), 0)
+            place = next((at for at, item in enumerate(self.items) if row_name(item.row) == self.current), 0)
             self.list.move_to(place)
 
     def search_changed(self) -> None:
@@ -115,9 +115,9 @@ class ForestScreen(ListScreen):
             return
         if query:
             rows = (place.row for place in forest)
-            choice = Choice(sort="relevance", query=query)
+            choice = ListOptions(sort="relevance", query=query)
             self.items = arrange(
-                rows, choice, agent=agent, faces=self._face, decided=self._decided, search=later
+                rows, choice, agent=agent, faces=self._face, decided=self._decided, search=defer_patterns
             ).items
         else:
             self.items = threads(forest, agent=agent)
@@ -135,33 +135,33 @@ class ForestScreen(ListScreen):
         )
         self.show_search()
 
-    def _face(self, row: SessionRow) -> Face:
+    def _face(self, row: SessionRow) -> SearchFields:
         return face_of(row, self.source.agent(row))
 
     def _try(self, query: Query, rows: list[SessionRow]) -> None:
         """Look for a pattern in a worker; then the list shows what it has found."""
-        decided: dict[str, Verdict] = {}
+        decided: dict[str, Match] = {}
         why = ""
         try:
-            with Matcher(query.pattern or "") as search:
+            with RegexWorker(query.pattern or "") as search:
                 for row in rows:
                     found = search((self._face(row).name, self._face(row).around))
-                    decided[name_of(row)] = Verdict(found=found)
-        except TooSlow:
+                    decided[row_name(row)] = Match(found=found)
+        except RegexTimeout:
             why = "this pattern takes too long; nothing more was looked for"
         except OSError as problem:
             why = f"patterns cannot be looked for: {problem}"
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._tried_out, query, decided, why)
 
-    def _tried_out(self, query: Query, decided: dict[str, Verdict], why: str) -> None:
+    def _tried_out(self, query: Query, decided: dict[str, Match], why: str) -> None:
         if query == self._tried:
             self._decided = decided
             self.search_changed()
             if why:
                 self.tell(why, wrong=True)
 
-    def _columns(self, width: int) -> Columns:
+    def _columns(self, width: int) -> ColumnWidths:
         return columns_for(width, directory=self.scope == "all", cost=False)
 
     def on_resize(self) -> None:
@@ -174,7 +174,7 @@ class ForestScreen(ListScreen):
     def row_line(self, index: int, columns: int) -> Line:
         """One row of the forest."""
         item = self.items[index]
-        current = name_of(item.row) == self.current
+        current = row_name(item.row) == self.current
         line = session_line(
             item,
             self._columns(columns),
@@ -182,7 +182,7 @@ class ForestScreen(ListScreen):
             current=current,
             home=self._home,
         )
-        return line_of(*line, Span(f"  ({item.note})" if item.note else "", "warning"))
+        return make_line(*line, Span(f"  ({item.note})" if item.note else "", "warning"))
 
     @property
     def row(self) -> SessionRow | None:

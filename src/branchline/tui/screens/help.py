@@ -9,11 +9,11 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from branchline.tui.keys import keys_of, shown_key
+from branchline.tui.keymap import keys_of, shown_key
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.spans import Line, Span, line_of
-from branchline.views.wrapping import wrap_line
+from branchline.views.spans import Line, Span, make_line
+from branchline.views.wrap import wrap_line
 
 __all__ = ["HelpScreen", "TextScreen"]
 
@@ -96,5 +96,7 @@ class HelpScreen(TextScreen):
         lines: list[Line] = []
         for key in keys_of(self._table):
             name = f"{shown_key(key.keys):<{_KEYS}}"
-            lines += wrap_line(line_of(Span(name, "active"), " ", Span(key.words)), columns, indent=_KEYS + 1)
+            lines += wrap_line(
+                make_line(Span(name, "active"), " ", Span(key.words)), columns, indent=_KEYS + 1
+            )
         return lines

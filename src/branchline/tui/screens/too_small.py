@@ -6,12 +6,12 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from branchline.tui.widgets.line_bar import LineBar
-from branchline.views.spans import line_of
+from branchline.views.spans import make_line
 
-__all__ = ["TooSmall"]
+__all__ = ["TooSmallScreen"]
 
 
-class TooSmall(Screen[None]):
+class TooSmallScreen(Screen[None]):
     """Says how much room is needed; goes away by itself when there is enough."""
 
     DEFAULT_CSS = "TooSmall LineBar { height: 3; }"
@@ -33,8 +33,8 @@ class TooSmall(Screen[None]):
         width, height = self._needed
         self.query_one(LineBar).say_lines(
             [
-                line_of("too small"),
-                line_of(f"needs {width}×{height}"),
-                line_of(f"has {self.size.width}×{self.size.height}"),
+                make_line("too small"),
+                make_line(f"needs {width}×{height}"),
+                make_line(f"has {self.size.width}×{self.size.height}"),
             ]
         )

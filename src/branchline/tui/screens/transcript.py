@@ -11,15 +11,15 @@ from textual.binding import BindingType
 
 from branchline.session import Session
 from branchline.tui.conversation import Conversation, images_of
-from branchline.tui.living import Living
-from branchline.tui.pictures import open_picture, save_picture
+from branchline.tui.images import open_picture, save_picture
 from branchline.tui.screens.base import ListScreen, bindings
-from branchline.tui.screens.dialogs import Option, PickScreen
+from branchline.tui.screens.dialogs import MenuItem, SelectDialog
+from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.widgets.conversation_view import ConversationView
 from branchline.tui.widgets.line_bar import LineBar
-from branchline.views.spans import Line, Span, line_of
+from branchline.views.humanize import count
+from branchline.views.spans import Line, Span, make_line
 from branchline.views.text import one_line
-from branchline.views.words import count
 
 __all__ = ["TranscriptScreen"]
 
@@ -36,7 +36,7 @@ class TranscriptScreen(ListScreen):
     def __init__(self, session: Session, *, at: str | None = None) -> None:
         super().__init__()
         self._home = os.path.expanduser("~")
-        self.living = Living(session)
+        self.living = SessionWatcher(session)
         self._at = at
         leaf = session.leaf if at is None else at
         self.conversation = Conversation(session, leaf, home=self._home)
@@ -102,7 +102,7 @@ class TranscriptScreen(ListScreen):
 
     def _look(self) -> None:
         before = self.session.leaf
-        news = self.living.look()
+        news = self.living.poll()
         if news.words is not None:
             self.tell(news.words, wrong=True)
         if news.session is None and not news.entries:
@@ -193,7 +193,7 @@ class TranscriptScreen(ListScreen):
 
     def search_line(self) -> Line:
         missed = "   not in this conversation" if self._missed and self.words.strip() else ""
-        return line_of(*super().search_line(), Span(missed, "warning"))
+        return make_line(*super().search_line(), Span(missed, "warning"))
 
     def search_hint(self) -> str:
         return " press / to find words; . and , go on"
@@ -207,7 +207,7 @@ class TranscriptScreen(ListScreen):
             return
         index = self.session.index
         options = [
-            Option(
+            MenuItem(
                 index.keys[branch.end],
                 ("• " if branch.current else "  ") + one_line(branch.words)[:60],
                 count(branch.entries, "entry", "entries"),
@@ -222,7 +222,7 @@ class TranscriptScreen(ListScreen):
                 first = next(branch.first for branch in branches if index.keys[branch.end] == key)
                 self._show(conversation, at_end=False, part=conversation.part_of(index.keys[first]) or 0)
 
-        self.ask(PickScreen("Which branch?", options), picked)
+        self.ask(SelectDialog("Which branch?", options), picked)
 
     def _position(self) -> int | None:
         part = self.view.selected[0]

@@ -13,16 +13,16 @@ from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.detailing import detail_lines
 from branchline.tui.screens.base import bindings
-from branchline.tui.screens.entry_acting import EntryActing
-from branchline.tui.screens.reasons import Reason, ReasonsScreen
+from branchline.tui.screens.entry_actions import EntryActionsScreen
+from branchline.tui.screens.problems import ProblemsScreen, Reason
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.humanize import count
 from branchline.views.outline import counter
-from branchline.views.spans import Line, Span, line_of
-from branchline.views.words import count
+from branchline.views.spans import Line, Span, make_line
 
-__all__ = ["TreeNavigator"]
+__all__ = ["TreeScreen"]
 
 _LOOK = 1.0
 """Seconds between looks at a file that others may write to."""
@@ -32,7 +32,7 @@ _WIDE = 110
 _TALL = 20
 
 
-class TreeNavigator(EntryActing):
+class TreeScreen(EntryActionsScreen):
     """The branches of one session. Nothing is written before something is chosen."""
 
     table = "tree"
@@ -40,13 +40,13 @@ class TreeNavigator(EntryActing):
     letters_that_act: ClassVar[frozenset[str]] = frozenset("LT")
     BINDINGS: ClassVar[list[BindingType]] = bindings("tree")
     DEFAULT_CSS = """
-    TreeNavigator #body { height: 1fr; layout: vertical; }
-    TreeNavigator #body.wide { layout: horizontal; }
-    TreeNavigator #detail { height: 9; border-top: solid $border; padding: 0 1; display: none; }
-    TreeNavigator.detailed #detail { display: block; }
-    TreeNavigator #body.wide #detail { width: 42%; height: 100%; border-top: none;
+    TreeScreen #body { height: 1fr; layout: vertical; }
+    TreeScreen #body.wide { layout: horizontal; }
+    TreeScreen #detail { height: 9; border-top: solid $border; padding: 0 1; display: none; }
+    TreeScreen.detailed #detail { display: block; }
+    TreeScreen #body.wide #detail { width: 42%; height: 100%; border-top: none;
                                        border-left: solid $border; }
-    TreeNavigator #top, TreeNavigator #hints { background: $panel; }
+    TreeScreen #top, TreeScreen #hints { background: $panel; }
     """
 
     def __init__(self, session: Session, *, at: str | None = None, filter: Filter = "default") -> None:  # noqa: A002
@@ -100,7 +100,7 @@ class TreeNavigator(EntryActing):
         self.show_hints()
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
-        self.tree_state.stand(event.index)
+        self.tree_state.move_to(event.index)
         self._show_bars()
         self._show_detail()
 
@@ -137,12 +137,12 @@ class TreeNavigator(EntryActing):
     def _look(self) -> None:
         if self.acting:
             return
-        news = self.living.look()
+        news = self.living.poll()
         if news.words is not None:
             self.tell(news.words, wrong=True)
         if news.entries or news.session is not None:
             with self.branchline.telling():
-                self.tree_state.take(self.living.session)
+                self.tree_state.set_session(self.living.session)
                 self.show_rows()
 
     # -- choosing what is seen ------------------------------------------------------------------------
@@ -193,10 +193,10 @@ class TreeNavigator(EntryActing):
             (finding.kind, f"line {finding.line}" if finding.line else "the file", finding.message)
             for finding in self.session.findings
         ]
-        self.app.push_screen(ReasonsScreen("What is strange about this file", reasons))
+        self.app.push_screen(ProblemsScreen("What is strange about this file", reasons))
 
     def search_line(self) -> Line:
-        return line_of(
+        return make_line(
             *super().search_line(),
             Span(f"   filter: {self.tree_state.filter}", "label")
             if self.tree_state.filter != "default"

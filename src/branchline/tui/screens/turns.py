@@ -9,18 +9,18 @@ from textual.binding import BindingType
 
 from branchline.session import Session
 from branchline.tui.screens.base import ListScreen, bindings
-from branchline.tui.turning import Turns, turns_of
+from branchline.tui.turning import TurnList, turns_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.humanize import count
 from branchline.views.spans import Span
-from branchline.views.words import count
-from branchline.views.wrapping import text_lines
+from branchline.views.wrap import text_lines
 
-__all__ = ["TurnPicker"]
+__all__ = ["TurnPickerScreen"]
 
 
-class TurnPicker(ListScreen):
+class TurnPickerScreen(ListScreen):
     """Gives back ``("jump", id)``, ``("fork", id)`` or None."""
 
     table = "turns"
@@ -34,7 +34,7 @@ class TurnPicker(ListScreen):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._turns = turns_of(session)
-        self.shown = Turns(self._turns)
+        self.shown = TurnList(self._turns)
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
@@ -60,7 +60,7 @@ class TurnPicker(ListScreen):
         self.show_search()
 
     def search_changed(self) -> None:
-        self.shown = Turns(self._turns, self.words)
+        self.shown = TurnList(self._turns, self.words)
         self._show(len(self.shown) - 1)
 
     def _key(self) -> str | None:

@@ -9,13 +9,13 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from branchline.tui.card_strips import Look, Row, card_rows, foldable
+from branchline.tui.card_strips import CardLine, RenderOptions, card_rows, foldable
 from branchline.tui.conversation import Conversation
-from branchline.tui.heights import Heights
-from branchline.tui.painting import marked
+from branchline.tui.strips import highlight
 from branchline.tui.widgets.line_view import LineView
+from branchline.views.browser.height_index import HeightIndex
+from branchline.views.humanize import count
 from branchline.views.spans import Span
-from branchline.views.words import count
 
 __all__ = ["ConversationView"]
 
@@ -39,9 +39,9 @@ class ConversationView(LineView):
         self.selected = (0, 0)
         self.opened: set[tuple[str, int]] = set()
         self.all_open = False
-        self._heights = Heights([])
+        self._heights = HeightIndex([])
         self._measured: set[int] = set()
-        self._rows: dict[int, list[Row]] = {}
+        self._rows: dict[int, list[CardLine]] = {}
         self._settling = False
         self._words: tuple[str, ...] = ()
 
@@ -53,7 +53,7 @@ class ConversationView(LineView):
         self._forget()
 
     def _forget(self) -> None:
-        self._heights = Heights([_GUESS] * (0 if self.conversation is None else len(self.conversation)))
+        self._heights = HeightIndex([_GUESS] * (0 if self.conversation is None else len(self.conversation)))
         self._measured.clear()
         self._rows.clear()
         if len(self._heights) <= _MEASURED_AT_ONCE:
@@ -160,10 +160,10 @@ class ConversationView(LineView):
 
     # -- laying out -----------------------------------------------------------------------------------
 
-    def _look(self) -> Look:
-        return Look(self.columns, self.rich_style, self.styles_of_roles, self.app.current_theme.dark)
+    def _look(self) -> RenderOptions:
+        return RenderOptions(self.columns, self.rich_style, self.styles_of_roles, self.app.current_theme.dark)
 
-    def _lines(self, part: int) -> list[Row]:
+    def _lines(self, part: int) -> list[CardLine]:
         rows = self._rows.get(part)
         if rows is None:
             if len(self._rows) >= _KEPT:
@@ -171,14 +171,14 @@ class ConversationView(LineView):
             rows = self._rows[part] = self._laid(part)
         return rows
 
-    def _laid(self, part: int) -> list[Row]:
+    def _laid(self, part: int) -> list[CardLine]:
         assert self.conversation is not None
         look = self._look()
-        rows: list[Row] = []
+        rows: list[CardLine] = []
         others = self.conversation.other_branches(part)
         if others > 0:
             words = f"  ├ {count(others, 'other branch', 'other branches')} from here (s switches)"
-            rows.append(Row(self.draw((Span(words, "active"),), look.ground), 0))
+            rows.append(CardLine(self.draw((Span(words, "active"),), look.ground), 0))
         deck = self.conversation.cards(part)
         spoken = False
         for number, card in enumerate(deck):
@@ -241,7 +241,7 @@ class ConversationView(LineView):
         if offset >= len(rows):
             return self.draw(())
         strip = rows[offset].strip
-        return marked(strip, self._words, self.styles_of_roles["match"]) if self._words else strip
+        return highlight(strip, self._words, self.styles_of_roles["match"]) if self._words else strip
 
     # -- events ---------------------------------------------------------------------------------------
 

@@ -9,14 +9,14 @@ from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
-from branchline.tui.looks import looks
-from branchline.tui.painting import strip_of
-from branchline.views.spans import Line, Piece, line_of, line_width, shown_line
+from branchline.tui.strips import to_strip
+from branchline.tui.styles import styles_for
+from branchline.views.spans import Line, Piece, line_width, make_line, shown_line
 
-__all__ = ["LineBar", "Part"]
+__all__ = ["BarItem", "LineBar"]
 
 
-class Part(NamedTuple):
+class BarItem(NamedTuple):
     """A piece of a bar, and what a click on it does."""
 
     line: Line
@@ -30,14 +30,14 @@ class LineBar(Widget):
 
     def __init__(self, *pieces: Piece, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._lines: list[Line] = [line_of(*pieces)]
-        self._parts: Sequence[Part] = ()
+        self._lines: list[Line] = [make_line(*pieces)]
+        self._parts: Sequence[BarItem] = ()
 
     def say(self, *pieces: Piece) -> None:
         """Show one line."""
-        self.say_lines([line_of(*pieces)])
+        self.say_lines([make_line(*pieces)])
 
-    def say_parts(self, parts: Sequence[Part]) -> None:
+    def say_parts(self, parts: Sequence[BarItem]) -> None:
         """Show one line of parts that can be clicked on."""
         self.say(*(span for part in parts for span in part.line))
         self._parts = parts
@@ -56,7 +56,7 @@ class LineBar(Widget):
 
     def render_line(self, y: int) -> Strip:
         line = self._lines[y] if y < len(self._lines) else ()
-        return strip_of(line, self.size.width, looks(self.app.theme), self.rich_style)
+        return to_strip(line, self.size.width, styles_for(self.app.theme), self.rich_style)
 
     def on_click(self, event: events.Click) -> None:
         end = 0

@@ -9,9 +9,9 @@ from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from branchline.tui.looks import looks
-from branchline.tui.painting import strip_of
-from branchline.views.spans import Line, Role
+from branchline.tui.strips import to_strip
+from branchline.tui.styles import styles_for
+from branchline.views.spans import Line, StyleRole
 
 __all__ = ["LineView"]
 
@@ -37,9 +37,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return self.scrollable_content_region.width
 
     @property
-    def styles_of_roles(self) -> Mapping[Role, Style]:
-        return looks(self.app.theme)
+    def styles_of_roles(self) -> Mapping[StyleRole, Style]:
+        return styles_for(self.app.theme)
 
     def draw(self, line: Line, ground: Style | None = None) -> Strip:
         """A line of spans as a strip of the width of this widget."""
-        return strip_of(line, self.columns, self.styles_of_roles, self.ground if ground is None else ground)
+        return to_strip(line, self.columns, self.styles_of_roles, self.ground if ground is None else ground)

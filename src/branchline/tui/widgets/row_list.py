@@ -13,12 +13,12 @@ from textual.strip import Strip
 from branchline.errors import BranchlineError
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.outline import window
-from branchline.views.spans import Line, Span, pointed
+from branchline.views.spans import Line, Span, with_cursor
 
-__all__ = ["RowList", "Rows"]
+__all__ = ["RowList", "RowSource"]
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """What a list shows."""
 
     def __len__(self) -> int: ...
@@ -61,13 +61,13 @@ class RowList(LineView):
         empty: str = "",
     ) -> None:
         super().__init__(id=id)
-        self.rows: Rows | None = None
+        self.rows: RowSource | None = None
         self.cursor = -1
         self.empty = empty
         self._centred = centred
         self._wrapping = wrapping
 
-    def show(self, rows: Rows, cursor: int | None = None) -> None:
+    def show(self, rows: RowSource, cursor: int | None = None) -> None:
         """Show other rows; the cursor goes to a given one, or stays as near as it can."""
         self.rows = rows
         self.virtual_size = Size(self.size.width, len(rows))
@@ -124,7 +124,7 @@ class RowList(LineView):
             ValueError,
         ) as problem:  # a row may read its file, which others change
             line = (Span(f"  {problem}", "error"),)
-        return self.draw(pointed(line) if index == self.cursor else line, ground)
+        return self.draw(with_cursor(line) if index == self.cursor else line, ground)
 
     def _refresh_row(self, index: int) -> None:
         y = index - int(self.scroll_offset.y)

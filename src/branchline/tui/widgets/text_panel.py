@@ -10,7 +10,7 @@ from textual.strip import Strip
 from branchline.errors import BranchlineError
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.spans import Line, line_text
-from branchline.views.wrapping import text_lines
+from branchline.views.wrap import text_lines
 
 __all__ = ["TextPanel"]
 

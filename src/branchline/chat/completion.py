@@ -1,0 +1,81 @@
+"""What can follow what the person has written: commands, entries and their labels, sessions, levels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from branchline.chat.commands import COMMANDS, command_named
+from branchline.library.turns import prior_turns
+from branchline.models import THINKING_LEVELS
+from branchline.views.entry_rows import RowTexts
+from branchline.views.text import cut, one_line
+
+if TYPE_CHECKING:
+    from branchline.chat.chat import Chat
+
+__all__ = ["Suggestion", "suggestions"]
+
+_OFFERED = 50
+_WORDS = 60
+
+
+class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to go on: ``text`` takes the place of the last ``over`` characters."""
+
+    text: str
+    replaces: int
+    about: str = ""
+
+
+def suggestions(chat: Chat, written: str) -> Iterator[Suggestion]:
+    """What fits behind the beginning of a command; nothing for words to the model."""
+    if not written.startswith("/"):
+        return
+    name, blank, words = written[1:].partition(" ")
+    if not blank:
+        for one in COMMANDS:
+            if one.name.startswith(name):
+                yield Suggestion(text=f"/{one.name}", replaces=len(written), about=one.help)
+        return
+    command = command_named(name)
+    if command is None or command.completes is None:
+        return
+    for text, about in itertools.islice(_offers(chat, command.completes, words), _OFFERED):
+        yield Suggestion(text=text, replaces=len(words), about=cut(one_line(about), _WORDS))
+
+
+def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
+    match kind:
+        case "entry":
+            yield from _entries(chat, typed)
+        case "turn":
+            for turn in reversed(list(prior_turns(chat.conductor.session))):
+                if turn.id.startswith(typed):
+                    yield turn.id, turn.preview
+        case "session":
+            for row in chat.services.sessions():
+                about = row.title or row.first_prompt or ""
+                if row.id.startswith(typed):
+                    yield row.id, about
+                elif row.title and row.title.lower().startswith(typed.lower()):
+                    yield row.title, row.id
+        case "thinking":
+            yield from ((level, "") for level in THINKING_LEVELS if level.startswith(typed))
+        case "command":
+            yield from ((one.name, one.help) for one in COMMANDS if one.name.startswith(typed))
+
+
+def _entries(chat: Chat, typed: str) -> Iterator[tuple[str, str]]:
+    """Labels first, then the path from its end."""
+    session = chat.conductor.session
+    texts = RowTexts(session.transcript)
+    for entry, label in session.labels.items():
+        if label.lower().startswith(typed.lower()) and one_line(label) == label:
+            yield label, texts(session.index.position(entry))
+    for entry in reversed(session.path()):
+        if entry.startswith(typed):
+            yield entry, texts(session.index.position(entry))

@@ -1,0 +1,83 @@
+"""What a chat needs of a screen: to show, to ask, to let somebody pick, and to hear that they want out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import msgspec
+
+from branchline.conductor import Event
+from branchline.views.spans import Line, Piece, StyleRole, line_text
+
+__all__ = ["Frontend", "Picker", "PickerOption", "options_with"]
+
+
+class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a picker."""
+
+    key: str
+    line: Line
+
+
+class Picker(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to pick from. ``find`` gives the options for what somebody typed to narrow them down.
+
+    ``at`` is the option that the cursor stands on first.
+    """
+
+    question: str
+    options: Sequence[PickerOption]
+    find: Callable[[str], Sequence[PickerOption]]
+    selected: int = 0
+
+
+def options_with(options: Sequence[PickerOption], words: str) -> list[PickerOption]:
+    """The options whose rows have all these words, in any case."""
+    wanted = words.lower().split()
+    return [one for one in options if all(word in line_text(one.line).lower() for word in wanted)]
+
+
+class Frontend(Protocol):
+    """A screen, or whatever stands for one."""
+
+    def line(self, *pieces: Piece) -> None:
+        """Show one line of a result."""
+        ...
+
+    def text(self, text: str, *, role: StyleRole = "plain") -> None:
+        """Show some text with all its lines."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Say something beside the results: what happened, what went wrong."""
+        ...
+
+    def on_event(self, event: Event) -> None:
+        """Show what the conversation says."""
+        ...
+
+    def progress(self, words: str) -> None:
+        """Show that something is being written that will be seen later."""
+        ...
+
+    def prefill(self, text: str) -> None:
+        """Put words where the person writes the next ones."""
+        ...
+
+    async def read(self) -> str | None:
+        """What the person says next; None when they leave."""
+        ...
+
+    async def ask(self, question: str) -> str | None:
+        """A few words from the person; None when they do not want to."""
+        ...
+
+    async def pick(self, picker: Picker) -> str | None:
+        """The key of the option that the person picks; None when they pick nothing."""
+        ...
+
+    def interruptible(self, stop: Callable[[], object]) -> AbstractContextManager[None]:
+        """While something goes on: the person can stop it."""
+        ...

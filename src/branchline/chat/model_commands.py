@@ -1,0 +1,50 @@
+"""The commands about who answers, how hard they think, and what leaves the chat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.models import THINKING_LEVELS, model_name
+from branchline.views.spans import make_line
+
+if TYPE_CHECKING:
+    from branchline.chat.chat import Chat
+
+__all__ = ["export", "model", "thinking"]
+
+
+async def model(chat: Chat, words: str) -> None:
+    """Show or change the model."""
+    if words:
+        chat.conductor.set_model(chat.services.model(words))
+    current = chat.conductor.model
+    chat.front.line("no model" if current is None else model_name(current))
+
+
+async def thinking(chat: Chat, words: str) -> None:
+    """Pick or name the thinking level."""
+    level: str | None = words
+    if not words:
+        options = [PickerOption(key=level, line=make_line(level)) for level in THINKING_LEVELS]
+        at = (
+            THINKING_LEVELS.index(chat.conductor.thinking)
+            if chat.conductor.thinking in THINKING_LEVELS
+            else 0
+        )
+        level = await chat.front.pick(
+            Picker(
+                question="How hard shall the model think?",
+                options=options,
+                find=lambda typed: options_with(options, typed),
+                selected=at,
+            )
+        )
+    if level is not None:
+        chat.conductor.set_thinking(level)
+    chat.front.line(chat.conductor.thinking)
+
+
+async def export(chat: Chat, words: str) -> None:
+    """Write the conversation to a file."""
+    chat.front.notice(chat.services.export(chat.conductor.session, words))

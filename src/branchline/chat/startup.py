@@ -1,0 +1,130 @@
+"""Which session a chat begins with, and what must be settled before it can go on in one."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from branchline.chat.frontend import Frontend, Picker, PickerOption, options_with
+from branchline.chat.pickers import session_picker
+from branchline.chat.services import Services
+from branchline.places import NATIVE_AGENT
+from branchline.session import Session
+from branchline.views.spans import make_line
+
+__all__ = ["StartOptions", "ensure_writable", "split_entry_ref", "start_session"]
+
+
+class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a chat begins: with the newest session, one that is named or (empty) picked, a fork, or afresh."""
+
+    newest: bool = False
+    resume: str | None = None
+    fork: str | None = None
+    save: bool = True
+
+
+async def start_session(beginning: StartOptions, front: Frontend, services: Services) -> Session:
+    """The session to begin with. Who picks nothing gets a fresh one."""
+    session: Session | None = None
+    if beginning.fork is not None:
+        session = _forked(beginning.fork, services)
+    elif beginning.resume is not None:
+        session = await _resumed(beginning.resume, front, services)
+    elif beginning.newest:
+        session = await ensure_writable(Session.continue_recent(services.cwd), front, services)
+    if session is not None and beginning.save:
+        return session
+    if session is None:
+        return Session.create(services.cwd) if beginning.save else Session.in_memory(services.cwd)
+    with session:  # what is said in a chat that is not kept changes no file
+        return Session.in_memory(data=session.transcript.bytes_between(0, None))
+
+
+async def _resumed(name: str, front: Frontend, services: Services) -> Session | None:
+    if not name:
+        rows = services.sessions()
+        if not rows:
+            front.notice("there are no sessions of this directory yet; a fresh one begins")
+            return None
+        picked = await front.pick(session_picker(rows, "Go on in which session?"))
+        if picked is None:
+            front.notice("nothing was picked; a fresh session begins")
+            return None
+        name = picked
+    return await ensure_writable(services.open(name), front, services)
+
+
+def _forked(name: str, services: Services) -> Session:
+    session_name, entry_name = split_entry_ref(name)
+    with services.open(session_name) as source:
+        entry = None if entry_name is None else services.entry(source, entry_name)
+        # One of our own: its parent may lie in the folders of another program.
+        return source.fork(entry, cwd=services.cwd, to=NATIVE_AGENT)
+
+
+def split_entry_ref(name: str) -> tuple[str, str | None]:
+    """``SESSION@ENTRY`` in its two parts; a file whose name has an ``@`` stays whole."""
+    if os.path.exists(os.path.expanduser(name)):
+        return name, None
+    session, at, entry = name.rpartition("@")
+    if not session or not at:
+        return name, None
+    if session.endswith("@"):  # talk@@leaf~2
+        return session[:-1], "@" + entry
+    return session, entry
+
+
+async def ensure_writable(session: Session, front: Frontend, services: Services) -> Session | None:
+    """The session, or the fork of it that one can go on in; None when the person would rather not.
+
+    What may not be appended to is forked. Where its directory is gone the person says what to do.
+    """
+    try:
+        if session.read_only is not None:
+            with session:
+                made = session.fork(cwd=session.cwd if _is_there(session.cwd) else services.cwd)
+            front.notice(
+                f"{session.id} can only be read ({session.read_only}); you go on in {made.id}, a fork of it"
+            )
+            return made
+        if session.cwd and not _is_there(session.cwd):
+            return await _moved(session, front, services)
+    except BaseException:
+        session.close()
+        raise
+    if session.cwd and not _same(session.cwd, services.cwd):
+        front.notice(f"this session belongs to {session.cwd}; shell commands run there")
+    return session
+
+
+async def _moved(session: Session, front: Frontend, services: Services) -> Session | None:
+    options = [
+        PickerOption(key="fork", line=make_line(f"Fork it and go on in {services.cwd}")),
+        PickerOption(key="stay", line=make_line("Go on in it as it is")),
+    ]
+    picked = await front.pick(
+        Picker(
+            question=f"The directory of this session is gone: {session.cwd}",
+            options=options,
+            find=lambda words: options_with(options, words),
+        )
+    )
+    match picked:
+        case "fork":
+            with session:
+                return session.fork(cwd=services.cwd, to=NATIVE_AGENT)
+        case "stay":
+            return session
+        case _:
+            session.close()
+            return None
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_there(directory: str) -> bool:
+    return bool(directory) and os.path.isdir(directory)

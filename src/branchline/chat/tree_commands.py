@@ -1,0 +1,171 @@
+"""The commands that go elsewhere in the tree, or change what the model sees of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from branchline.chat.frontend import Picker
+from branchline.chat.pickers import tree_picker, turn_picker
+from branchline.library.turns import prior_turns
+from branchline.session import Session
+from branchline.views.entry_rows import RowTexts
+from branchline.views.humanize import tokens
+from branchline.views.spans import Span
+
+if TYPE_CHECKING:
+    from branchline.chat.chat import Chat
+
+__all__ = ["branch", "compact", "fork", "jump", "label", "retry", "tree", "undo"]
+
+_NOTHING_SAID = "nothing was said yet"
+_SETTINGS = frozenset({"model_change", "thinking_level_change"})
+_STAYED = "nothing was picked; you are where you were"
+
+
+async def tree(chat: Chat, words: str) -> None:
+    """Any entry of any branch."""
+    session = chat.conductor.session
+    picker = tree_picker(session, "Go where?") if len(session) else None
+    if (entry := await _picked(chat, words, picker)) is not None:
+        await _navigate(chat, entry)
+
+
+async def jump(chat: Chat, words: str) -> None:
+    """A prompt of the path, in this session."""
+    picker = turn_picker(chat.conductor.session, "Go back to before which prompt?")
+    if (entry := await _picked(chat, words, picker)) is not None:
+        await _navigate(chat, entry)
+
+
+async def branch(chat: Chat, words: str) -> None:
+    """A prompt of the path, in a new session."""
+    picker = turn_picker(chat.conductor.session, "Say which prompt otherwise, in a new session?")
+    if (entry := await _picked(chat, words, picker)) is None:
+        return
+    with chat.working():
+        done = await chat.conductor.branch_to_new_session(entry)
+    if done.status != "done":
+        chat.front.notice(f"{done.status}: {done.reason}")
+        return
+    chat.front.notice(f"you are in the new session {chat.conductor.session.id}, before that prompt")
+    chat.give_back(done.text)
+
+
+async def fork(chat: Chat, words: str) -> None:
+    """The path up to an entry, or up to the end of a turn, as a new session."""
+    session = chat.conductor.session
+    entry = await _picked(chat, words, turn_picker(session, "Fork after which turn?"))
+    if entry is None:
+        return
+    if not words:
+        entry = _end_of_turn(session, entry)
+    with chat.working():
+        done = await chat.conductor.fork(entry)
+    if done.status != "done":
+        chat.front.notice(f"{done.status}: {done.reason}")
+        return
+    made = chat.conductor.session
+    chat.front.notice(f"forked {session.id}; you are in the new session {made.id}")
+
+
+async def undo(chat: Chat, words: str) -> None:
+    """Before the last prompt; nothing is summed up, because it is said again."""
+    del words
+    turns = list(prior_turns(chat.conductor.session))
+    if not turns:
+        chat.front.notice(_NOTHING_SAID)
+        return
+    await _navigate(chat, turns[-1].id, summarize=False)
+
+
+async def retry(chat: Chat, words: str) -> None:
+    """Another answer to what the path ends with."""
+    del words
+    await chat.show(chat.conductor.retry())
+
+
+async def label(chat: Chat, words: str) -> None:
+    """Name the leaf, take its name away, or list all names."""
+    session = chat.conductor.session
+    if not words:
+        texts = RowTexts(session.transcript)
+        for entry, name in session.labels.items():
+            words_of = texts(session.index.position(entry))
+            chat.front.line(Span(f"{entry[:8]}  ", "id"), Span(f"[{name}] ", "label"), words_of)
+        if not session.labels:
+            chat.front.notice("there are no labels; /label TEXT names the entry that you stand on")
+        return
+    if session.leaf is None:
+        chat.front.notice(f"there is nothing to name: {_NOTHING_SAID}")
+        return
+    clear = words == "--clear"
+    chat.conductor.label(session.leaf, None if clear else words)
+    chat.front.notice(
+        f"{session.leaf} has no label any more" if clear else f"labelled {session.leaf}: {words}"
+    )
+
+
+async def compact(chat: Chat, words: str) -> None:
+    """Sum up the older part of the context."""
+    with chat.working():
+        done = await chat.conductor.compact(words or None, on_progress=chat.front.progress)
+    if done.status != "done":
+        chat.front.notice(f"nothing was compacted: {done.reason or done.status}")
+        return
+    chat.front.text(done.summary or "", role="summary")
+    before = "" if done.tokens_before is None else f" instead of {tokens(done.tokens_before)}"
+    chat.front.notice(f"the model sees about {tokens(chat.conductor.context_tokens)} tokens{before} now")
+
+
+async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
+    """The entry that is named, or else the one that the person picks."""
+    if words:
+        return chat.services.entry(chat.conductor.session, words)
+    if picker is None:
+        chat.front.notice(_NOTHING_SAID)
+        return None
+    entry = await chat.front.pick(picker)
+    if entry is None:
+        chat.front.notice(_STAYED)
+    return entry
+
+
+async def _navigate(chat: Chat, entry: str, *, summarize: bool | None = None) -> None:
+    with chat.working():
+        done = await chat.conductor.navigate(
+            entry, summarize=summarize, choose=chat.choose, on_progress=chat.front.progress
+        )
+    session = chat.conductor.session
+    match done.status:
+        case "unchanged":
+            chat.front.notice("you are there already")
+        case "done":
+            summed_up = "; what you left was summed up" if done.summary_entry else ""
+            chat.front.notice(f"you stand at {_described(session)}{summed_up}")
+            chat.give_back(done.text)
+        case _:
+            chat.front.notice(f"{done.status}, you are where you were: {done.reason}")
+
+
+def _end_of_turn(session: Session, prompt: str) -> str:
+    """The last entry of the path before the next prompt."""
+    path, index = session.path(), session.index
+    last = prompt
+    for entry in path[path.index(prompt) + 1 :]:
+        if index.roles[index.position(entry)] == "user":
+            break
+        last = entry
+    return last
+
+
+def _described(session: Session) -> str:
+    """Where the conversation stands: the last thing that was said, whatever was set after it."""
+    index = session.index
+    said = (
+        entry for entry in reversed(session.path()) if index.types[index.position(entry)] not in _SETTINGS
+    )
+    entry = next(said, None)
+    if entry is None:
+        return "the beginning"
+    text = RowTexts(session.transcript)(session.index.position(entry))
+    return f"{entry[:8]} ({text[:60].strip()}{'…' if len(text) > 60 else ''})"

@@ -1,0 +1,210 @@
+"""A chat as a process: its screen, its model, its signals, and the code that it ends with."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+import msgspec
+
+from branchline.chat import Chat
+from branchline.chat.frontend import Frontend
+from branchline.chat.session_commands import say_where
+from branchline.chat.startup import StartOptions, start_session
+from branchline.cli.chat_services import CliServices
+from branchline.cli.line_frontend import LineFrontend
+from branchline.cli.output import Output, remark
+from branchline.cli.write_access import position_fields
+from branchline.conductor import Conductor, Policy, TurnEnded
+from branchline.entries import MessageEntry, message_text
+from branchline.errors import ModelError
+from branchline.models import Model, Tool, mcp_tools, model_name
+from branchline.places import resolve_cwd
+from branchline.plugins import Plugins
+from branchline.session import Session
+from branchline.settings import load
+
+__all__ = ["ChatOptions", "run_chat"]
+
+_FAILED, _INTERRUPTED = 1, 130
+_OFFLINE = (
+    "no model is chosen: the offline model answers, which only repeats what you say; "
+    "--model or `branchline config set model PROVIDER:MODEL` chooses another"
+)
+
+
+class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for on the command line."""
+
+    beginning: StartOptions
+    model: str | None = None
+    base_url: str | None = None
+    servers: str | None = None
+    """A file that names MCP servers."""
+    title: str | None = None
+    cwd: str | None = None
+    prompt: str | None = None
+
+
+class _Screen(Frontend, Protocol):
+    """A front that can be interrupted while nothing goes on."""
+
+    @property
+    def interrupted(self) -> bool: ...
+    def interrupt(self) -> None: ...
+    def bind(self, chat: Chat) -> None: ...
+
+
+def run_chat(out: Output, wishes: ChatOptions) -> int:
+    """Talk until the person leaves, or say one thing; the exit code."""
+    return asyncio.run(_Running(out, wishes).run())
+
+
+class _Running:
+    """One run of the command."""
+
+    def __init__(self, out: Output, wishes: ChatOptions) -> None:
+        self._out = out
+        self._wishes = wishes
+        self._world = CliServices(resolve_cwd(wishes.cwd), out.settings, wishes.base_url)
+        self._chat: Chat | None = None
+        self._front: _Screen = self._screen()
+        self._ended_by: signal.Signals | None = None
+
+    async def run(self) -> int:
+        task = asyncio.current_task()
+        assert task is not None
+
+        def end(number: signal.Signals) -> None:
+            self._ended_by = number
+            task.cancel()
+
+        with _signals(self._interrupt, end):
+            try:
+                return await self._talk()
+            except asyncio.CancelledError:
+                if self._ended_by is None:
+                    raise
+                return 128 + self._ended_by
+
+    def _interrupt(self) -> None:
+        if self._chat is None or not self._chat.interrupt():
+            self._front.interrupt()
+
+    async def _talk(self) -> int:
+        file = self._wishes.servers
+        if file is None:
+            return await self._talk_with(())
+        async with mcp_tools(config=file) as tools:
+            return await self._talk_with(tools)
+
+    async def _talk_with(self, tools: Sequence[Tool]) -> int:
+        wishes = self._wishes
+        session = await start_session(wishes.beginning, self._front, self._world)
+        conductor = self._conductor(session, tools)
+        async with conductor:
+            if wishes.title is not None:
+                conductor.set_title(wishes.title)
+            self._chat = Chat(conductor, self._front, self._world)
+            self._front.bind(self._chat)
+            if wishes.prompt is not None:
+                return self._told(conductor, await self._chat.send(wishes.prompt))
+            if session.leaf is not None:
+                say_where(self._chat)
+            await self._chat.run()
+        return _INTERRUPTED if self._front.interrupted else 0
+
+    # -- what is needed -------------------------------------------------------------------------------
+
+    def _screen(self) -> _Screen:
+        out = self._out
+        if self._wishes.prompt is not None:
+            return LineFrontend(out, answers=not out.json)
+        if not (out.interactive and sys.stdin.isatty() and os.environ.get("TERM", "") != "dumb"):
+            return LineFrontend(out)
+        if missing := [name for name in ("prompt_toolkit", "rich") if importlib.util.find_spec(name) is None]:
+            remark(f"{' and '.join(missing)} not installed: line by line (pip install 'branchline[chat]')")
+            return LineFrontend(out)
+        from branchline.cli.terminal_frontend import TerminalFrontend
+
+        return TerminalFrontend(out)
+
+    def _conductor(self, session: Session, tools: Sequence[Tool]) -> Conductor:
+        settings = load()
+        sources, chosen = settings.sources, settings.settings
+        policy = Policy(
+            # Without a wish of the person's, small windows get less.
+            keep_recent_tokens=None
+            if sources["keep_recent_tokens"] == "default"
+            else chosen.keep_recent_tokens,
+            reserve_tokens=None if sources["reserve_tokens"] == "default" else chosen.reserve_tokens,
+        )
+        hooks = Plugins.load(on_problem=lambda problem: remark(f"plugin {problem.plugin}: {problem.message}"))
+        return Conductor(
+            session,
+            self._model(session),
+            tools=tools,
+            hooks=hooks,
+            policy=policy,
+            find_model=self._world.model_of_path,
+        )
+
+    def _model(self, session: Session) -> Model:
+        """The one that was asked for, else the one of the session, else the one of the settings."""
+        if self._wishes.model is not None:
+            return self._world.model(self._wishes.model)
+        used = session.context().model
+        if used is not None:
+            try:
+                return self._world.model_of_path(used)
+            except ModelError as problem:
+                remark(f"the model of this session cannot be had here: {problem}")
+        model = self._world.default_model()
+        if model.provider == "offline" and self._out.settings.model is None:
+            remark(_OFFLINE)
+        elif used is not None:
+            remark(f"{model_name(model)} answers")
+        return model
+
+    # -- one answer -----------------------------------------------------------------------------------
+
+    def _told(self, conductor: Conductor, ended: TurnEnded | None) -> int:
+        assert ended is not None
+        session = conductor.session
+        if self._out.json:
+            entry = None if ended.entry is None else session.entry(ended.entry)
+            fields = {
+                "answer": message_text(entry.message) if isinstance(entry, MessageEntry) else None,
+                "ending": ended.reason,
+                "error": None if ended.error is None else str(ended.error),
+                "model": model_name(conductor.required_model()),
+                "usage": msgspec.to_builtins(ended.usage),
+            }
+            self._out.result("chat", {**position_fields(session), **fields})
+        if ended.reason == "aborted":
+            return _INTERRUPTED
+        return _FAILED if ended.error is not None else 0
+
+
+@contextmanager
+def _signals(interrupt: Callable[[], None], end: Callable[[signal.Signals], None]) -> Iterator[None]:
+    """Ctrl-C stops what goes on; who ends the process, or closes its terminal, lets it put things away."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, end, number)
+    except (RuntimeError, NotImplementedError):
+        yield  # not the main thread, where signals do not arrive
+        return
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)

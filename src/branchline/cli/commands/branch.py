@@ -1,0 +1,149 @@
+"""``branch``, ``reset`` and ``fork``: another place in a session, or another session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import count
+from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
+
+if TYPE_CHECKING:
+    from branchline.session import ForkAt, Session
+
+__all__ = ["branch_command", "fork_command", "reset_command"]
+
+
+@command(
+    "branch",
+    examples="""
+    branchline branch @last 3f2a
+    branchline branch @last @leaf~2      two entries up; what is there stays in the tree
+    """,
+)
+@session_argument()
+@click.argument("entry")
+@directory_option
+def branch_command(out: Output, session: str, entry: str, directory: str | None) -> None:
+    """Move the leaf to ENTRY. Nothing is lost: the next message begins a branch there."""
+    with open_for_writing(session, directory) as live:
+        before = live.leaf
+        live.branch(resolve_entry(live, entry))
+        _say_moved(out, "branch", live, before)
+
+
+@command("reset", examples="branchline reset @last && branchline append @last 'A fresh start'")
+@session_argument()
+@directory_option
+def reset_command(out: Output, session: str, directory: str | None) -> None:
+    """Move before the first entry. The next message begins a second conversation in the same session."""
+    with open_for_writing(session, directory) as live:
+        before = live.leaf
+        live.reset()
+        _say_moved(out, "reset", live, before)
+
+
+def _say_moved(out: Output, command_name: str, session: Session, before: str | None) -> None:
+    if out.json:
+        out.result(command_name, {**position_fields(session), "before": before})
+    elif session.leaf == before:
+        out.line(f"{session.id} was there already: the leaf is {described(session, before)}")
+    else:
+        out.line(f"{session.id} moved from {before or 'the start'} to {described(session, session.leaf)}")
+
+
+@command(
+    "fork",
+    examples="""
+    branchline fork @last
+    branchline fork 01a1ddf5 3f2a --before      everything up to, but not with, that entry
+    branchline fork ~/.pi/agent/sessions/x/y.jsonl --tree --cwd .
+    branchline fork ~/.config/piglet/sessions/x.jsonl --to branchline
+    branchline fork @last 3f2a --to zot -o .    a file of another program, as `convert` makes them
+    """,
+)
+@session_argument()
+@click.argument("entry", required=False)
+@click.option("--before", is_flag=True, help="Leave ENTRY itself out.")
+@click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
+@click.option(
+    "--to", "target", metavar="PROGRAM", help="Make it one of this program (default: of that it comes from)."
+)
+@click.option("-o", "--output", metavar="PATH", help="Make a file here, or in this directory, as `convert`.")
+@click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False),
+    help="The working directory of the new session (default: as the old one).",
+)
+@directory_option
+def fork_command(
+    out: Output,
+    session: str,
+    entry: str | None,
+    before: bool,  # noqa: FBT001
+    whole: bool,  # noqa: FBT001
+    target: str | None,
+    output: str | None,
+    cwd: str | None,
+    directory: str | None,
+) -> None:
+    """Copy the path to ENTRY (default: the leaf) into a new session. The old one does not change.
+
+    The new session is one of the same program, beside the old one; of Claude Code and Codex, whose sessions
+    are only read here, it is one of ours. For any other program it is a file, as `convert` makes them.
+    """
+    from branchline.cli.commands.convert import ConvertRequest, run_conversion
+    from branchline.session.forks import fork_position
+
+    with resolve_session(session, directory) as live:
+        here = None if entry is None else resolve_entry(live, entry)
+        position: ForkAt = "before" if before else "at"
+        if output is not None or (target is not None and _is_other(live, target)):
+            leaf = None if whole else fork_position(live, here, position)
+            run_conversion(
+                out,
+                live,
+                ConvertRequest(target=target or live.format, leaves=(leaf,), cwd=cwd, output=output),
+            )
+            return
+        with usage_errors():
+            fork = live.fork(here, position=position, scope="tree" if whole else "path", cwd=cwd, to=target)
+        made = _kept(fork, live)
+        with made:
+            if out.json:
+                fields = {"parent": live.id, "parent_file": live.file, "entries": len(made), "cwd": made.cwd}
+                out.result("fork", {**position_fields(made), **fields})
+            else:
+                out.line(
+                    f"forked {live.id} into {made.id} with {count(len(made), 'entry', 'entries')}; "
+                    f"its leaf is {described(made, made.leaf)}"
+                )
+
+
+def _is_other(live: Session, target: str) -> bool:
+    """Whether a program is neither the one that a session comes from nor one whose sessions are like ours."""
+    from branchline.cli.commands.convert import program_named
+    from branchline.formats import PI
+
+    return program_named(target) not in (live.transcript.format, PI)
+
+
+def _kept(made: Session, parent: Session) -> Session:
+    """The fork as a file that lists show: who forks on the command line will not see a draft again."""
+    from branchline.session import Session
+
+    if not made.is_draft:
+        return made
+    store, key, cwd, format_ = made.store, made.key, made.cwd, made.format
+    assert store is not None
+    with made:
+        if len(made):
+            store.publish(key).close()
+            return Session.from_store(store, key)
+    return Session.create(
+        cwd or None, store=store, format=format_, parent_session=parent.file or parent.id, persist="at_once"
+    )

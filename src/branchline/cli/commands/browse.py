@@ -1,0 +1,209 @@
+"""``browse``: the full-screen browser, which also opens when no command is given on a terminal."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from branchline.cli.options import command
+from branchline.cli.output import Output
+
+if TYPE_CHECKING:
+    from branchline.library import SessionRow
+    from branchline.settings import Settings
+    from branchline.tui.browser_state import BrowserState
+    from branchline.tui.browsing import Arrangement
+    from branchline.tui.launch import View
+    from branchline.tui.source import Scope, Source
+    from branchline.views.query import Match, SearchFields
+
+__all__ = ["browse_command", "can_browse", "open_browser", "open_home"]
+
+_EXTRA = "the full-screen browser needs Textual; install it with: pip install 'branchline[tui]'"
+
+
+@command(
+    "browse",
+    examples="""
+    branchline browse
+    branchline browse --all --search 'login after:7d'
+    branchline browse @last
+    branchline browse @last --read
+    """,
+)
+@click.argument("session", required=False, metavar="[SESSION]")
+@click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
+@click.option("--read", is_flag=True, help="Open the conversation of SESSION instead of its tree.")
+@click.option("--forest", is_flag=True, help="Begin with which sessions were forked from which.")
+@click.option("--search", "words", default="", metavar="WORDS", help="Begin with this search.")
+@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+def browse_command(
+    out: Output,
+    session: str | None,
+    everywhere: bool,  # noqa: FBT001
+    read: bool,  # noqa: FBT001
+    forest: bool,  # noqa: FBT001
+    words: str,
+    directory: str | None,
+) -> None:
+    """Open the full-screen browser: all sessions, or the tree of SESSION. In it, ? shows all keys."""
+    if read and session is None:
+        raise click.UsageError("--read needs a SESSION")
+    if out.json:
+        out.result("browse", _found(directory, words, everywhere=everywhere))
+        return
+    if not _on_a_terminal():
+        raise click.UsageError("browse needs a terminal; `branchline ls` and `branchline tree` print")
+    if not _installed():
+        raise click.ClickException(_EXTRA)
+    view: View = "forest" if forest else "sessions" if session is None else "transcript" if read else "tree"
+    open_browser(
+        view=view,
+        scope="all" if everywhere else None,
+        session=session,
+        words=words,
+        directory=directory,
+    )
+
+
+def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, Any]:
+    """What the search finds, for programs: the same rows that the list would show."""
+    from datetime import datetime
+
+    import msgspec
+
+    from branchline.tui.browsing import ListOptions, arrange, face_of
+    from branchline.tui.contents_cache import SearchTextCache
+    from branchline.tui.source import row_name
+    from branchline.views.query import parse_query
+
+    source = _source(directory)
+    batches = list(source.rows("all" if everywhere else "here"))
+    rows = [row for batch in batches for row in batch.rows]
+    query = parse_query(words, now=datetime.now().astimezone())
+    inside = SearchTextCache(source)
+
+    def face(row: SessionRow) -> SearchFields:
+        return face_of(row, source.agent(row))
+
+    def arranged(decided: dict[str, Match]) -> Arrangement:
+        return arrange(rows, ListOptions(query=query), agent=source.agent, faces=face, decided=decided)
+
+    undecided = arranged({}).undecided
+    found = arranged({row_name(row): inside.judge(row, face(row), query, fuzzy=False) for row in undecided})
+    hidden = sum(len(batch.hidden) for batch in batches)
+    return {
+        "query": words,
+        "problem": query.problem,
+        "sessions": [msgspec.to_builtins(item.row) for item in found.items],
+        "seen": len(rows) + hidden,
+        "hidden": hidden,
+        "unreadable": sum(row.problem is not None for row in rows),
+    }
+
+
+def can_browse(out: Output) -> bool:
+    """Whether the browser is what a person gets who gives no command."""
+    return out.interactive and not out.json and _on_a_terminal() and _installed()
+
+
+def open_home() -> None:
+    """Open the browser on what there is: this directory, else all, else the demo library."""
+    from branchline.cli.commands.demo import enter_demo
+    from branchline.settings import load
+
+    settings = load().settings
+    state = _state(settings, scope=settings.scope)
+    found = state.begin()
+    if not found and state.scope == "here":
+        state.scope = "all"
+        found = state.begin()
+    notice = ""
+    if not found:
+        enter_demo()
+        notice = "no sessions were found on this machine: these are those of the demo library"
+        state = _state(settings, scope="here")
+        state.begin()
+    _run(settings, state, notice=notice)
+
+
+def open_browser(
+    *,
+    view: View = "sessions",
+    scope: Scope | None = None,
+    session: str | None = None,
+    words: str = "",
+    directory: str | None = None,
+) -> None:
+    """Open the browser with the settings of this person, and exit with its code."""
+    from branchline.settings import load
+
+    settings = load().settings
+    row = None if session is None else _row(session, directory)
+    state = _state(settings, scope=scope or settings.scope, words=words, directory=directory)
+    if view == "sessions":
+        state.begin()
+    _run(settings, state, view=view, row=row)
+
+
+def _state(
+    settings: Settings, *, scope: Scope, words: str = "", directory: str | None = None
+) -> BrowserState:
+    from branchline.library.pins import Pins
+    from branchline.tui.browser_state import BrowserState
+
+    return BrowserState(_source(directory), scope, Pins(ids=settings.pins), words=words, sort=settings.sort)
+
+
+def _run(
+    settings: Settings,
+    state: BrowserState,
+    *,
+    view: View = "sessions",
+    row: SessionRow | None = None,
+    notice: str = "",
+) -> NoReturn:
+    from branchline.cli.themes import theme_for
+    from branchline.tui import run
+
+    code = run(
+        state,
+        view=view,
+        row=row,
+        filter=settings.filter,
+        theme=theme_for(settings.theme),
+        mouse=settings.mouse,
+        notice=notice,
+        model=settings.model,
+        base_url=settings.base_url,
+    )
+    sys.exit(code)
+
+
+def _source(directory: str | None) -> Source:
+    from branchline.cli.resolver import existing
+    from branchline.tui.source import FileSource
+
+    return FileSource.everywhere() if directory is None else FileSource.of_directory(existing(directory))
+
+
+def _row(session: str, directory: str | None) -> SessionRow:
+    from branchline.cli.resolver import resolve_path
+    from branchline.formats.suffixes import without_suffix
+    from branchline.library import SessionRow
+
+    path = resolve_path(session, directory)
+    key = without_suffix(os.path.basename(path))
+    return SessionRow(key=key, id=key, path=path)
+
+
+def _installed() -> bool:
+    return importlib.util.find_spec("textual") is not None
+
+
+def _on_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"

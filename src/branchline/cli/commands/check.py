@@ -1,0 +1,173 @@
+"""``check``: what is strange about session files, line by line, and whether they are what was sealed.
+
+It changes no session, and writes nothing at all unless it is asked for a seal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from branchline.cli.file_report import FileReport, check_file
+from branchline.cli.options import command
+from branchline.cli.output import Output, StyleRole, paint, remark
+from branchline.cli.resolver import existing, resolve_path
+from branchline.cli.words import count, format_size, time_words
+from branchline.formats.suffixes import has_suffix
+
+if TYPE_CHECKING:
+    from branchline.cli.sealing import Sealing, SealReport
+
+__all__ = ["check_command"]
+
+_STATES: dict[str, tuple[str, StyleRole]] = {
+    "clean": ("fine", "good"),
+    "notes": ("fine", "good"),
+    "odd": ("odd", "warning"),
+    "damaged": ("damaged", "error"),
+}
+_ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note": "dim"}
+
+
+@command(
+    "check",
+    examples="""
+    branchline check @last
+    branchline check a.jsonl b.jsonl
+    branchline check --dir ~/.pi/agent/sessions
+    branchline check --seal                      from now on, tell when a file has changed
+    """,
+)
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1)
+@click.option("--dir", "directory", metavar="DIR", help="Every session file below this directory.")
+@click.option("--seal", is_flag=True, help="Keep checksums of the files beside them; later checks compare.")
+@click.option("--force", is_flag=True, help="With --seal: replace a seal that does not match its file.")
+def check_command(
+    out: Output,
+    sessions: tuple[str, ...],
+    directory: str | None,
+    seal: bool,  # noqa: FBT001
+    force: bool,  # noqa: FBT001
+) -> None:
+    """Look for damage; without SESSION, in all sessions of this directory.
+
+    Exits with 1 when something is damaged or odd, or could not be sealed; with 0 when there is nothing
+    but notes.
+    """
+    if force and not seal:
+        raise click.UsageError("--force replaces a seal, so it needs --seal")
+    sealing: Sealing = "force" if force else "seal" if seal else "compare"
+    reports = [check_file(path, sealing) for path in _files(sessions, directory)]
+    bad = sum(report.status in ("odd", "damaged") for report in reports)
+    unsealed = sum(not _is_sealed(report) for report in reports) if seal else 0
+    if out.json:
+        out.result("check", {"files": [_fields(report) for report in reports], "bad": bad})
+    else:
+        for report in reports:
+            _print(out, report)
+        remark(
+            f"{count(len(reports), 'file')} checked, {bad or 'none'} of them damaged or odd"
+            + (f", {unsealed} not sealed" if unsealed else "")
+            if reports
+            else "there is nothing to check here; name a file, or a directory with --dir"
+        )
+    if bad or unsealed:
+        raise click.exceptions.Exit(1)
+
+
+def _files(sessions: tuple[str, ...], directory: str | None) -> Iterator[str]:
+    for session in sessions:
+        if os.path.isdir(session) and not has_suffix(session):
+            yield from _below(session)
+        else:
+            yield resolve_path(session, None)
+    if directory is not None:
+        yield from _below(existing(directory))
+    elif not sessions:
+        from branchline import places
+
+        yield from _below(places.session_directory())
+
+
+def _below(directory: str) -> Iterator[str]:
+    """Every session file in a directory and its folders, but not in hidden ones."""
+    for place, folders, names in os.walk(directory):
+        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+        for name in sorted(names):
+            if has_suffix(name) and not name.startswith("."):
+                yield os.path.abspath(os.path.join(place, name))
+
+
+def _fields(report: FileReport) -> dict[str, Any]:
+    from branchline.tree import severity
+
+    return {
+        "path": report.path,
+        "id": report.id,
+        "format": report.format,
+        "version": report.version,
+        "entries": report.entries,
+        "status": report.status,
+        "problem": report.problem,
+        "findings": [
+            {
+                "line": finding.line,
+                "offset": finding.offset,
+                "size": finding.size,
+                "kind": finding.kind,
+                "severity": severity(finding.kind),
+                "message": finding.message,
+            }
+            for finding in report.findings
+        ],
+        "seal": _seal_fields(report.seal),
+    }
+
+
+def _seal_fields(report: SealReport | None) -> dict[str, Any] | None:
+    """What is known of a seal; None where there is none, and nothing to say about that."""
+    if report is None or (report.state == "none" and report.message is None):
+        return None
+    seal = report.seal
+    return {
+        "state": report.state,
+        "size": None if seal is None else seal.size,
+        "sealed_at": None if seal is None else seal.sealed_at,
+        "message": report.message,
+    }
+
+
+def _is_sealed(report: FileReport) -> bool:
+    return report.seal is not None and report.seal.state == "sealed"
+
+
+def _print(out: Output, report: FileReport) -> None:
+    from branchline.tree import severity
+
+    words, role = _STATES[report.status]
+    out.line(report.path, ": ", paint(role, report.problem or words), _about_seal(report.seal))
+    if report.seal is not None and report.seal.message is not None:
+        out.text(report.seal.message, indent="  ", role="warning")
+    places = [f"line {finding.line}, byte {finding.offset}" for finding in report.findings]
+    room = max(map(len, places), default=0)
+    for place, finding in zip(places, report.findings, strict=True):
+        level = severity(finding.kind)
+        where = f"  {place if finding.line else 'whole file':<{room}}  "
+        if out.columns is None:
+            out.line(where, f"{level:<7}  {finding.kind:<16}  ", finding.message)
+        else:
+            out.line(where, paint(_ROLES[level], f"{level}  {finding.kind}"))
+            out.text(finding.message, indent="    ")
+
+
+def _about_seal(report: SealReport | None) -> str:
+    """What to add to the verdict on a file."""
+    if report is None or report.seal is None:
+        return ""
+    size = format_size(report.seal.size)
+    if report.state == "sealed":
+        return f", {size} sealed"
+    return f", as sealed on {time_words(report.seal.sealed_at)}" if report.state == "intact" else ""

@@ -1,0 +1,236 @@
+"""``config`` and ``completion``: what a person prefers, and what their shell knows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import click
+
+from branchline.cli.options import command, group
+from branchline.cli.output import Output, paint, remark
+
+__all__ = ["completion_command", "config_command"]
+
+
+@group(
+    "config",
+    examples="""
+    branchline config
+    branchline config set theme light
+    branchline config get keep_recent_tokens
+    branchline config unset theme
+    branchline config edit
+    BRANCHLINE_THEME=light branchline tree @last       for one command alone
+    """,
+)
+def config_command(out: Output) -> None:
+    """Show the settings in force, where each of them comes from, and what could not be used.
+
+    Settings lie in one TOML file. BRANCHLINE_CONFIG names another file; BRANCHLINE_THEME, BRANCHLINE_COLOR
+    and so on overrule one setting.
+    """
+    from branchline.settings import describe_setting, load, names, toml_text
+
+    if _told(out):
+        return
+    loaded = load()
+    values = {name: toml_text(getattr(loaded.settings, name)) for name in names()}
+    name_room = max(map(len, values))
+    value_room = min(24, max(map(len, values.values())))
+    for name, value in values.items():
+        source = loaded.sources[name]
+        where = f"line {loaded.lines[name]}" if source == "file" and name in loaded.lines else source
+        out.row(
+            paint("id", f"{name:<{name_room}}  "),
+            paint("dim" if source == "default" else "title", f"{value:<{value_room}}  "),
+            paint("good" if source != "default" else "dim", f"{where:<11}  "),
+            paint("dim", describe_setting(name)),
+        )
+    remark(f"{loaded.path}{'' if loaded.exists else ' (not there yet; `branchline config set` makes it)'}")
+    for finding in loaded.findings:
+        remark(str(finding))
+
+
+def _told(out: Output) -> bool:
+    """Print the settings as they are now, if data was asked for: the same object after every command."""
+    if not out.json:
+        return False
+    import msgspec
+
+    from branchline.settings import load
+
+    loaded = load()
+    fields = {
+        "file": loaded.path,
+        "exists": loaded.exists,
+        "settings": msgspec.to_builtins(loaded.settings),
+        "sources": loaded.sources,
+        "lines": loaded.lines,
+        "findings": [msgspec.to_builtins(finding) for finding in loaded.findings],
+    }
+    out.result("config", fields)
+    return True
+
+
+def _add(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.Command]:
+    """A command below ``config``."""
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        made = command(name, examples=examples)(function)
+        config_command.add_command(made)
+        return made
+
+    return decorate
+
+
+@_add("path", examples='branchline config path\ncp "$(branchline config path)" settings.toml')
+def path_command(out: Output) -> None:
+    """Say where the file of settings is, or would be."""
+    from branchline.settings import settings_path
+
+    if _told(out):
+        return
+    out.line(settings_path())
+
+
+@_add("get", examples="branchline config get theme\nbranchline config get pins --json")
+@click.argument("key")
+def get_command(out: Output, key: str) -> None:
+    """Print the value of one setting."""
+    from branchline.settings import load, toml_text
+
+    _require(key)
+    if _told(out):
+        return
+    value = getattr(load().settings, key)
+    out.line(value if isinstance(value, str) else "" if value is None else toml_text(value))
+
+
+@_add(
+    "set",
+    examples="""
+    branchline config set theme light
+    branchline config set keep_recent_tokens 30000
+    branchline config set pins 01a1ddf5 01b2c3d4
+    """,
+)
+@click.argument("key")
+@click.argument("values", metavar="VALUE...", nargs=-1, required=True)
+def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
+    """Change one setting in the file. Comments and everything unknown stay as they are."""
+    from branchline.settings import load, parse_value, toml_text
+    from branchline.settings.toml_edit import set_value
+
+    _require(key)
+    try:
+        value = parse_value(key, " ".join(values))
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+    _change(lambda text: set_value(text, key, value))
+    if _told(out):
+        return
+    out.line(paint("id", key), " = ", toml_text(value))
+    if load().sources[key] == "environment":
+        remark(f"BRANCHLINE_{key.upper()} is set and overrules it")
+
+
+@_add("unset", examples="branchline config unset theme")
+@click.argument("key")
+def unset_command(out: Output, key: str) -> None:
+    """Take one setting out of the file: its default is in force again."""
+    from branchline.settings import load, toml_text
+    from branchline.settings.toml_edit import remove_value
+
+    if load().exists:
+        _change(lambda text: remove_value(text, key))
+    else:
+        _require(key)
+    if _told(out):
+        return
+    out.line(paint("id", key), " = ", toml_text(getattr(load().settings, key, None)))
+
+
+@_add("edit", examples="branchline config edit\nEDITOR=nano branchline config edit")
+def edit_command(out: Output) -> None:
+    """Open the file in an editor ($VISUAL, $EDITOR); a new one explains every setting."""
+    from branchline.settings import load, template
+
+    loaded = load()
+    if not os.path.exists(loaded.path):
+        _write(loaded.path, template())
+    click.edit(filename=loaded.path)
+    if _told(out):
+        return
+    out.line(loaded.path)
+    for finding in load().findings:
+        remark(str(finding))
+
+
+def _require(key: str) -> None:
+    from branchline.settings import names
+
+    if key not in names():
+        import difflib
+
+        close = difflib.get_close_matches(key, names(), n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "; `branchline config` lists all"
+        raise click.UsageError(f"there is no setting {key!r}{hint}")
+
+
+def _change(edit: Callable[[str], str]) -> None:
+    """Change the text of the file in one step; nothing is written when that cannot be done."""
+    from branchline.errors import NotSaved
+    from branchline.settings import settings_path
+
+    path = settings_path()
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            before = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        before = ""
+    except UnicodeDecodeError:
+        raise NotSaved(f"cannot change {path}: it is not UTF-8") from None
+    try:
+        after = edit(before.removeprefix("\ufeff"))
+    except ValueError as problem:
+        raise NotSaved(f"cannot change {path}: {problem}; `branchline config edit` opens it") from None
+    if after != before:
+        _write(path, after)
+
+
+def _write(path: str, text: str) -> None:
+    from branchline.log import replace_file
+    from branchline.log.directories import create_directory
+
+    create_directory(os.path.dirname(path))
+    replace_file(path, text.encode(), backup=False)
+
+
+@command(
+    "completion",
+    examples="""
+    eval "$(branchline completion bash)"                                    in ~/.bashrc
+    eval "$(branchline completion zsh)"                                     in ~/.zshrc, after compinit
+    branchline completion fish > ~/.config/fish/completions/branchline.fish
+    """,
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion_command(out: Output, shell: str) -> None:
+    """Print the script that makes a shell complete commands, options, sessions and entries.
+
+    Sessions are offered with their titles, entries with their first words.
+    """
+    from click.shell_completion import ShellComplete, get_completion_class
+
+    from branchline.cli.app import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    # Not the method of the class for bash: it runs bash to learn its version, which says nothing about the
+    # shell that will read the script.
+    script = ShellComplete.source(kind(cli, {}, "branchline", "_BRANCHLINE_COMPLETE"))
+    if out.json:
+        out.result("completion", {"shell": shell, "script": script})
+        return
+    out.data(script.encode())

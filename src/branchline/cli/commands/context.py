@@ -1,0 +1,136 @@
+"""``context``: what a model would see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output, paint, remark
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import count, format_size, tokens
+from branchline.cli.write_access import position_fields
+
+if TYPE_CHECKING:
+    from branchline.context import Context, ProviderRequest
+    from branchline.entries import Message
+    from branchline.session import Session
+
+__all__ = ["context_command"]
+
+_PROVIDERS = ["openai-chat", "openai-responses", "anthropic"]
+
+
+@command(
+    "context",
+    examples="""
+    branchline context @last
+    branchline context @last --at 3f2a --json
+    branchline context @last --provider anthropic > request.json
+    """,
+)
+@session_argument()
+@click.option("--at", metavar="ENTRY", help="As seen at this entry instead of the leaf.")
+@click.option(
+    "--provider",
+    type=click.Choice(_PROVIDERS),
+    help="The body of a request to this API: JSON, every tool call answered.",
+)
+@directory_option
+def context_command(
+    out: Output, session: str, at: str | None, provider: str | None, directory: str | None
+) -> None:
+    """Print the messages that go to a model: compacted, edited, without what the model never sees."""
+    from branchline.context import context_tokens
+
+    with resolve_session(session, directory) as live:
+        entry = live.leaf if at is None else resolve_entry(live, at)
+        context = live.context(entry)
+        if provider is not None:
+            body = _request(provider, context).body()
+            if out.json:
+                out.result(
+                    "context", {**_fields(live, entry, context), "provider": provider, "request": body}
+                )
+            else:
+                out.plain_json(body)
+            return
+        if out.json:
+            out.result("context", {**_fields(live, entry, context), "messages": _messages(context)})
+            return
+        _print(out, context)
+        model = "no model" if context.model is None else context.model.name
+        size = tokens(context_tokens(context).tokens)
+        messages = count(len(context.messages), "message")
+        remark(f"{messages}, about {size} tokens; {model}, thinking {context.thinking_level}")
+
+
+def _request(provider: str, context: Context) -> ProviderRequest:
+    from branchline.context import anthropic, openai_chat, openai_responses
+
+    shapes = {"openai-chat": openai_chat, "openai-responses": openai_responses, "anthropic": anthropic}
+    return shapes[provider](context)
+
+
+def _fields(session: Session, entry: str | None, context: Context) -> dict[str, Any]:
+    from branchline.context import context_tokens
+
+    model = context.model
+    return {
+        **position_fields(session),
+        "at": entry,
+        "model": None if model is None else {"provider": model.provider, "id": model.id},
+        "thinking_level": context.thinking_level,
+        "tokens": context_tokens(context).tokens,
+    }
+
+
+def _messages(context: Context) -> list[dict[str, Any]]:
+    from branchline.entries import message_fields
+    from branchline.session.message_input import role_of
+
+    return [
+        {"entry": item.entry, "role": role_of(item.message), "message": message_fields(item.message)}
+        for item in context.messages
+    ]
+
+
+def _print(out: Output, context: Context) -> None:
+    from branchline.context import to_model
+    from branchline.session.message_input import role_of
+
+    for number, message in enumerate(to_model(context)):
+        if number:
+            out.line()
+        out.line(paint("user" if role_of(message) == "user" else "heading", role_of(message)))
+        for line in _lines(message, "calls" if out.plain else "→"):
+            out.text(line, indent="  ")
+
+
+def _lines(message: Message, calls: str) -> list[str]:
+    """What a message holds, block by block; pictures and signatures in a few words."""
+    from branchline.context.javascript import stringify
+    from branchline.entries import Image, SystemMessage, Text, Thinking, ToolCall
+
+    content = getattr(message, "content", "")
+    if isinstance(content, str):
+        content = (Text(text=content),) if content else ()
+    lines = []
+    for block in content:
+        match block:
+            case Text():
+                lines.append(block.text)
+            case Thinking():
+                lines.append(f"(thinking) {block.thinking or '(redacted)'}")
+            case ToolCall():
+                lines.append(f"{calls} {block.name} {stringify(block.arguments)}")
+            case Image():
+                lines.append(f"[{block.mime_type or 'image'}, {format_size(len(block.data) * 3 // 4)}]")
+            case _:
+                lines.append(f"[{block.type}]")
+    if isinstance(message, SystemMessage):
+        lines += [f"{name}: {text or '(removed)'}" for name, text in (message.sections or {}).items()]
+        if message.tools_added:
+            lines.append("tools: " + ", ".join(str(tool.get("name", "?")) for tool in message.tools_added))
+    return lines

@@ -1,0 +1,85 @@
+"""``demo`` and ``--demo``: sessions to try things on, for people who have none yet."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import click
+
+from branchline.cli.options import command
+from branchline.cli.output import Output, remark
+
+__all__ = ["demo_command", "enter_demo", "show_demo"]
+
+_TRY = """\
+Try:
+  branchline --demo tree "Parse the tide tables"    a branch that was given up, with its summary
+  branchline --demo diff "Summer time"              two answers to one question
+  branchline --demo show "Is the slipway dry?"      a conversation with a compaction
+  branchline --demo forest                          a fork from another program
+  branchline --demo stats                           messages, tokens, cost
+  branchline --demo check                           one file met the sea"""
+
+
+@command(
+    "demo",
+    examples="""
+    branchline demo
+    branchline --demo tree "Summer time"
+    branchline demo --reset
+    """,
+)
+@click.option(
+    "--reset", is_flag=True, help="Begin afresh: what was tried in the demo library is thrown away."
+)
+def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
+    """Make a library of eight sessions to try things on, and list it.
+
+    The sessions are about one small project and come from five programs. With --demo before it, any command
+    works on this library instead of your own; it is a copy that may be written to.
+    """
+    from branchline import demo
+
+    if reset:
+        demo.delete_copy()
+    enter_demo()
+    from branchline.cli.commands.ls import print_rows
+    from branchline.cli.resolver import discovery
+
+    listing = discovery().list()
+    print_rows(out, listing, listing.rows, command="demo")
+    if not out.json:
+        out.line()
+        out.text(_TRY)
+
+
+def enter_demo() -> None:
+    """Let everything after this work on the demo library, in the directory of its project."""
+    from branchline import demo
+    from branchline.settings import settings_path
+
+    os.environ["BRANCHLINE_CONFIG"] = settings_path()  # the settings stay the person's own
+    made = demo.prepare(now=time.time())
+    os.environ["BRANCHLINE_HOME"] = made.home
+    os.environ["HOME"] = made.home  # whoever looks for sessions at home finds none of the person's own
+    os.chdir(made.project)
+
+
+def show_demo(out: Output) -> None:
+    """List the sessions in the package, as they are, below a word about them."""
+    from msgspec.structs import replace
+
+    from branchline import demo
+    from branchline.cli.commands.ls import print_rows
+    from branchline.formats import PI
+    from branchline.library import Listing, SessionLibrary
+    from branchline.places import NATIVE_AGENT
+
+    out.line()
+    out.text("Until then, these are sessions of the demo library (`branchline --demo …` works on them):")
+    out.line()
+    listing = SessionLibrary(demo.sessions_directory()).list(deep=True)
+    rows = [replace(row, agent=NATIVE_AGENT if row.format == PI.name else row.format) for row in listing.rows]
+    print_rows(out, Listing(rows), rows)
+    remark("no sessions were found on this machine; `branchline demo` says what can be tried")

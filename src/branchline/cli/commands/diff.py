@@ -1,0 +1,221 @@
+"""``diff``: two branches of a session, or two sessions, turn by turn from where they part."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output, paint, remark
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import count
+from branchline.errors import Ambiguous, EntryNotFound, SessionNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from branchline.session import Session
+    from branchline.views.compare import CompareView
+
+__all__ = ["diff_command"]
+
+_WIDE = 110  # columns from which two columns can be read
+_SHOWN = 6
+
+
+class _End(NamedTuple):
+    """Where one of the two paths ends."""
+
+    session: Session
+    entry: str | None
+
+
+@command(
+    "diff",
+    examples="""
+    branchline diff @last                          the two branches of a session that has two
+    branchline diff @last 3f2a                     the leaf and another branch
+    branchline diff @last 3f2a 77b0                two branches
+    branchline diff @last "plan A" "plan B"        two branches, by their labels
+    branchline diff 01a1ddf5 01b2c3d4              two sessions
+    branchline diff @last 3f2a --stat              only the sums
+    """,
+)
+@session_argument()
+@click.argument("others", metavar="[ENTRY|SESSION]...", nargs=-1)
+@click.option("-y", "--side-by-side", "two", is_flag=True, help="Two columns; the default where they fit.")
+@click.option("-u", "--unified", "one", is_flag=True, help="One column: - is the first, + the second.")
+@click.option("--stat", is_flag=True, help="Only the sums: turns, tools, files, tokens, cost.")
+@directory_option
+def diff_command(
+    out: Output,
+    session: str,
+    others: tuple[str, ...],
+    two: bool,  # noqa: FBT001
+    one: bool,  # noqa: FBT001
+    stat: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Compare two branches, or two sessions, from their common ancestor on.
+
+    Shows turn by turn which words differ, which tools were used, which files were touched, and what it
+    took. Forks are recognised by the ids that they share, other sessions by their words.
+    """
+    if two and one:
+        raise click.UsageError("either --side-by-side or --unified, not both")
+    if len(others) > 2:
+        raise click.UsageError("there are two sides to compare; give at most two names after SESSION")
+    with resolve_session(session, directory) as live:
+        left, right = _ends(live, others, directory)
+        try:
+            _compare(out, left, right, two=two, one=one, stat=stat)
+        finally:
+            if right.session is not live:
+                right.session.close()
+
+
+def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool, stat: bool) -> None:
+    from branchline.views.compare import compare_view
+
+    view = compare_view(left.session.transcript, _position(left), right.session.transcript, _position(right))
+    if out.json:
+        out.result("diff", _fields(left, right, view))
+        return
+    _print_head(out, left, right, view)
+    names = (_name(left, right), _name(right, left))
+    if out.plain and not two and not one:
+        _print_words(out, view, names, stat=stat)
+    else:
+        if not stat:
+            _print_turns(out, view, two=two or (not one and (out.columns or 0) >= _WIDE))
+        _print_sums(out, view, names)
+    if not view.pairs:
+        remark("there is nothing to compare: both are the same path")
+
+
+def _print_words(out: Output, view: CompareView, names: tuple[str, str], *, stat: bool) -> None:
+    from branchline.views.compare_plain import plain_totals, plain_turns
+
+    home = os.path.expanduser("~")
+    for line in (*(() if stat else plain_turns(view, home=home)), *plain_totals(view, names, home=home)):
+        out.line(*line)
+
+
+def _print_sums(out: Output, view: CompareView, names: tuple[str, str]) -> None:
+    from branchline.views.compare_lines import totals_table
+
+    for line in totals_table(view, names, home=os.path.expanduser("~")):
+        out.row(*line)
+
+
+def _print_turns(out: Output, view: CompareView, *, two: bool) -> None:
+    from branchline.views.compare_lines import side_by_side, unified
+
+    home = os.path.expanduser("~")
+    for line in side_by_side(view, out.columns or _WIDE, home=home) if two else unified(view, home=home):
+        out.line(*line)
+
+
+def _print_head(out: Output, left: _End, right: _End, view: CompareView) -> None:
+    first, second = ("first: ", "second: ") if out.plain else ("--- ", "+++ ")
+    out.row(paint("removed", f"{first}{_described(left)}"))
+    out.row(paint("added", f"{second}{_described(right)}"))
+    shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
+    how = ", by their words" if view.shared and view.by == "text" else ""
+    upto = f", up to {_entry_words(left.session, view.common_ancestor)}" if view.common_ancestor else ""
+    out.row(paint("dim", f"{shared}{how}{upto}"))
+    out.line()
+
+
+def _described(end: _End) -> str:
+    title = end.session.title or ""
+    where = "before the first entry" if end.entry is None else _entry_words(end.session, end.entry)
+    return " ".join(filter(None, [end.session.id, title, "at", where]))
+
+
+def _entry_words(session: Session, entry: str | None) -> str:
+    from branchline.cli.write_access import described
+
+    label = None if entry is None else session.label(entry)
+    return f"{described(session, entry)}{f' [{label}]' if label else ''}"
+
+
+def _name(end: _End, other: _End) -> str:
+    """What tells the one from the other: the session, or the end of the branch."""
+    if end.session is not other.session:
+        return end.session.title or end.session.id
+    return (end.session.label(end.entry) if end.entry else None) or end.entry or "the beginning"
+
+
+# -- which two --------------------------------------------------------------------------------------------
+
+
+def _ends(live: Session, names: Sequence[str], directory: str | None) -> tuple[_End, _End]:
+    match list(names):
+        case []:
+            return _only_two(live)
+        case [name]:
+            return _End(live, live.leaf), _other(live, name, directory)
+        case [first, second]:
+            return _End(live, resolve_entry(live, first)), _other(live, second, directory)
+        case _:
+            raise AssertionError(names)
+
+
+def _other(live: Session, name: str, directory: str | None) -> _End:
+    """An entry of the session, else another session."""
+    try:
+        return _End(live, resolve_entry(live, name))
+    except EntryNotFound:
+        try:
+            other = resolve_session(name, directory)
+        except SessionNotFound:
+            raise EntryNotFound(
+                f"{name!r} is neither an entry of {live.id} nor a session; "
+                "`branchline tree --ids SESSION` shows the entries, `branchline ls --all` the sessions"
+            ) from None
+        return _End(other, other.leaf)
+
+
+def _only_two(live: Session) -> tuple[_End, _End]:
+    """The leaf, and the end of the only other branch."""
+    tips = _tips(live)
+    others = [tip for tip in tips if tip != live.leaf]
+    if len(others) == 1:
+        return _End(live, live.leaf), _End(live, others[0])
+    if not others:
+        raise EntryNotFound(f"{live.id} has one branch; give another session to compare it with")
+    some = ", ".join(others[:_SHOWN]) + (" …" if len(others) > _SHOWN else "")
+    raise Ambiguous(f"{live.id} has {len(others)} other branches; say which of them: {some}")
+
+
+def _tips(live: Session) -> list[str]:
+    """The ends of all branches, the newest first."""
+    from branchline.entries import SIDE_TYPES
+
+    index = live.index
+    return [
+        index.keys[position]
+        for position in range(len(index) - 1, -1, -1)
+        if index.types[position] not in SIDE_TYPES
+        and position not in index.placeholders
+        and not index.conversation_children(index.keys[position])
+    ]
+
+
+def _position(end: _End) -> int:
+    from branchline.tree import ROOT
+
+    return ROOT if end.entry is None else end.session.index.position(end.entry)
+
+
+def _fields(left: _End, right: _End, view: CompareView) -> dict[str, Any]:
+    import msgspec
+
+    fields = msgspec.to_builtins(view)
+    for name, end in (("left", left), ("right", right)):
+        fields[name] = {"session": end.session.id, "file": end.session.file, **fields[name]}
+        del fields[name]["turns"]
+    return fields  # type: ignore[no-any-return]

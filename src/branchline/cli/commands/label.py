@@ -1,0 +1,103 @@
+"""``label`` and ``name``: words of a person for an entry, and for the whole session."""
+
+from __future__ import annotations
+
+import click
+
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output, remark
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.write_access import described, open_for_writing, position_fields
+
+__all__ = ["label_command", "name_command"]
+
+
+@command(
+    "label",
+    examples="""
+    branchline label @last 3f2a "before the rewrite"
+    branchline label @last @leaf good
+    branchline label @last 3f2a --clear
+    branchline label @last 3f2a                 prints the label
+    """,
+)
+@session_argument()
+@click.argument("entry")
+@click.argument("text", required=False)
+@click.option("--clear", is_flag=True, help="Take the label away.")
+@directory_option
+def label_command(
+    out: Output,
+    session: str,
+    entry: str,
+    text: str | None,
+    clear: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Name an entry, so that you find it again. The leaf does not move."""
+    _require_one(text, clear=clear, what="TEXT")
+    if text is None and not clear:
+        with resolve_session(session, directory) as live:
+            target = resolve_entry(live, entry)
+            label = live.label(target)
+            if out.json:
+                out.result("label", {**position_fields(live), "entry": target, "label": label})
+            elif label is None:
+                remark(f"{target} has no label")
+            else:
+                out.line(label)
+        return
+    with open_for_writing(session, directory) as live:
+        target = resolve_entry(live, entry)
+        live.append_label(target, text)
+        if out.json:
+            out.result("label", {**position_fields(live), "entry": target, "label": live.label(target)})
+        else:
+            done = f"took the label from {target}" if clear else f"labelled {described(live, target)}: {text}"
+            out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
+
+
+@command(
+    "name",
+    examples="""
+    branchline name @last "Auth refactor"
+    branchline name @last --clear
+    branchline name @last                       prints the title
+    """,
+)
+@session_argument()
+@click.argument("title", required=False)
+@click.option("--clear", is_flag=True, help="Take the title away.")
+@directory_option
+def name_command(
+    out: Output,
+    session: str,
+    title: str | None,
+    clear: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Give a session a title for lists. The leaf does not move."""
+    _require_one(title, clear=clear, what="TITLE")
+    if title is None and not clear:
+        with resolve_session(session, directory) as live:
+            if out.json:
+                out.result("name", {**position_fields(live), "title": live.title})
+            elif live.title is None:
+                remark(f"{live.id} has no title")
+            else:
+                out.line(live.title)
+        return
+    with open_for_writing(session, directory) as live:
+        live.set_title(title or "")
+        if out.json:
+            out.result("name", {**position_fields(live), "title": live.title})
+        else:
+            done = f"{live.id} has no title now" if clear else f"{live.id} is now called {live.title}"
+            out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
+
+
+def _require_one(text: str | None, *, clear: bool, what: str) -> None:
+    if text is not None and clear:
+        raise click.UsageError(f"either {what} or --clear, not both")
+    if text is not None and not text.strip():
+        raise click.UsageError(f"{what} is empty; --clear takes it away")

@@ -1,0 +1,261 @@
+"""``ls`` and ``forest``: the sessions there are, in the order of their age or of their descent."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.output import Output, Piece, paint, remark
+from branchline.cli.resolver import discovery, local_library
+from branchline.cli.words import age, count, format_size
+from branchline.places import NATIVE_AGENT
+
+if TYPE_CHECKING:
+    from branchline.library import Forest, ForestRow, Listing, SessionRow
+
+__all__ = [
+    "forest_command",
+    "list_newest",
+    "ls_command",
+    "print_rows",
+    "reading_progress",
+    "require_one_scope",
+]
+
+_SHORTEST_ID = 8
+_PATIENCE = 0.5  # seconds before a count of what was read is shown
+
+
+@command(
+    "ls",
+    examples="""
+    branchline ls
+    branchline ls --all -n 20
+    branchline ls --agent pi,claude-code
+    branchline ls --dir ~/.pi/agent/sessions/--home-me-shop-- --named
+    """,
+)
+@click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
+@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@agent_option
+@click.option("--subagents", is_flag=True, help="Sessions that other sessions started as well.")
+@click.option("--deep/--shallow", default=True, help="Read the files (default), or only headers.")
+@click.option("--named", is_flag=True, help="Only sessions with a title.")
+@click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N, the newest ones.")
+@click.option("-v", "--verbose", is_flag=True, help="Say what is not listed, and why.")
+def ls_command(
+    out: Output,
+    everywhere: bool,  # noqa: FBT001
+    directory: str | None,
+    agents: tuple[str, ...],
+    subagents: bool,  # noqa: FBT001
+    deep: bool,  # noqa: FBT001
+    named: bool,  # noqa: FBT001
+    limit: int | None,
+    verbose: bool,  # noqa: FBT001
+) -> None:
+    """List the sessions of all programs, newest first: id, age, messages, program, title or first prompt."""
+    require_one_scope(directory, everywhere=everywhere, agents=agents)
+    if named and not deep:
+        raise click.UsageError("--named needs to read the files; it does not go with --shallow")
+    if directory is not None:
+        listing = local_library(directory).list(deep, progress=reading_progress())
+    else:
+        found = discovery(names_of(agents), everywhere=everywhere, subagents=subagents)
+        listing = found.list(deep, progress=reading_progress())
+        if verbose:
+            for broken in found.broken_formats:
+                remark(f"the format {broken.name} cannot be used: {broken.reason}")
+    rows = [row for row in listing if row.title] if named else list(listing)
+    shown = rows if limit is None else rows[:limit]
+    print_rows(out, listing, shown, with_directory=everywhere, verbose=verbose)
+
+
+def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
+    """The sessions of this working directory, or of all, whose files changed last."""
+    return discovery(everywhere=everywhere).list(limit=limit, progress=reading_progress())
+
+
+def print_rows(
+    out: Output,
+    listing: Listing,
+    shown: Sequence[SessionRow],
+    *,
+    with_directory: bool = False,
+    verbose: bool = False,
+    command: str = "ls",
+) -> None:
+    """Print some rows of a listing, and on stderr what else was seen."""
+    from branchline.library.rows import ELSEWHERE
+
+    if out.json:
+        out.result(command, _listing_fields(listing, shown))
+        return
+    if not listing.seen:
+        if with_directory:  # of all there are
+            remark("no sessions of any program yet; `branchline new` begins one")
+        else:
+            remark(
+                "no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are"
+            )
+        return
+    columns = _columns(listing.rows, with_directory=with_directory)
+    for row in shown:
+        out.row(*_row_pieces(row, columns))
+    unreadable = listing.unreadable
+    hidden = [item for item in listing.hidden if item.reason != ELSEWHERE]
+    facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
+    if elsewhere := len(listing.hidden) - len(hidden):
+        hint = "" if shown else " (`branchline ls --all` lists them)"
+        facts.append(f"{elsewhere} of other directories{hint}")
+    facts += [f"{len(hidden)} hidden"] if hidden else []
+    facts += [f"{len(unreadable)} unreadable"] if unreadable else []
+    remark(", ".join(facts) + ("; -v says why" if (hidden or unreadable) and not verbose else ""))
+    if verbose:
+        for item in listing.hidden:
+            remark(f"hidden: {item.name}: {item.reason}")
+        for row in unreadable:
+            remark(f"unreadable: {row.path or row.key}: {row.problem}")
+
+
+def _listing_fields(listing: Listing, shown: Sequence[SessionRow]) -> dict[str, Any]:
+    import msgspec
+
+    return {
+        "sessions": [msgspec.to_builtins(row) for row in shown],
+        "seen": listing.seen,
+        "hidden": [{"name": item.name, "reason": item.reason} for item in listing.hidden],
+        "unreadable": len(listing.unreadable),
+    }
+
+
+class _Columns(NamedTuple):
+    """How wide the columns of a list are; one without width is left out."""
+
+    id: int
+    agent: int
+    with_directory: bool
+
+
+def _columns(rows: Sequence[SessionRow], *, with_directory: bool = False) -> _Columns:
+    """The program has a column where there are sessions of others than ours."""
+    agents = {row.agent for row in rows if row.agent is not None}
+    widest = max(map(len, agents), default=0) if agents - {NATIVE_AGENT} else 0
+    return _Columns(_id_width(rows), widest, with_directory)
+
+
+def _row_pieces(row: SessionRow, columns: _Columns) -> list[Piece]:
+    pieces: list[Piece] = [
+        paint("id", f"{row.id[: columns.id]:<{columns.id}}"),
+        paint("time", f"  {age(row.active_ms):>4}  "),
+    ]
+    program = [paint("program", f"{row.agent or '':<{columns.agent}}  ")] if columns.agent else []
+    if row.problem is not None:
+        return [*pieces, *program, paint("error", f"unreadable: {row.problem}")]
+    if row.messages is None:
+        return [*pieces, paint("dim", f"{format_size(row.size):>10}  "), *program, row.title or row.key]
+    pieces += [paint("number", f"{row.messages:>5}  "), *program]
+    if columns.with_directory:
+        from branchline.views.tool_calls import short_path
+
+        where = os.path.basename(row.cwd.rstrip("/")) if row.cwd else "(no directory)"
+        pieces.append(paint("path", f"{short_path(where, os.path.expanduser('~'))}  "))
+    if row.title:
+        pieces.append(paint("title", row.title))
+    else:
+        pieces.append(row.first_prompt or paint("dim", "(no messages)"))
+    if row.findings:
+        pieces.append(paint("warning", f"  ({count(row.findings, 'finding')})"))
+    return pieces
+
+
+def _id_width(rows: Sequence[SessionRow]) -> int:
+    """How much of the ids must be shown so that each is told from all others."""
+    ids = sorted({row.id for row in rows})
+    longest = _SHORTEST_ID
+    for one, other in itertools.pairwise(ids):
+        while longest < len(other) and one.startswith(other[:longest]):
+            longest += 1
+    return longest
+
+
+def reading_progress() -> Callable[..., None] | None:
+    """A count on stderr while many sessions are read; only for a person who waits."""
+    if not sys.stderr.isatty():
+        return None
+    begun = time.monotonic()
+
+    def tell(loaded: int, total: int, rows: object = ()) -> None:
+        del rows
+        if time.monotonic() - begun > _PATIENCE:
+            end = "\r\x1b[K" if loaded == total else ""
+            sys.stderr.write(f"\rreading {loaded} of {total}{end}")
+            sys.stderr.flush()
+
+    return tell
+
+
+def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequence[str]) -> None:
+    if everywhere and directory is not None:
+        raise click.UsageError("either --all or --dir, not both")
+    if agents and directory is not None:
+        raise click.UsageError("--agent is for the folders of programs; it does not go with --dir")
+
+
+# -- forest -----------------------------------------------------------------------------------------------
+
+
+@command("forest", examples="branchline forest\nbranchline forest --all --agent codex")
+@click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
+@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@agent_option
+def forest_command(
+    out: Output,
+    everywhere: bool,  # noqa: FBT001
+    directory: str | None,
+    agents: tuple[str, ...],
+) -> None:
+    """Show sessions below the sessions that they were forked from or started by."""
+    require_one_scope(directory, everywhere=everywhere, agents=agents)
+    forest = _forest(directory, names_of(agents), everywhere=everywhere)
+    if out.json:
+        import msgspec
+
+        out.result("forest", {"sessions": [msgspec.to_builtins(item) for item in forest]})
+        return
+    columns = _columns([item.row for item in forest])
+    lines: list[bool] = []  # for each level above, whether a sibling still follows
+    ids: dict[str, str] = {}
+    for item in forest:
+        del lines[item.depth :]
+        ids[item.row.path or item.row.key] = item.row.id[: columns.id]
+        above = ids.get(item.parent_path or item.parent or "", "the one above") if out.plain else None
+        out.row(*_forest_pieces(item, lines, columns, above))
+        lines.append(not item.last)
+    remark(f"{count(len(forest), 'session')}, {count(len(forest.roots), 'root')}")
+
+
+def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: bool) -> Forest:
+    if directory is not None:
+        return local_library(directory).forest()
+    return discovery(agents, everywhere=everywhere, subagents=True).forest(progress=reading_progress())
+
+
+def _forest_pieces(item: ForestRow, lines: list[bool], columns: _Columns, above: str | None) -> list[Piece]:
+    """A session in its place, which is drawn; or said, with the one ``above`` it, where that is given."""
+    drawn = "".join("│  " if going_on else "   " for going_on in lines[1:])
+    if item.depth:
+        drawn += "└─ " if item.last else "├─ "
+    if above is not None:
+        drawn = "  " * item.depth + (f"from {above}: " if item.depth else "")
+    pieces = [paint("dim", drawn), *_row_pieces(item.row, columns)]
+    if item.note:
+        pieces.append(paint("dim", f"  ({item.note})"))
+    return pieces

@@ -1,0 +1,214 @@
+"""``new`` and ``append``: sessions begin, and grow by a message."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output
+from branchline.cli.write_access import (
+    damage_on_path,
+    described,
+    open_for_writing,
+    position_fields,
+    usage_errors,
+)
+
+if TYPE_CHECKING:
+    from branchline.entries import Message
+    from branchline.session import Session
+
+__all__ = ["append_command", "new_command"]
+
+
+@command(
+    "new",
+    examples="""
+    branchline new
+    branchline new --title "Auth refactor" --cwd ~/work/shop
+    branchline new --format zot
+    id=$(branchline new) && branchline append $id "How do I start?"
+    """,
+)
+@click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False),
+    help="The working directory that the session belongs to (default: this one).",
+)
+@click.option("--title", help="A title for lists.")
+@click.option("--id", "session_id", metavar="ID", help="An id of your own (default: a new UUID).")
+@click.option("--dir", "directory", metavar="DIR", help="Keep the session file in this directory.")
+@click.option(
+    "--format",
+    "program",
+    metavar="PROGRAM",
+    help="A session of another program (pi, oh-my-pi, operator, induscode, zot, piglet), among its own.",
+)
+def new_command(
+    out: Output,
+    cwd: str | None,
+    title: str | None,
+    session_id: str | None,
+    directory: str | None,
+    program: str | None,
+) -> None:
+    """Begin a session and print its id."""
+    from branchline.session import Session
+
+    if session_id is not None:
+        _require_free(session_id, cwd, directory)
+    with usage_errors():
+        made = Session.create(cwd, directory=directory, format=program, id=session_id, persist="at_once")
+    with made as session:
+        if title:
+            session.set_title(title)
+        if out.json:
+            out.result("new", {**position_fields(session), "cwd": session.cwd, "title": session.title})
+        else:
+            out.line(session.id)
+
+
+def _require_free(session_id: str, cwd: str | None, directory: str | None) -> None:
+    """Refuse an id that a session has already: nobody could tell the two apart."""
+    from branchline.errors import Ambiguous, SessionNotFound
+    from branchline.library import SessionLibrary
+    from branchline.session.ids import check_session_id
+
+    check_session_id(session_id)
+    library = SessionLibrary.for_cwd(cwd or ".") if directory is None else SessionLibrary(directory)
+    try:
+        taken = library.find(session_id).id == session_id
+    except SessionNotFound:
+        return
+    except Ambiguous:
+        taken = any(row.id == session_id for row in library.list().rows)
+    if taken:
+        raise click.ClickException(f"there is a session {session_id} already; choose another id")
+
+
+@command(
+    "append",
+    examples="""
+    branchline append @last "What about the tests?"
+    branchline append 01a1ddf5 --role assistant "They pass." --model anthropic/claude-sonnet-4-5
+    git diff | branchline append @last -
+    branchline append @last --message-json '{"role":"user","content":"hello"}'
+    """,
+)
+@session_argument()
+@click.argument("text", required=False)
+@click.option(
+    "--role",
+    type=click.Choice(["user", "assistant", "system"]),
+    default="user",
+    show_default=True,
+    help="Who says TEXT. Other roles: --message-json.",
+)
+@click.option("--model", metavar="PROVIDER/MODEL", help="The model that answered (default: as before).")
+@click.option("--message-json", metavar="JSON", help="A whole message as a JSON object, or a list of them.")
+@click.option("--json-message", metavar="FILE", help="The same, from a file (- is standard input).")
+@click.option("--force", is_flag=True, help="Append even though the path to the leaf is damaged.")
+@directory_option
+def append_command(
+    out: Output,
+    session: str,
+    text: str | None,
+    role: str,
+    model: str | None,
+    message_json: str | None,
+    json_message: str | None,
+    force: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Add a message under the leaf; TEXT - reads standard input."""
+    if sum(given is not None for given in (text, message_json, json_message)) != 1:
+        raise click.UsageError("say one thing: TEXT, or - for standard input, or --message-json")
+    if model is not None and (role != "assistant" or text is None):
+        raise click.UsageError("--model goes with --role assistant and a TEXT")
+    messages = _given_messages(message_json, json_message)
+    words = "" if text is None else _words(text)
+    with open_for_writing(session, directory) as live:
+        _require_sound(live, force=force)
+        if messages is None:
+            entry = live.append_message(_spoken(live, role, words, model))
+        else:
+            entry = live.append_messages(messages)[-1]
+        if out.json:
+            out.result("append", {**position_fields(live), "entry": entry})
+        else:
+            out.line(f"appended {described(live, entry)}, now the leaf of {live.id}")
+
+
+def _words(text: str) -> str:
+    if text == "-":
+        try:
+            text = sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
+        except UnicodeDecodeError as problem:
+            raise click.ClickException(f"standard input is not UTF-8 text: {problem}") from None
+    if not text.strip():
+        raise click.UsageError("there is nothing to append: the text is empty")
+    return text
+
+
+def _given_messages(inline: str | None, file: str | None) -> list[dict[str, Any]] | None:
+    """The messages that were given as JSON. A bad argument is a wrong call, a bad file a bad file."""
+    if inline is not None:
+        return _parsed(inline, "--message-json", click.UsageError)
+    if file is None:
+        return None
+    if file == "-":
+        return _parsed(sys.stdin.buffer.read(), "standard input", click.ClickException)
+    with open(file, "rb") as stream:
+        return _parsed(stream.read(), file, click.ClickException)
+
+
+def _parsed(text: str | bytes, name: str, error: type[click.ClickException]) -> list[dict[str, Any]]:
+    try:
+        message = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{name} is not JSON: {problem}") from None
+    messages = message if isinstance(message, list) and message else [message]
+    if not all(
+        isinstance(one, dict) and isinstance(one.get("role"), str) and one["role"] for one in messages
+    ):
+        raise error(f'{name} is not a message: it needs a role, as in {{"role":"user","content":"hello"}}')
+    return messages
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _require_sound(session: Session, *, force: bool) -> None:
+    """Ask before a conversation goes on whose beginning may be lost."""
+    found = damage_on_path(session)
+    if not found or force:
+        return
+    first = f"line {found[0].line}: {found[0].message}"
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    raise click.ClickException(
+        f"nothing was appended: the path to the leaf of {session.id} is damaged ({first}{more}). "
+        f"`branchline repair` writes a mended copy; --force appends to this one all the same"
+    )
+
+
+def _spoken(session: Session, role: str, text: str, model: str | None) -> Message:
+    from branchline.entries import AssistantMessage, SystemMessage, Text, Usage, UserMessage
+
+    content = (Text(text=text),)
+    if role == "user":
+        return UserMessage(content=content)
+    if role == "system":
+        return SystemMessage(content=text)
+    provider, _, name = (model or "").partition("/")
+    if model is None and (known := session.context().model) is not None:
+        provider, name = known.provider, known.id
+    elif model is not None and not (provider and name):
+        raise click.UsageError("--model is PROVIDER/MODEL, for example anthropic/claude-sonnet-4-5")
+    return AssistantMessage(
+        content=content, provider=provider or None, model=name or None, usage=Usage(), stop_reason="stop"
+    )

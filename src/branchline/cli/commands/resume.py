@@ -1,0 +1,124 @@
+"""``resume``: go on with a session in the program that it is of, or here in a fork of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from branchline.cli.options import command, session_argument
+from branchline.cli.output import Output, remark
+from branchline.cli.resolver import discovery, resolve_session
+from branchline.places import resolve_cwd
+
+if TYPE_CHECKING:
+    from branchline.formats.continuing import ResumePlan
+    from branchline.session import Session
+
+__all__ = ["resume_command"]
+
+
+@command(
+    "resume",
+    examples="""
+    branchline resume @last
+    branchline resume 01a1ddf5 --show       only say which command goes on with it
+    branchline resume 01a1ddf5 --here       in a fork of it, with branchline chat
+    """,
+)
+@session_argument()
+@click.option("--show", is_flag=True, help="Print the command and do not run it.")
+@click.option("--here", is_flag=True, help="Fork the session and go on in branchline chat.")
+@click.option("--model", metavar="PROVIDER:MODEL", help="Who answers, where it goes on in branchline chat.")
+@click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False),
+    help="Go on in this directory (default: that of the session).",
+)
+def resume_command(
+    out: Output,
+    session: str,
+    show: bool,  # noqa: FBT001
+    here: bool,  # noqa: FBT001
+    model: str | None,
+    cwd: str | None,
+) -> None:
+    """Go on with a session: of another program, in that program; of our own, in branchline chat.
+
+    The command is shown before it is run. A session whose program is not installed goes on here, in a fork.
+    """
+    from branchline.formats.continuing import plan_resume
+
+    with resolve_session(session) as found:
+        agent = _agent(found)
+        going = plan_resume(
+            agent,
+            path=found.file,
+            id=found.id,
+            cwd=found.cwd if cwd is None else resolve_cwd(cwd),
+            installed=shutil.which,
+            is_directory=os.path.isdir,
+            here=here,
+        )
+    if out.json:
+        fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
+        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": not going.cwd_missing})
+        return
+    if show:
+        out.line(going.shell_command)
+        return
+    if going.cwd_missing:
+        going = msgspec.structs.replace(going, cwd=_another(going.cwd), moved=False)
+    if going.program != "branchline":
+        _run_program(out, going)
+        return
+    if going.note:
+        remark(going.note)
+    remark(going.shell_command)
+    from branchline.chat.startup import StartOptions
+    from branchline.cli.chat_runner import ChatOptions, run_chat
+
+    _branchline, _chat, way, file = going.command
+    beginning = StartOptions(resume=file) if way == "--resume" else StartOptions(fork=file)
+    if code := run_chat(out, ChatOptions(beginning=beginning, model=model, cwd=going.cwd)):
+        click.get_current_context().exit(code)
+
+
+def _agent(session: Session) -> str:
+    """The program in whose folders a session lies, else the one whose format it has."""
+    path = os.path.realpath(session.file or "")
+    for place in discovery(everywhere=True).places:
+        if path.startswith(os.path.realpath(place.root) + os.sep):
+            return place.agent
+    return session.transcript.format.name
+
+
+def _another(directory: str | None) -> str:
+    """Another directory to go on in, because that of the session is gone: this one, if the person agrees."""
+    now = os.getcwd()
+    if not sys.stdin.isatty():
+        raise click.ClickException(
+            f"the directory of this session is gone: {directory}; --cwd DIR names another"
+        )
+    remark(f"the directory of this session is gone: {directory}")
+    if not click.confirm(f"Go on in {now}?", err=True):
+        raise click.Abort
+    return now
+
+
+def _run_program(out: Output, going: ResumePlan) -> None:
+    """Show the command and run it; where there is no terminal for it, only show it."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        out.line(going.shell_command)
+        remark(f"{going.program} needs a terminal; this is the command that goes on with the session in one")
+        return
+    remark(going.shell_command)
+    if going.note:
+        remark(going.note)
+    done = subprocess.run(going.command, cwd=going.cwd, check=False)  # noqa: S603  it was shown
+    click.get_current_context().exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)

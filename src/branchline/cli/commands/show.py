@@ -1,0 +1,178 @@
+"""``show``: a conversation to read, from its beginning to the leaf."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output, Piece, StyleRole, paint, remark
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import count, format_size, time_words
+from branchline.cli.write_access import position_fields
+from branchline.errors import EntryNotFound
+
+if TYPE_CHECKING:
+    from branchline.session import Session
+    from branchline.views.cards import Card
+
+__all__ = ["conversation_cards", "show_command"]
+
+_FOLDED = frozenset({"thinking", "tool", "bash", "system", "unknown", "damage"})
+_ROLES: dict[str, StyleRole] = {
+    "user": "user",
+    "bash": "bash",
+    "custom": "custom",
+    "compaction": "summary",
+    "branch": "summary",
+    "damage": "error",
+}
+
+
+@command(
+    "show",
+    examples="""
+    branchline show @last
+    branchline show @last --last 4 --full
+    branchline show 01a1ddf5 --at 3f2a --markdown > talk.md
+    """,
+)
+@session_argument()
+@click.option("--at", metavar="ENTRY", help="Read the path to this entry instead of the leaf.")
+@click.option("--from", "start", metavar="ENTRY", help="Begin with this entry of the path.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N entries.")
+@click.option("--full", is_flag=True, help="Unfold results of tools, thoughts and prompts.")
+@click.option("--raw", is_flag=True, help="The lines of the file, as they are.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="A Markdown document.")
+@directory_option
+def show_command(
+    out: Output,
+    session: str,
+    at: str | None,
+    start: str | None,
+    last: int | None,
+    full: bool,  # noqa: FBT001
+    raw: bool,  # noqa: FBT001
+    as_markdown: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Read the path from the root to the leaf. Results of tools are folded to one line each."""
+    if raw + as_markdown + out.json > 1:
+        raise click.UsageError("choose one of --raw, --markdown and --json")
+    with resolve_session(session, directory) as live:
+        path = _stretch(live, at, start, last)
+        if raw:
+            out.data(b"".join(live.raw(entry) + b"\n" for entry in path))
+            return
+        deck = conversation_cards(live, path)
+        if out.json:
+            import msgspec
+
+            fields = {**position_fields(live), "title": live.title, "entries": path}
+            out.result("show", {**fields, "cards": [msgspec.to_builtins(card) for card in deck]})
+        elif as_markdown:
+            from branchline.views.markdown import markdown
+
+            out.text(markdown(deck, title=live.title or "", facts=[f"Session {live.id}"]).rstrip("\n"))
+        else:
+            from branchline.views.short_ids import short_ids
+
+            _print(out, deck, short_ids([card.id for card in deck], live.index.keys), full=full)
+            if not path:
+                remark(f"{live.id} has nothing to show: it stands before its first entry")
+
+
+def conversation_cards(session: Session, path: list[str]) -> list[Card]:
+    """The cards of some entries of a path."""
+    from branchline.views.cards import cards
+
+    labels = session.transcript.reading.labels
+    return cards(session.entries(path), labels=labels, home=os.path.expanduser("~"))
+
+
+def _stretch(session: Session, at: str | None, start: str | None, last: int | None) -> list[str]:
+    path = session.path(None if at is None else resolve_entry(session, at))
+    if start is not None:
+        first = resolve_entry(session, start)
+        if first not in path:
+            raise EntryNotFound(f"entry {first} is not on this path; --at ENTRY reads another one")
+        path = path[path.index(first) :]
+    return path if last is None else path[-last:]
+
+
+def _print(out: Output, deck: list[Card], ids: dict[str, str], *, full: bool) -> None:
+    speaker = ""
+    for number, card in enumerate(deck):
+        heading = _heading(card)
+        if heading is not None and (heading != speaker or card.kind == "user"):
+            if number:
+                out.line()
+            out.line(*_heading_pieces(card, heading, ids[card.id], between=_between(out)))
+            speaker = heading
+        elif card.label:
+            out.line("  ", paint("label", f"[{card.label}]"))
+        elif card.kind == "assistant" and deck[number - 1].id != card.id:
+            out.line()
+        if card.kind in _FOLDED:
+            _print_folded(out, card, full=full)
+        elif card.kind in ("setting", "note"):
+            out.line("  ", paint("setting", card.title if out.plain else f"· {card.title}"))
+        elif card.body.strip():
+            out.text(card.body.strip("\n"), indent="  ", role="error" if card.error else "plain")
+        for picture in card.pictures:
+            out.line("  ", paint("dim", f"[{picture.mime_type}, {format_size(picture.size)}]"))
+
+
+def _heading(card: Card) -> str | None:
+    """Who speaks; None for what goes with the speaker above."""
+    match card.kind:
+        case "user":
+            return "You"
+        case "assistant" | "thinking" | "tool":
+            return "Assistant"
+        case "setting" | "note":
+            return None
+        case "bash":
+            return "You ran"
+        case "damage":
+            return "Damaged"
+        case _:
+            return card.title or card.kind
+
+
+def _between(out: Output) -> str:
+    """What stands between two facts."""
+    return ", " if out.plain else " · "
+
+
+def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> list[Piece]:
+    pieces: list[Piece] = [paint(_ROLES.get(card.kind, "heading"), heading)]
+    facts = [time_words(card.timestamp), name, *(() if card.kind in ("bash", "tool") else card.meta)]
+    pieces.append(paint("dim", "  " + between.join(filter(None, facts))))
+    if card.label:
+        pieces.append(paint("label", f"  [{card.label}]"))
+    return pieces
+
+
+def _print_folded(out: Output, card: Card, *, full: bool) -> None:
+    """One line for a call, a thought or a prompt; with ``full`` everything in it."""
+    title = "thinking" if card.kind == "thinking" else card.title
+    if card.kind == "bash":
+        title = f"$ {title}"
+    facts = list(card.meta) if card.kind in ("bash", "tool") else []
+    if card.open:
+        facts.append("no result")
+    elif card.error and card.kind == "tool":
+        facts.append("failed")
+    lines = card.body.strip("\n").count("\n") + 1 if card.body.strip() else 0
+    if lines:
+        facts.append(count(lines, "line"))
+    role: StyleRole = "error" if card.error else "thinking" if card.kind == "thinking" else "tool"
+    mark = "" if out.plain else "▾ " if full else "▸ "
+    out.row("  ", paint(role, f"{mark}{title}"), paint("dim", "  " + _between(out).join(facts)))
+    if full and card.arguments and card.arguments != "{}":
+        out.text(card.arguments, indent="    ", role="dim")
+    if full and lines:
+        out.text(card.body.strip("\n"), indent="    ")

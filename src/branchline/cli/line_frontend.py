@@ -1,0 +1,149 @@
+"""A chat without a terminal: one prompt per line, answers as text, remarks on stderr.
+
+Scripts and tests use it. What is picked is a numbered list: the answer is a number, the key of an option, or
+words that only one of them has; an empty line picks nothing, and so does the next command.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from branchline.chat import Chat
+from branchline.chat.frontend import Picker, PickerOption
+from branchline.cli.output import Output, Piece, StyleRole, paint, remark
+from branchline.cli.stdin_lines import InputLines, Interrupted
+from branchline.conductor import Event, MessageAppended, TextDelta, ToolStarted
+from branchline.entries import AssistantMessage, ToolResult, message_text
+from branchline.views.outline import window
+from branchline.views.text import one_line
+from branchline.views.tool_calls import Call, call_text
+
+__all__ = ["LineFrontend"]
+
+_LISTED = 40
+_COMMANDS = ("/", "!")
+
+
+class LineFrontend:
+    """Reads lines, writes lines. Without ``answers`` what the model says is left to others."""
+
+    def __init__(self, out: Output, *, answers: bool = True) -> None:
+        self._out = out
+        self._answers = answers
+        self._begun = ""
+        self._input = InputLines()
+        self._warned = False
+        self._kept: str | None = None  # a line that was read too early
+        self.interrupted = False
+        """Whether the person left by interrupting twice."""
+
+    def bind(self, chat: Chat) -> None:
+        """Nothing here depends on the chat."""
+
+    # -- showing --------------------------------------------------------------------------------------
+
+    def line(self, *pieces: Piece) -> None:
+        self._out.line(*pieces)
+        sys.stdout.flush()
+
+    def text(self, text: str, *, role: StyleRole = "plain") -> None:
+        self._out.text(text, role=role)
+        sys.stdout.flush()
+
+    def notice(self, text: str) -> None:
+        remark(text)
+
+    def progress(self, words: str) -> None:
+        """Nobody watches."""
+
+    def on_event(self, event: Event) -> None:
+        match event:
+            case TextDelta() if self._answers:
+                *lines, self._begun = (self._begun + event.text).split("\n")
+                for line in lines:
+                    self.text(line)
+            case ToolStarted(call=call):
+                self.notice(one_line(call_text(Call(call.id, call.name, call.arguments))))
+            case MessageAppended(message=AssistantMessage()) if self._begun:
+                self.text(self._begun)
+                self._begun = ""
+            case MessageAppended(message=ToolResult() as result) if result.is_error is True:
+                self.notice(f"{result.tool_name} failed: {one_line(message_text(result))}")
+            case _:
+                pass
+
+    def prefill(self, text: str) -> None:
+        self.notice("this is given back to you; say it again, or something else:")
+        self.text(text)
+
+    @contextmanager
+    def interruptible(self, stop: Callable[[], object]) -> Iterator[None]:
+        del stop  # only an interrupt can come, and the chat has it
+        yield
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    async def read(self) -> str | None:
+        line = await self._next("> ")
+        if not isinstance(line, Interrupted):
+            self._warned = False
+            return line
+        if self._warned:
+            self.interrupted = True
+            return None
+        self._warned = True
+        self.notice("interrupted; once more leaves")
+        return ""
+
+    async def ask(self, question: str) -> str | None:
+        self.notice(question)
+        line = await self._next("? ")
+        return None if isinstance(line, Interrupted) else line or None
+
+    async def pick(self, picker: Picker) -> str | None:
+        options, at = picker.options, picker.selected
+        self.notice(f"{picker.question} A number, words to look for, or nothing:")
+        while True:
+            self._list(options, at)
+            line = await self._next("? ")
+            if line is None or isinstance(line, Interrupted) or not (answer := line.strip()):
+                return None
+            if answer.startswith(_COMMANDS):  # whoever only looked goes on with something else
+                self._kept = line
+                return None
+            if answer.isdecimal() and 0 < int(answer[:9]) <= len(options):
+                return options[int(answer) - 1].key
+            if any(one.key == answer for one in options):
+                return answer
+            found = picker.find(answer)
+            if len(found) == 1:
+                return found[0].key
+            if found:
+                options, at = found, 0
+            else:
+                self.notice(f"nothing here has {answer!r}")
+
+    def _list(self, options: Sequence[PickerOption], at: int) -> None:
+        """Some of the options, with their numbers; those around the one that is likely to be wanted."""
+        shown = window(len(options), at, _LISTED)
+        room = len(str(len(options)))
+        for number in shown:
+            self._out.row(paint("number", f"{number + 1:>{room}}  "), *options[number].line)
+        sys.stdout.flush()
+        if len(shown) < len(options):
+            self.notice(f"{len(shown)} of {len(options)} are shown; words find the others")
+
+    async def _next(self, mark: str) -> str | Interrupted | None:
+        if self._kept is not None:
+            kept, self._kept = self._kept, None
+            return kept
+        if sys.stdin.isatty():
+            sys.stdout.write(mark)
+            sys.stdout.flush()
+        return await self._input.next()
+
+    def interrupt(self) -> None:
+        """The person interrupted, and nothing was going on."""
+        self._input.interrupt()

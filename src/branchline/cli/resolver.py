@@ -1,0 +1,166 @@
+"""What people call sessions and entries, made into files and ids.
+
+A session is a path, an id, the beginning of one, a title, or ``@last``; it may be of any program. An entry is
+an id, the beginning of one, a label, ``@leaf``, or ``~2``: so many conversation entries above the leaf.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from branchline.errors import Ambiguous, EntryNotFound, NotSupported, SessionNotFound
+from branchline.formats.suffixes import has_suffix
+
+if TYPE_CHECKING:
+    from branchline.library import Discovery, SessionLibrary, SessionRow
+    from branchline.session import Session
+
+__all__ = ["discovery", "existing", "local_library", "resolve_entry", "resolve_path", "resolve_session"]
+
+_ABOVE = re.compile(r"(?:@leaf)?~(\d*)")
+_SHOWN = 4
+
+
+def local_library(directory: str | None) -> SessionLibrary:
+    """The sessions of the given directory, or those of this working directory."""
+    from branchline.library import SessionLibrary
+
+    if directory is None:
+        return SessionLibrary.for_cwd()
+    return SessionLibrary(existing(directory))
+
+
+def existing(directory: str) -> str:
+    """The directory itself, if there is one."""
+    if not os.path.isdir(directory):
+        raise SessionNotFound(f"there is no directory {directory}")
+    return directory
+
+
+def resolve_path(name: str, directory: str | None = None, *, ours: bool = False) -> str:
+    """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
+    if "/" in name or "\\" in name or has_suffix(name):
+        return os.path.abspath(os.path.expanduser(name))
+    if not name.strip():
+        raise SessionNotFound("which session? Give a file, an id, the beginning of one, or @last")
+    if name == "@last" or name.startswith("@last:"):
+        return _path(_latest(directory, name.removeprefix("@last").removeprefix(":")))
+    if directory is not None:
+        library = local_library(directory)
+        try:
+            return _path(library.find(name))
+        except SessionNotFound:
+            pass
+    elif (found := _found(name, ours=ours)) is not None:
+        return _path(found)
+    if os.path.exists(name):
+        return os.path.abspath(name)
+    where = "" if directory is None else f" in {directory}"
+    raise SessionNotFound(f"there is no session {name!r}{where}; `branchline ls --all` lists those there are")
+
+
+def _found(name: str, *, ours: bool) -> SessionRow | None:
+    """The session that answers to this name: of this working directory, else of any other."""
+    from branchline.places import NATIVE_AGENT
+
+    agents = [NATIVE_AGENT] if ours else None
+    scopes = [discovery(agents, everywhere=everywhere, subagents=True) for everywhere in (False, True)]
+    for scope in scopes:
+        if (row := scope.find_by_id(name)) is not None:
+            return row
+    for scope in scopes:
+        if (row := scope.find_by_title(name)) is not None:
+            return row
+    if not ours:
+        return None
+    other = _found(name, ours=False)
+    if other is not None:
+        raise NotSupported(
+            f"{name!r} is a session of {other.agent}, not of branchline; to do this all the same, "
+            f"give its file: {other.path}"
+        )
+    return None
+
+
+def discovery(
+    agents: Sequence[str] | None = None, *, everywhere: bool = False, subagents: bool = False
+) -> Discovery:
+    """The sessions of all programs, or of those named, for this working directory or for all."""
+    from branchline.library import Discovery
+
+    try:
+        return Discovery(agents=agents, all_projects=everywhere, subagents=subagents)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def resolve_session(name: str, directory: str | None = None) -> Session:
+    """Open the session that a person means. Reads it, changes nothing."""
+    from branchline.cli.output import remark
+    from branchline.session import Session
+
+    session = Session.open(resolve_path(name, directory))
+    for note in session.transcript.reading.notes:
+        if note.kind == "newer-version":
+            remark(f"{session.file}: {note.message}; what this branchline does not know is left out")
+    return session
+
+
+def resolve_entry(session: Session, name: str) -> str:
+    """The id of the entry that a person means."""
+    index = session.index
+    above = 0 if name == "@leaf" else _steps(name)
+    if above is not None:
+        path = session.path()
+        if not path:
+            raise EntryNotFound(f"session {session.id} stands before its first entry: it has no leaf")
+        if above >= len(path):
+            raise EntryNotFound(f"there is no {name}: the path of {session.id} has {len(path)} entries")
+        return path[-1 - above]
+    if name in index:
+        return name
+    found = [key for key in index.keys if key.startswith(name)] if name else []
+    if len(found) == 1:
+        return found[0]
+    labelled = [key for key, label in session.labels.items() if label.lower() == name.lower()]
+    if len(labelled) == 1:
+        return labelled[0]
+    if len(labelled) > 1:
+        some = ", ".join(labelled[:_SHOWN]) + (" …" if len(labelled) > _SHOWN else "")
+        raise Ambiguous(f"{len(labelled)} entries of {session.id} have the label {name!r}: {some}")
+    if found:
+        some = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
+        raise Ambiguous(f"{len(found)} entries of {session.id} begin with {name!r}: {some}")
+    raise EntryNotFound(
+        f"there is no entry {name!r} in session {session.id}; "
+        "`branchline tree --ids SESSION` shows the ids of all"
+    )
+
+
+def _steps(name: str) -> int | None:
+    found = _ABOVE.fullmatch(name)
+    return None if found is None else int((found[1] or "1")[:9])
+
+
+def _latest(directory: str | None, agent: str) -> SessionRow:
+    """The session whose file changed last: our own if there is one, else, or if named, of another program."""
+    if directory is not None:
+        row = local_library(directory).latest()
+    elif agent:
+        row = discovery([agent]).latest()
+    else:
+        row = local_library(None).latest() or discovery().latest()
+    if row is None:
+        where = os.getcwd() if directory is None else directory
+        raise SessionNotFound(f"there is no session for {where} yet; `branchline new` begins one")
+    return row
+
+
+def _path(row: SessionRow) -> str:
+    assert row.path is not None
+    return row.path

@@ -1,0 +1,201 @@
+"""What a shell offers when somebody presses Tab: sessions with their titles, entries with their words.
+
+A person waits here, so that reading stops after a moment: what was found until then is offered. Nothing
+that goes wrong is told, because a shell would print it in the middle of the line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from click.shell_completion import CompletionItem
+
+from branchline.stores import SkippedFile
+
+if TYPE_CHECKING:
+    import click
+
+    from branchline.library import Discovery, SessionLibrary, SessionRow
+    from branchline.library.scanner import FoundFile
+
+    Look = Callable[[], SessionRow | None]
+
+__all__ = ["offers"]
+
+_PATIENCE = 0.25  # seconds for reading files
+_LONGEST = 1.0  # seconds for looking which there are: the formats of some programs load slowly
+_OFFERED = 60
+_PATHS = ("/", ".", "~")
+
+
+def offers(kind: str, context: click.Context, typed: str) -> list[CompletionItem]:
+    """The completions of a text of this kind."""
+    try:
+        match kind:
+            case "session":
+                return list(_sessions(context, typed))
+            case "entry":
+                return list(_entries(context, typed))
+            case "session_or_entry":
+                return [*_entries(context, typed), *_sessions(context, typed)]
+            case "directory":
+                return [CompletionItem(typed, type="dir")]
+            case "file":
+                return [CompletionItem(typed, type="file")]
+            case "program":
+                return list(_programs(typed))
+            case "setting":
+                return list(_settings(typed))
+            case "model":
+                return list(_models(context, typed))
+            case _:
+                return []
+    except Exception:  # noqa: BLE001  see above
+        return []
+
+
+def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
+    if "/" in typed or typed.startswith(_PATHS):
+        yield CompletionItem(typed, type="file")
+        return
+    if "@last".startswith(typed):
+        yield CompletionItem("@last", help="the session that changed last")
+    end = time.monotonic() + _LONGEST
+    by_id: dict[str, Look] = {}
+    others: list[Look] = []
+    for row, read in _rows(context):
+        if row.id.startswith(typed) or row.key.startswith(typed):
+            by_id.setdefault(row.id, read)
+        else:
+            others.append(read)
+        if len(by_id) >= _OFFERED or time.monotonic() > end:
+            break
+    end = time.monotonic() + _PATIENCE  # ids are told by headers; titles need the files
+    for session_id, read in by_id.items():
+        deep = read() if time.monotonic() < end else None
+        yield CompletionItem(
+            session_id, help=_short("" if deep is None else deep.title or deep.first_prompt or "")
+        )
+    for read in others if typed else ():
+        if time.monotonic() > end:
+            break
+        deep = read()
+        if deep is not None and deep.title and deep.title.lower().startswith(typed.lower()):
+            yield from _words(deep.title, "by its title")
+
+
+def _rows(context: click.Context) -> Iterator[tuple[SessionRow, Look]]:
+    """The sessions of the directory that was named, or of this one and then all others; newest first.
+
+    With each a way to read its file.
+    """
+    from branchline.cli.resolver import discovery, local_library
+
+    directory = context.params.get("directory")
+    if directory is not None:
+        library = local_library(directory)
+        for row in library.list():
+            yield row, partial(_described, library, row.key)
+        return
+    seen: set[str] = set()
+    for everywhere in (False, True):
+        found = discovery(everywhere=everywhere)
+        for file in found.scan()[0]:
+            if file.path not in seen and not isinstance(header := found.header_row(file), SkippedFile):
+                seen.add(file.path)
+                yield header, partial(_deep, found, file)
+
+
+def _described(library: SessionLibrary, key: str) -> SessionRow | None:
+    try:
+        return library.describe(key).row
+    except Exception:  # noqa: BLE001  it is listed and cannot be read
+        return None
+
+
+def _deep(found: Discovery, file: FoundFile) -> SessionRow | None:
+    row = found.deep_row(file)
+    return None if isinstance(row, SkippedFile) else row
+
+
+def _words(name: str, describe_setting: str) -> Iterator[CompletionItem]:
+    """A name of several words; one that could not be typed is not offered."""
+    from branchline.views.text import one_line
+
+    if one_line(name) == name:
+        # bash takes what it is given as it is, blanks and quotes and all
+        bash = os.environ.get("_BRANCHLINE_COMPLETE", "").startswith("bash")
+        yield CompletionItem(
+            re.sub(r"([^\w@%+=:,./-])", r"\\\1", name) if bash else name, help=describe_setting
+        )
+
+
+def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
+    # Behind an option that still waits for its value, click has not told the arguments apart yet.
+    name = context.params.get("session") or next(iter(context.args), None)
+    if not name:
+        return
+    from branchline.cli.resolver import resolve_session
+    from branchline.views.entry_rows import RowTexts
+
+    if "@leaf".startswith(typed):
+        yield CompletionItem("@leaf", help="where the next message goes")
+    with resolve_session(str(name), context.params.get("directory")) as session:
+        texts = RowTexts(session.transcript)
+        index, labels = session.index, session.labels
+        for label in dict.fromkeys(labels.values()):
+            if typed and label.lower().startswith(typed.lower()):
+                yield from _words(label, "by its label")
+        offered = 0
+        # What has a label, then the path from its end, then everything else from the newest on.
+        path = [entry for entry in reversed(session.path()) if entry not in labels]
+        order: Iterable[str] = dict.fromkeys([*labels, *path, *reversed(index.keys)])
+        for entry in order:
+            if entry.startswith(typed) and entry in index and offered < _OFFERED:
+                text = texts(index.position(entry))
+                if text or entry in labels:
+                    offered += 1
+                    mark = f"[{labels[entry]}] " if entry in labels else ""
+                    yield CompletionItem(entry, help=_short(mark + text))
+
+
+def _programs(typed: str) -> Iterator[CompletionItem]:
+    from branchline.formats.detect import formats
+
+    for name in sorted({found.name for found in formats()}):
+        if name.startswith(typed):
+            yield CompletionItem(name)
+
+
+def _settings(typed: str) -> Iterator[CompletionItem]:
+    from branchline.settings import describe_setting, names
+
+    for name in names():
+        if name.startswith(typed):
+            yield CompletionItem(name, help=describe_setting(name))
+
+
+def _models(context: click.Context, typed: str) -> Iterator[CompletionItem]:
+    """The models of the newest sessions: what was used before is what is wanted again."""
+    end = time.monotonic() + _PATIENCE
+    offered: set[str] = set()
+    for _row, read in _rows(context):
+        if time.monotonic() > end:
+            break
+        deep = read()
+        if deep is not None and deep.model:
+            name = f"{deep.provider}/{deep.model}" if deep.provider else deep.model
+            if name.startswith(typed) and name not in offered:
+                offered.add(name)
+                yield CompletionItem(name)
+
+
+def _short(text: str) -> str:
+    from branchline.views.text import cut, one_line
+
+    return cut(one_line(text), 60)

@@ -1,0 +1,36 @@
+"""``branchline`` without a command: where one stands, and what to do next."""
+
+from __future__ import annotations
+
+from branchline.cli.commands.ls import list_newest, print_rows
+from branchline.cli.output import Output
+
+__all__ = ["show_home"]
+
+_SHOWN = 20
+_WELCOME = """\
+No sessions yet. branchline keeps conversations with AI agents as trees.
+
+  branchline chat                           talk with a model; what is said is kept
+  branchline new --title "My first one"     begin a session here; prints its id
+  branchline append @last "Hello"           say something in it
+  branchline tree @last                     see its branches
+  branchline ls --all                       the sessions of pi, Claude Code, Codex and others
+  branchline import FILE                    bring in a session file from elsewhere
+  branchline ls --dir DIR                   look at a directory of session files
+  branchline --help                         everything else"""
+
+
+def show_home(out: Output) -> None:
+    """The sessions of this directory; where there are none, of all; else a welcome and the demo."""
+    listing = list_newest(_SHOWN)
+    elsewhere = not listing.rows
+    if elsewhere:
+        listing = list_newest(_SHOWN, everywhere=True)
+    if out.json or listing.seen:
+        print_rows(out, listing, listing.rows, with_directory=elsewhere)
+    else:
+        from branchline.cli.commands.demo import show_demo
+
+        out.text(_WELCOME)
+        show_demo(out)

@@ -1,0 +1,87 @@
+"""Opening a session to change it, with a remark about everything that a write does besides."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from branchline.cli.output import remark
+from branchline.cli.resolver import resolve_session
+from branchline.errors import InvalidId
+
+if TYPE_CHECKING:
+    from branchline.session import Session
+    from branchline.tree import Finding
+
+__all__ = ["damage_on_path", "described", "open_for_writing", "position_fields", "usage_errors"]
+
+
+_BESIDE_THE_PATH = frozenset({"glued", "no-header"})
+"""Damage that says nothing about which entry follows which."""
+
+
+@contextmanager
+def open_for_writing(name: str, directory: str | None) -> Iterator[Session]:
+    """The session that a person means, and afterwards what happened to its file besides the change."""
+    with resolve_session(name, directory) as session:
+        version = session.transcript.reading.version
+        yield session
+        for torn in session.torn_tails:
+            remark(
+                f"the last line of {session.file} was unfinished ({torn.size} bytes): it is closed now"
+                + (f", a copy is in {torn.kept_at}" if torn.kept_at else "")
+            )
+        if version < session.transcript.reading.version and session.file is not None:
+            kept = os.path.join(os.path.dirname(session.file), ".branchline", "backups")
+            remark(
+                f"{session.file} was of version {version} and is of version 3 now; the old file is in {kept}"
+            )
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Tell a person who has named something that does not exist that the call was wrong."""
+    import click
+
+    try:
+        yield
+    except InvalidId:
+        raise
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def damage_on_path(session: Session) -> list[Finding]:
+    """Damage that concerns the entries from the root to the leaf: the model may be missing something."""
+    from branchline.tree import ROOT, severity
+
+    if session.leaf is None:
+        return []
+    index, reading = session.index, session.transcript.reading
+    damage = [
+        finding
+        for finding in session.findings
+        if severity(finding.kind) == "damage" and finding.kind not in _BESIDE_THE_PATH
+    ]
+    if not damage:
+        return []
+    chain = index.path_positions(index.position(session.leaf))
+    lines = {reading.line_of(position) for position in chain if position != ROOT}
+    return [finding for finding in damage if finding.line in lines]
+
+
+def described(session: Session, entry_id: str | None) -> str:
+    """An entry in a few words, for the sentence that says what was done."""
+    if entry_id is None:
+        return "before the first entry"
+    from branchline.views.entry_rows import RowTexts
+
+    text = RowTexts(session.transcript)(session.index.position(entry_id))
+    return f"{entry_id} ({text[:60].strip()}{'…' if len(text) > 60 else ''})" if text else entry_id
+
+
+def position_fields(session: Session) -> dict[str, Any]:
+    """Which session, which file, which leaf: what the JSON of every change begins with."""
+    return {"session": session.id, "file": session.file, "leaf": session.leaf}

@@ -1,0 +1,70 @@
+"""A conversation as plain text for whoever sums it up: who said what, which tools ran, what they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from branchline.context.javascript import in_order, stringify, utf16_cut, utf16_length
+from branchline.context.model_input import model_messages
+from branchline.entries import (
+    AssistantMessage,
+    Content,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    blocks_text,
+)
+
+__all__ = ["conversation_text"]
+
+_RESULT_LIMIT = 2000
+
+
+def conversation_text(messages: Iterable[Message], *, longest: int | None = None) -> str:
+    """The messages as text, blank lines between. Thoughts, pictures and system messages are left out.
+
+    Results of tools are shortened; ``longest`` shortens whatever else has more characters than that.
+    """
+    parts = _parts(messages)
+    return "\n\n".join(parts if longest is None else [_shortened(part, longest) for part in parts])
+
+
+def _parts(messages: Iterable[Message]) -> list[str]:
+    parts: list[str] = []
+    for message in model_messages(messages):
+        match message:
+            case UserMessage():
+                if text := blocks_text(message.content):
+                    parts.append(f"[User]: {text}")
+            case AssistantMessage():
+                if text := _words(message.content):
+                    parts.append(f"[Assistant]: {text}")
+                calls = [_call(block) for block in message.content if isinstance(block, ToolCall)]
+                if calls:
+                    parts.append(f"[Assistant tool calls]: {'; '.join(calls)}")
+            case ToolResult():
+                if text := blocks_text(message.content):
+                    parts.append(f"[Tool result]: {_shortened(text, _RESULT_LIMIT)}")
+            case _:
+                pass
+    return parts
+
+
+def _words(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text for block in content if isinstance(block, Text) and block.text)
+
+
+def _call(call: ToolCall) -> str:
+    arguments = ", ".join(f"{key}={stringify(value)}" for key, value in in_order(call.arguments).items())
+    return f"{call.name}({arguments})"
+
+
+def _shortened(text: str, limit: int) -> str:
+    length = utf16_length(text)
+    if length <= limit:
+        return text
+    return f"{utf16_cut(text, limit)}\n\n[… {length - limit} more characters]"

@@ -1,0 +1,84 @@
+"""What a compaction at some leaf would sum up and what it would keep, before any model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from branchline.compaction.cut import find_cut
+from branchline.compaction.file_operations import FileOperations, FileTally
+from branchline.context.projection import ProjectedEntry, project
+from branchline.entries import SIDE_TYPES, Message, SystemMessage
+from branchline.tree import EntrySource
+
+__all__ = ["KEEP_RECENT_TOKENS", "CompactionPreparation", "prepare_compaction"]
+
+KEEP_RECENT_TOKENS = 20000
+
+
+class CompactionPreparation(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a summarizer and the compaction entry need.
+
+    ``history`` is summed up, as an update of ``previous_summary`` where there is one. With ``split_turn``
+    the cut falls inside a turn, whose beginning is ``prefix`` and is summed up on its own.
+    """
+
+    first_kept: str
+    history: tuple[Message, ...]
+    prefix: tuple[Message, ...] = ()
+    split_turn: bool = False
+    previous_summary: str | None = None
+    tokens_before: int | float = 0
+    files: FileOperations = FileOperations()
+
+
+def prepare_compaction(
+    source: EntrySource, leaf: int, *, keep_recent_tokens: float = KEEP_RECENT_TOKENS
+) -> CompactionPreparation | None:
+    """What to sum up at this leaf; None when there is nothing to do.
+
+    About ``keep_recent_tokens`` at the end are kept. A context that was just compacted, and one that is too
+    small, gives None.
+    """
+    if leaf < 0 or source.tree.types[leaf] == "compaction":
+        return None
+    projection = project(source, leaf)
+    entries, last = projection.entries, projection.compaction
+    cut = find_cut(entries, keep_recent_tokens)
+    split = cut.turn_start >= 0
+    history = _to_sum_up(entries[: cut.turn_start if split else cut.first_kept])
+    prefix = _to_sum_up(entries[cut.turn_start : cut.first_kept]) if split else ()
+    if last is not None and last.retained_tail:
+        # These messages live in the compaction itself; the next one would lose them.
+        history = (*last.retained_tail, *history)
+    if not history and not prefix:
+        return None
+    files = FileTally()
+    if last is not None and not last.from_hook:
+        files.add_details(last.details)
+    files.add_messages(history)
+    files.add_messages(prefix)
+    return CompactionPreparation(
+        first_kept=_first_kept(entries, cut.first_kept),
+        history=history,
+        prefix=prefix,
+        split_turn=split,
+        previous_summary=None if last is None else last.summary,
+        tokens_before=projection.tokens().tokens,
+        files=files.result(),
+    )
+
+
+def _to_sum_up(entries: Iterable[ProjectedEntry]) -> tuple[Message, ...]:
+    return tuple(
+        message for entry in entries for message in entry.messages if not isinstance(message, SystemMessage)
+    )
+
+
+def _first_kept(entries: list[ProjectedEntry], index: int) -> str:
+    """The cut as the id of a conversation entry: forks leave side records out, and would lose the mark."""
+    for entry in entries[index:]:
+        if entry.type not in SIDE_TYPES:
+            return entry.id
+    return entries[index].id

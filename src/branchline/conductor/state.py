@@ -1,0 +1,168 @@
+"""Where a conversation stands: its session, its model, how hard it thinks, what it has spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from branchline.conductor.policy import Policy
+from branchline.conductor.usage_meter import UsageMeter
+from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, context_tokens
+from branchline.errors import ModelError, NotSupported, UnknownModel
+from branchline.flows import Hooks
+from branchline.models import Model, Tool, model_name
+from branchline.plugins import Plugins
+from branchline.session import Session
+from branchline.tree import ROOT
+
+__all__ = ["ConversationState"]
+
+
+class ConversationState:
+    """The answers of a conductor, and what follows when it changes its place."""
+
+    def __init__(
+        self,
+        session: Session,
+        model: Model | None,
+        *,
+        tools: Sequence[Tool],
+        hooks: Hooks,
+        policy: Policy,
+        find_model: Callable[[ModelRef], Model],
+    ) -> None:
+        self.tools: Sequence[Tool] = tools
+        self.policy = policy
+        self._hooks = hooks
+        self._find_model = find_model
+        self._model: Model | None = None
+        self._model_problem: str | None = None
+        self._models: list[Model] = []  # all that were used, to be closed at the end
+        self._detach: Callable[[], None] | None = None
+        self._use(session)
+        if model is not None:
+            self._take_model(model)
+        self._follow_path(keep_model=model is not None)
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session:
+        """The session that the conversation is in now."""
+        return self._session
+
+    @property
+    def model(self) -> Model | None:
+        """The model that answers next."""
+        return self._model
+
+    @property
+    def model_problem(self) -> str | None:
+        """Why the model that the path names cannot be had here; None when it can."""
+        return self._model_problem
+
+    @property
+    def thinking(self) -> str:
+        """How hard the model is told to think."""
+        return self._thinking
+
+    @property
+    def hooks(self) -> Hooks:
+        """The plugins that have a say."""
+        return self._hooks
+
+    @property
+    def usage(self) -> UsageTotals:
+        """Tokens and cost of everything in the session."""
+        return self._meter.read()
+
+    @property
+    def context_window(self) -> int | None:
+        """How many tokens the model takes; None when nobody knows."""
+        return self.policy.context_window or (None if self._model is None else self._model.context_window)
+
+    @property
+    def context_tokens(self) -> int | float:
+        """How many tokens the next request has: what the last answer reported, the rest estimated."""
+        return context_tokens(self.context()).tokens
+
+    def context(self) -> Context:
+        """What the model sees; the same as ``session.context()``, without building it anew every time."""
+        session = self._session
+        position = ROOT if session.leaf is None else session.index.position(session.leaf)
+        settled = session.transcript.reading.linker.is_regular
+        return self._growing.at(session.transcript, position, settled=settled)
+
+    def required_model(self) -> Model:
+        """The model. UnknownModel when there is none."""
+        if self._model is None:
+            raise UnknownModel(
+                f"there is no model to answer: {self._model_problem or 'none was chosen'}; "
+                "choose one, for example offline:echo"
+            )
+        return self._model
+
+    def __repr__(self) -> str:
+        name = "no model" if self._model is None else model_name(self._model)
+        return f"<{type(self).__name__} of {self._session.id} with {name}>"
+
+    # -- changing places ------------------------------------------------------------------------------
+
+    def _use(self, session: Session) -> None:
+        self._session = session
+        self._growing = IncrementalContext()
+        self._meter = UsageMeter(session)
+        self._told = session.foreign_appends
+        self._thinking = "off"
+        if isinstance(self._hooks, Plugins):
+            self._detach = self._hooks.attach(session)
+
+    def _leave(self) -> None:
+        if self._detach is not None:
+            self._detach()
+            self._detach = None
+        self._session.close()
+
+    def _go_on_in(self, session: Session | None) -> None:
+        """Let another session be the one of this conversation; None when there is no other."""
+        if session is not None and session is not self._session:
+            self._leave()
+            self._use(session)
+            self._follow_path()
+
+    def _follow_path(self, *, keep_model: bool = False) -> None:
+        """Go on with the model and the thinking level that the path names; with nothing said, as before."""
+        if self._session.leaf is None:
+            return
+        context = self.context()
+        self._thinking = context.thinking_level
+        wanted = context.model
+        if keep_model or wanted is None or (self._model is not None and wanted == _reference(self._model)):
+            return
+        known = next((model for model in reversed(self._models) if _reference(model) == wanted), None)
+        try:
+            self._take_model(known or self._find_model(wanted))
+        except ModelError as problem:
+            self._model_problem = str(problem)
+
+    def _take_model(self, model: Model) -> None:
+        self._model, self._model_problem = model, None
+        if not any(model is known for known in self._models):
+            self._models.append(model)
+
+    def _record_choices(self) -> None:
+        """Write down the model and the thinking level where the path says otherwise.
+
+        A format that has no place for one leaves it to this conversation.
+        """
+        context = self.context()
+        if self._model is not None and (chosen := _reference(self._model)) != context.model:
+            with suppress(NotSupported):
+                self._session.append_model_change(chosen.provider, chosen.id)
+        if self._thinking != context.thinking_level:
+            with suppress(NotSupported):
+                self._session.append_thinking_level_change(self._thinking)
+
+
+def _reference(model: Model) -> ModelRef:
+    return ModelRef(provider=model.provider, id=model.id)

@@ -1,0 +1,379 @@
+"""One turn: the model is asked, its tools are called, and it is asked again until it has answered.
+
+Everything that is said is appended before it is said to be there. An answer that breaks off, for whatever
+reason, is appended as far as it came, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+import msgspec
+
+from branchline.compaction import Summary, SummaryRequest, compaction_due
+from branchline.compaction.summary import summary_of
+from branchline.conductor.events import (
+    CompactionFailed,
+    CompactionReason,
+    CompactionStarted,
+    ContextCompacted,
+    ForeignAppend,
+    MessageAppended,
+    RetryScheduled,
+    SummaryDelta,
+    ToolStarted,
+    TurnEnded,
+    TurnEndReason,
+)
+from branchline.conductor.policy import Policy
+from branchline.conductor.run import Run, interruptible
+from branchline.context import Context, usage_sum
+from branchline.entries import (
+    AssistantMessage,
+    Compaction,
+    Content,
+    Message,
+    MessageEntry,
+    Text,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from branchline.errors import ContextOverflow, FlowError, MalformedStream, ModelError, NotSupported
+from branchline.flows import Aborted, Attempt, AttemptResult, Hooks, arun, compact, rewind_failed, turn
+from branchline.models import (
+    Done,
+    Model,
+    ModelRequest,
+    PartialAnswer,
+    TextDelta,
+    Tool,
+    call_tool,
+    model_name,
+    request_for,
+    summary_model_request,
+)
+from branchline.session import Session
+
+__all__ = ["ABORTED", "TurnHost", "TurnRunner", "user_message", "write_summary"]
+
+ABORTED = "Aborted."
+_TOOL_ABORTED = "Aborted before it finished."
+
+
+class TurnHost(Protocol):
+    """What a turn needs of the conversation that it belongs to."""
+
+    @property
+    def session(self) -> Session: ...
+    @property
+    def tools(self) -> Sequence[Tool]: ...
+    @property
+    def hooks(self) -> Hooks: ...
+    @property
+    def policy(self) -> Policy: ...
+    @property
+    def thinking(self) -> str: ...
+    def context(self) -> Context: ...
+    def required_model(self) -> Model: ...
+
+
+class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one request: the answer as it was appended, and why it failed, if it did."""
+
+    entry: str
+    message: AssistantMessage
+    error: ModelError | None = None
+
+    @property
+    def aborted(self) -> bool:
+        return self.error is None and self.message.stop_reason == "aborted"
+
+
+class TurnRunner:
+    """Answers what the path ends with."""
+
+    def __init__(self, stage: TurnHost, run: Run) -> None:
+        self._stage = stage
+        self._run = run
+        self._outcome: _Outcome | None = None
+
+    async def say(self, message: Message) -> str:
+        """Append a message and say that it is there."""
+        entry = self._stage.session.append_message(message)
+        await self._show(entry, message)
+        return entry
+
+    async def _show(self, entry: str, message: Message) -> None:
+        """Say that a message is there, as it can be read from the session now."""
+        record = self._stage.session.entry(entry)
+        await self.report_foreign_appends()
+        stored = record.message if isinstance(record, MessageEntry) else message
+        await self._run.emit(MessageAppended(entry=entry, message=stored))
+
+    async def report_foreign_appends(self) -> None:
+        """Say it when somebody else has appended to the session."""
+        session, run = self._stage.session, self._run
+        if (count := session.foreign_appends - run.others_told) > 0:
+            run.others_told += count
+            await run.emit(ForeignAppend(entries=count))
+
+    async def answer(self) -> None:
+        """Ask the model until it has answered, calling its tools in between."""
+        rounds = 0
+        while True:
+            outcome = await self._request()
+            if outcome is None or outcome.aborted or outcome.error is not None:
+                await self._end("aborted" if self._run.abort.aborted else "error", outcome)
+                return
+            calls = [block for block in outcome.message.content if isinstance(block, ToolCall)]
+            rounds += bool(calls)
+            if calls and not await self._call(calls):
+                await self._end("aborted", outcome)
+                return
+            if calls and rounds >= self._stage.policy.max_rounds:
+                await self._end("rounds", outcome)
+                return
+            if not await self._steered() and not calls:
+                await self._end("length" if outcome.message.stop_reason == "length" else "stop", outcome)
+                return
+
+    # -- asking the model -----------------------------------------------------------------------------
+
+    async def _request(self) -> _Outcome | None:
+        """One answer, after making room if that is due; an overflow gets one compaction and one more try."""
+        stage, run = self._stage, self._run
+        await self._make_room()
+        if run.abort.aborted:
+            return None
+        model = stage.required_model()
+        self._outcome = None
+        flow = turn(
+            stage.session,
+            keep_recent_tokens=stage.policy.keep(model.context_window),
+            window=stage.policy.context_window or model.context_window,
+            abort=run.abort,
+        )
+        try:
+            await arun(flow, hooks=stage.hooks, summarizer=self._summarize, attempt=self._attempt)
+        except (FlowError, NotSupported) as problem:
+            # The context is too long, and cannot be summed up either.
+            await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
+        return self._outcome
+
+    async def _attempt(self, step: Attempt) -> AttemptResult:
+        """Ask, and ask again after failures that pass; how it ended in the end."""
+        if step.number > 1:
+            await self._tell_of_compaction("overflow")
+        number = 1
+        while True:
+            outcome = self._outcome = await self._ask()
+            error = outcome.error
+            if error is None:
+                return AttemptResult()
+            delay = self._stage.policy.delay(error, number)
+            if delay is None or not await self._wait(error, number, delay):
+                break
+            await arun(rewind_failed(self._stage.session, outcome.entry))
+            number += 1
+        overflow = isinstance(error, ContextOverflow) and step.number == 1
+        if overflow:
+            await self._run.emit(CompactionStarted(reason="overflow"))
+        return AttemptResult(overflow=overflow, failed=outcome.entry, message=str(error))
+
+    async def _wait(self, error: ModelError, number: int, delay: float) -> bool:
+        """Wait before the next attempt; False when that was aborted."""
+        attempts = self._stage.policy.retries + 1
+        await self._run.emit(RetryScheduled(error=error, attempt=number, attempts=attempts, delay=delay))
+        try:
+            await interruptible(self._run.abort, asyncio.sleep(delay))
+        except Aborted:
+            return False
+        return True
+
+    async def _ask(self) -> _Outcome:
+        """Send one request and append what came of it."""
+        stage = self._stage
+        model = stage.required_model()
+        request = request_for(
+            stage.context(),
+            system=stage.policy.system_prompt,
+            tools=stage.tools,
+            thinking_level=stage.thinking,
+            max_tokens=stage.policy.max_tokens,
+        )
+        answer = PartialAnswer()
+        error: ModelError | None = None
+        reason, words = "", ""
+        try:
+            await interruptible(self._run.abort, self._listen(model, request, answer))
+            if answer.message is None:
+                raise MalformedStream(f"{model_name(model)} ended its answer without saying so")  # noqa: TRY301
+        except Aborted:
+            reason, words = "aborted", ABORTED
+        except ModelError as problem:
+            error = problem
+            reason, words = "error", str(problem)
+        except BaseException as problem:
+            # The program ends, or something is wrong with it. What was shown is put away first.
+            reason = "error" if isinstance(problem, Exception) else "aborted"
+            words = str(problem) or type(problem).__name__
+            stage.session.append_message(
+                answer.message or answer.interrupted(model, stop_reason=reason, error_message=words)
+            )
+            raise
+        message = answer.message or answer.interrupted(model, stop_reason=reason, error_message=words)
+        error = None if answer.message is not None else error
+        if message.usage is not None:
+            self._run.spent += usage_sum(message.usage)
+        if request.thinking_level != "off":
+            message = msgspec.structs.replace(message, thinking_level=request.thinking_level)
+        return _Outcome(entry=await self.say(message), message=message, error=error)
+
+    async def _listen(self, model: Model, request: ModelRequest, answer: PartialAnswer) -> None:
+        async with aclosing(model.stream(request)) as events:
+            async for event in events:
+                answer.take(event)
+                if not isinstance(event, Done):
+                    await self._run.emit(event)
+
+    # -- tools and steering ---------------------------------------------------------------------------
+
+    async def _call(self, calls: Sequence[ToolCall]) -> bool:
+        """Do what the model asked for, one after the other; False when that was aborted.
+
+        Calls that were not begun then have no result; the context says so to the model.
+        """
+        tools = {tool.name: tool for tool in self._stage.tools}
+        for call in calls:
+            if self._run.abort.aborted:
+                return False
+            await self._run.emit(ToolStarted(call=call))
+            try:
+                result = await interruptible(self._run.abort, call_tool(tools.get(call.name), call))
+            except Aborted:
+                result = _aborted_result(call)
+            except BaseException:
+                self._stage.session.append_message(_aborted_result(call))
+                raise
+            await self.say(result)
+        return not self._run.abort.aborted
+
+    async def _steered(self) -> bool:
+        """Say what was steered meanwhile; whether there was anything."""
+        steering = self._run.steering
+        if not steering:
+            return False
+        while steering:
+            message = user_message(steering[0])
+            entry = self._stage.session.append_message(message)
+            steering.popleft()  # once it is saved: what is not is given back at the end
+            await self._show(entry, message)
+        return True
+
+    # -- making room ----------------------------------------------------------------------------------
+
+    async def _make_room(self) -> None:
+        """Compact if that is due. If it cannot be done the request is sent as it is."""
+        stage, run = self._stage, self._run
+        room = stage.policy.room(stage.required_model().context_window)
+        if room is None or not stage.policy.auto_compact or run.cannot_compact:
+            return
+        if not compaction_due(stage.context(), room.window, room.reserve):
+            return
+        await run.emit(CompactionStarted(reason="threshold"))
+        flow = compact(
+            stage.session,
+            reason="threshold",
+            keep_recent_tokens=room.keep,
+            window=room.window,
+            abort=run.abort,
+        )
+        try:
+            done = await arun(flow, hooks=stage.hooks, summarizer=self._summarize)
+        except (FlowError, NotSupported) as problem:
+            run.cannot_compact = True
+            await run.emit(CompactionFailed(reason="threshold", message=str(problem)))
+            return
+        if done.status == "done":
+            await self._tell_of_compaction("threshold")
+        else:
+            run.cannot_compact = True
+            await run.emit(CompactionFailed(reason="threshold", message=done.reason or done.status))
+
+    async def _tell_of_compaction(self, reason: CompactionReason) -> None:
+        """Say what was summed up just now. A plugin may have said something after it."""
+        session = self._stage.session
+        assert session.leaf is not None
+        tree, position = session.index, session.index.position(session.leaf)
+        while tree.types[position] != Compaction.type:
+            position = tree.parents[position]
+        made = session.entry(tree.keys[position])
+        assert isinstance(made, Compaction)
+        if made.usage is not None:
+            self._run.spent += usage_sum(made.usage)
+        await self._run.emit(
+            ContextCompacted(
+                entry=made.id, reason=reason, summary=made.summary, tokens_before=made.tokens_before
+            )
+        )
+
+    async def _summarize(self, request: SummaryRequest) -> Summary:
+        async def told(text: str) -> None:
+            await self._run.emit(SummaryDelta(text=text))
+
+        return await write_summary(self._stage.required_model(), request, self._stage.policy, told)
+
+    async def _end(self, ending: TurnEndReason, outcome: _Outcome | None) -> None:
+        await self.report_foreign_appends()
+        unsent = tuple(self._run.steering)
+        self._run.steering.clear()
+        self._run.over = True
+        await self._run.emit(
+            TurnEnded(
+                reason=ending,
+                entry=None if outcome is None else outcome.entry,
+                error=None if outcome is None else outcome.error,
+                usage=self._run.spent,
+                unsent=unsent,
+            )
+        )
+
+
+def user_message(content: Content) -> UserMessage:
+    """What the person says, as it is stored: always as blocks."""
+    return UserMessage(content=(Text(text=content),) if isinstance(content, str) else content)
+
+
+async def write_summary(
+    model: Model, request: SummaryRequest, policy: Policy, told: Callable[[str], Awaitable[None]]
+) -> Summary:
+    """A summary by the model. Failures that pass are waited for; others come out as they are."""
+    number = 1
+    while True:
+        answer = PartialAnswer()
+        try:
+            async with aclosing(model.stream(summary_model_request(request))) as events:
+                async for event in events:
+                    answer.take(event)
+                    if isinstance(event, TextDelta):
+                        await told(event.text)
+        except ModelError as problem:
+            delay = policy.delay(problem, number)
+            if delay is None:
+                raise
+            await asyncio.sleep(delay)
+            number += 1
+            continue
+        if answer.message is None:
+            raise MalformedStream(f"{model_name(model)} ended its summary without saying so")
+        return summary_of(answer.message)
+
+
+def _aborted_result(call: ToolCall) -> ToolResult:
+    return ToolResult(
+        tool_call_id=call.id, tool_name=call.name, content=(Text(text=_TOOL_ABORTED),), is_error=True
+    )

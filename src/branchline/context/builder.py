@@ -1,0 +1,190 @@
+"""A path becomes a context: the messages of the selected entries, with edits applied.
+
+History is never changed: an edit gives a new message beside the stored one, and everything that is not
+edited is the very record that was decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import compress
+from typing import cast
+
+import msgspec
+
+from branchline.context.context import Context, ContextMessage
+from branchline.context.rules import rules_of
+from branchline.context.selection import Selection, ancestor_with_id, model_of, select, thinking_level_of
+from branchline.context.timestamps import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    BranchSummary,
+    BranchSummaryMessage,
+    Compaction,
+    CompactionSummaryMessage,
+    Content,
+    ContextEdit,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Message,
+    MessageEntry,
+    Text,
+    ToolResult,
+    UserMessage,
+)
+from branchline.tree import EntrySource, Tree
+
+__all__ = [
+    "SPEAKING",
+    "Edits",
+    "apply_edit",
+    "build_context",
+    "edits_in",
+    "entry_messages",
+    "opening_messages",
+]
+
+Edits = dict[str, ContextEdit]
+"""The last edit of each entry, by the key of the entry."""
+
+SPEAKING = frozenset({"message", "custom_message", "branch_summary", "context_edit"})
+
+
+def build_context(source: EntrySource, leaf: int) -> Context:
+    """What a model sees at this position of the tree; -1, before the first entry, gives the empty context."""
+    tree = source.tree
+    rules = rules_of(source)
+    selection = select(source, leaf)
+    types = tree.types
+    spoken = SPEAKING - rules.excluded_types if rules.excluded_types else SPEAKING
+    speaking = selection.positions
+    if not selection.types <= spoken:
+        kinds = map(types.__getitem__, speaking)
+        speaking = list(compress(speaking, map(spoken.__contains__, kinds)))
+    compaction = selection.compaction
+    older = sum(types[position] in spoken for position in selection.positions[: selection.measured])
+    if compaction is None and (said := _at_hand(source, speaking)) is not None:
+        messages = said
+        measured_from = older
+    else:
+        entries = source.entries(speaking)
+        edits = edits_in(entries, tree, selection)
+        messages = []
+        if compaction is not None:
+            opening = apply_edit(opening_messages(compaction), edits.get(compaction.id))
+            messages += [ContextMessage(compaction.id, message) for message in opening]
+        messages += _messages(entries[:older], edits)
+        measured_from = len(messages)
+        messages += _messages(entries[older:], edits)
+    if (finish := rules.finish) is not None:
+        past = {item.entry for item in messages[:measured_from]}
+        messages = finish(messages)
+        measured_from = sum(item.entry in past for item in messages)
+    return Context(
+        messages=messages,
+        model=model_of(source, selection.path),
+        thinking_level=thinking_level_of(source, selection),
+        measured_from=measured_from,
+    )
+
+
+def _at_hand(source: EntrySource, positions: list[int]) -> list[ContextMessage] | None:
+    """What these entries say, if each says what its message says and the source has them all decoded."""
+    messages = getattr(source, "messages", None)
+    return None if messages is None else cast("list[ContextMessage] | None", messages(positions))
+
+
+def entry_messages(entry: Entry) -> tuple[Message, ...]:
+    """What one entry says to a model, before any edit. A compaction speaks by :func:`opening_messages`."""
+    match entry:
+        case MessageEntry():
+            return (entry.message,)
+        case CustomMessage():
+            return (
+                CustomContent(
+                    custom_type=entry.custom_type,
+                    content=entry.content,
+                    display=entry.display,
+                    details=entry.details,
+                    timestamp=milliseconds(entry.timestamp),
+                ),
+            )
+        case BranchSummary() if entry.summary:
+            return (branch_summary_message(entry),)
+        case _:
+            return ()
+
+
+def opening_messages(compaction: Compaction) -> tuple[Message, ...]:
+    """What stands first after a compaction: the system state, the summary, the tail that it holds itself.
+
+    One that holds its messages need not have a summary; then nothing is said in its place.
+    """
+    system = () if compaction.system_message is None else (compaction.system_message,)
+    if compaction.retained_tail is not None and not compaction.summary:
+        return (*system, *compaction.retained_tail)
+    return (*system, compaction_summary_message(compaction), *(compaction.retained_tail or ()))
+
+
+def compaction_summary_message(compaction: Compaction) -> CompactionSummaryMessage:
+    return CompactionSummaryMessage(
+        summary=compaction.summary,
+        tokens_before=compaction.tokens_before,
+        timestamp=milliseconds(compaction.timestamp),
+    )
+
+
+def branch_summary_message(entry: BranchSummary) -> BranchSummaryMessage:
+    return BranchSummaryMessage(
+        summary=entry.summary, from_id=entry.from_id, timestamp=milliseconds(entry.timestamp)
+    )
+
+
+def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edits:
+    """The last edit of each entry among the selected ones."""
+    edits: Edits = {}
+    if "context_edit" not in selection.types:
+        return edits
+    for entry in entries:
+        if type(entry) is not ContextEdit:
+            continue
+        target = entry.target
+        if f"{target}#2" in tree.positions:
+            index = selection.path.index(tree.positions[entry.id])
+            holder = ancestor_with_id(tree, target, selection.path, index)
+            target = tree.keys[selection.path[holder]] if holder >= 0 else target
+        edits[target] = entry
+    return edits
+
+
+def apply_edit(messages: tuple[Message, ...], edit: ContextEdit | None) -> tuple[Message, ...]:
+    """The messages of an entry as its edit leaves them: gone, with other content, or as they were."""
+    if edit is None:
+        return messages
+    if edit.replacement is None:
+        return ()
+    content = edit.replacement.content
+    return tuple(_with_content(message, content) for message in messages)
+
+
+def _with_content(message: Message, content: Content) -> Message:
+    match message:
+        case AssistantMessage() | ToolResult():
+            blocks = (Text(text=content),) if isinstance(content, str) else content
+            return msgspec.structs.replace(message, content=blocks)
+        case UserMessage() | CustomContent():
+            return msgspec.structs.replace(message, content=content)
+        case _:
+            return message
+
+
+def _messages(entries: list[Entry], edits: Edits) -> list[ContextMessage]:
+    if not edits and set(map(type, entries)) == {MessageEntry}:  # nearly always
+        plain = cast("list[MessageEntry]", entries)
+        return list(map(ContextMessage, [entry.id for entry in plain], [entry.message for entry in plain]))
+    found: list[ContextMessage] = []
+    for entry in entries:
+        said = apply_edit(entry_messages(entry), edits.get(entry.id))
+        found += [ContextMessage(entry.id, message) for message in said]
+    return found

@@ -1,0 +1,91 @@
+"""The context of a conversation that goes on: what was built before is kept, only what is new is decoded.
+
+A turn appends a handful of entries; building the whole context again for each request would cost as much as
+the session is long. :class:`IncrementalContext` gives exactly what :func:`build_context` gives.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.context.builder import build_context, entry_messages
+from branchline.context.context import Context, ContextMessage, ModelRef
+from branchline.context.rules import ContextRules, rules_of
+from branchline.entries import (
+    SIDE_TYPES,
+    AssistantMessage,
+    Entry,
+    MessageEntry,
+    ModelChange,
+    ThinkingLevelChange,
+)
+from branchline.tree import ROOT, EntrySource, Tree
+
+__all__ = ["IncrementalContext"]
+
+_SIMPLE = frozenset({"message", "custom_message", "branch_summary", "model_change", "thinking_level_change"})
+"""What only adds to the context. After a compaction or an edit it is built again."""
+
+
+class IncrementalContext:
+    """Remembers the last context that it was asked for."""
+
+    def __init__(self) -> None:
+        self._tree: Tree | None = None
+        self._leaf = ROOT
+        self._context: Context | None = None
+
+    def at(self, source: EntrySource, leaf: int, *, settled: bool = True) -> Context:
+        """The context at this position.
+
+        ``settled`` says that no parent in the tree can have changed since the last call, as it can where
+        lines are damaged or out of order; without it everything is built again.
+        """
+        context = self._grown(source, leaf) if settled else None
+        if context is None:
+            context = build_context(source, leaf)
+        self._tree, self._leaf, self._context = source.tree, leaf, context
+        return context
+
+    def _grown(self, source: EntrySource, leaf: int) -> Context | None:
+        """The last context and what came after it; None when it did not just grow."""
+        before, tree = self._context, source.tree
+        if before is None or tree is not self._tree or rules_of(source) != ContextRules():
+            return None
+        new: list[int] = []
+        position = leaf
+        while position > self._leaf:  # in a settled tree parents stand before their children
+            kind = tree.types[position]
+            if kind in _SIMPLE and position not in tree.placeholders:
+                new.append(position)
+            elif kind not in SIDE_TYPES:
+                return None
+            position = tree.parents[position]
+        if position != self._leaf:
+            return None
+        new.reverse()
+        return _with(before, source.entries(new)) if new else before
+
+
+def _with(before: Context, entries: list[Entry]) -> Context | None:
+    model, level = before.model, before.thinking_level
+    messages = list(before.messages)
+    for entry in entries:
+        match entry:
+            case ModelChange():
+                model = ModelRef(provider=entry.provider, id=entry.model_id)
+            case ThinkingLevelChange():
+                level = entry.thinking_level
+            case MessageEntry(message=AssistantMessage() as answer):
+                if not answer.model:
+                    return None  # which model is in force then takes a look at the whole path
+                model = ModelRef(provider=answer.provider or "", id=answer.model)
+            case _:
+                pass
+        messages += [ContextMessage(entry.id, message) for message in entry_messages(entry)]
+    return msgspec.structs.replace(
+        before,
+        messages=messages,
+        model=model,
+        thinking_level=level,
+    )

@@ -1,0 +1,81 @@
+"""What goes to a model: only the roles that models know. Everything else is said in the user's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from branchline.context.context import Context
+from branchline.context.foreign_roles import foreign_message
+from branchline.context.javascript import number_text
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    CustomContent,
+    Message,
+    SystemMessage,
+    Text,
+    ToolResult,
+    UnknownMessage,
+    UserMessage,
+)
+
+__all__ = ["BRANCH_SUMMARY_PREFIX", "COMPACTION_SUMMARY_PREFIX", "model_messages", "to_model"]
+
+BRANCH_SUMMARY_PREFIX = (
+    "The conversation took another branch for a while and then returned to this point. "
+    "What happened on that branch:"
+)
+COMPACTION_SUMMARY_PREFIX = "Everything said before this point has been condensed into the following summary:"
+
+
+def to_model(context: Context) -> list[Message]:
+    """The messages of a context as system, user, assistant and tool-result messages."""
+    return model_messages(item.message for item in context.messages)
+
+
+def model_messages(messages: Iterable[Message]) -> list[Message]:
+    """Messages as models know them; commands kept out of the context and unknown roles are dropped."""
+    found: list[Message] = []
+    for message in messages:
+        match message:
+            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage():
+                found.append(message)
+            case CustomContent():
+                content = message.content
+                blocks = (Text(text=content),) if isinstance(content, str) else content
+                found.append(UserMessage(content=blocks, timestamp=message.timestamp))
+            case BashExecution():
+                if not message.exclude_from_context:
+                    found.append(_said(bash_text(message), message.timestamp))
+            case BranchSummaryMessage():
+                text = f"{BRANCH_SUMMARY_PREFIX}\n\n<summary>\n{message.summary}</summary>"
+                found.append(_said(text, message.timestamp))
+            case CompactionSummaryMessage():
+                text = f"{COMPACTION_SUMMARY_PREFIX}\n\n<summary>\n{message.summary}\n</summary>"
+                found.append(_said(text, message.timestamp))
+            case UnknownMessage():
+                if (said := foreign_message(message)) is not None:
+                    found.append(said)
+            case _:
+                assert_never(message)
+    return found
+
+
+def bash_text(run: BashExecution) -> str:
+    """A command that the person ran, told in words."""
+    text = f"Ran `{run.command}`\n"
+    text += f"```\n{run.output}\n```" if run.output else "(no output)"
+    if run.cancelled is True:
+        text += "\n\n(command cancelled)"
+    elif run.exit_code:
+        text += f"\n\nCommand exited with code {number_text(run.exit_code)}"
+    if run.truncated is True and run.full_output_path:
+        text += f"\n\n[Output truncated. Full output: {run.full_output_path}]"
+    return text
+
+
+def _said(text: str, timestamp: float | None) -> UserMessage:
+    return UserMessage(content=(Text(text=text),), timestamp=timestamp)

@@ -1,0 +1,101 @@
+"""The shape of OpenAI's Responses API: a list of items, where calls and results are items of their own.
+
+Thoughts are not sent, and neither are the ids of items: without its reasoning item a stored call would be
+refused under its stored id.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from branchline.context.context import Context
+from branchline.context.model_input import to_model
+from branchline.context.providers.common import (
+    ProviderIds,
+    ProviderRequest,
+    arguments_text,
+    data_url,
+    error_text,
+    parts,
+    plain_name,
+    replace_surrogates,
+    tool_schema,
+)
+from branchline.context.system_prompt import replay_system
+from branchline.context.tool_pairs import close_tool_calls
+from branchline.entries import AssistantMessage, Image, Text, ToolCall, ToolResult, UserMessage
+
+__all__ = ["openai_responses"]
+
+_ID_LIMIT = 64
+
+Item = dict[str, Any]
+
+
+def openai_responses(context: Context) -> ProviderRequest:
+    """The instructions, the tools and the input items of a context."""
+    ids = ProviderIds(_ID_LIMIT)
+    items: list[Item] = []
+    to_send = to_model(context)
+    for message in close_tool_calls(to_send):
+        match message:
+            case UserMessage():
+                if content := [_part(part) for part in parts(message.content)]:
+                    items.append({"type": "message", "role": "user", "content": content})
+            case AssistantMessage():
+                items += _answer(message, ids)
+            case ToolResult():
+                items.append(_result(message, ids))
+            case _:
+                pass  # system messages are replayed below
+    state = replay_system(to_send)
+    tools = [
+        {
+            "type": "function",
+            "name": plain_name(str(tool.get("name", ""))),
+            "description": str(tool.get("description", "")),
+            "parameters": tool_schema(tool),
+        }
+        for tool in state.tools
+    ]
+    return ProviderRequest(
+        api="openai-responses", system=replace_surrogates(state.text) or None, tools=tools, messages=items
+    )
+
+
+def _answer(message: AssistantMessage, ids: ProviderIds) -> list[Item]:
+    content = (Text(text=message.content),) if isinstance(message.content, str) else message.content
+    items: list[Item] = []
+    for block in content:
+        match block:
+            case Text() if block.text.strip():
+                part = {"type": "output_text", "text": replace_surrogates(block.text), "annotations": []}
+                items.append({"type": "message", "role": "assistant", "content": [part]})
+            case ToolCall():
+                items.append(
+                    {
+                        "type": "function_call",
+                        "call_id": ids[block.id],
+                        "name": plain_name(block.name),
+                        "arguments": arguments_text(block.arguments),
+                    }
+                )
+            case _:
+                pass
+    # The results follow the calls, so what was said after a call must stand before all of them.
+    items.sort(key=lambda item: item["type"] == "function_call")
+    return items
+
+
+def _result(result: ToolResult, ids: ProviderIds) -> Item:
+    pictures = [part for part in parts(result.content) if isinstance(part, Image)]
+    output: str | list[Item] = error_text(result)
+    if pictures:
+        output = [{"type": "input_text", "text": output}, *map(_part, pictures)]
+    return {"type": "function_call_output", "call_id": ids[result.tool_call_id], "output": output}
+
+
+def _part(part: Text | Image) -> Item:
+    if isinstance(part, Text):
+        return {"type": "input_text", "text": replace_surrogates(part.text)}
+    return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}

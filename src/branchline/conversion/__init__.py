@@ -1,0 +1,6 @@
+"""A conversation carried from one program's format into another's."""
+
+from branchline.conversion.convert import Converted, branch_tips, convert, native_lines
+from branchline.conversion.fidelity import Fidelity, FidelityNote
+
+__all__ = ["Converted", "Fidelity", "FidelityNote", "branch_tips", "convert", "native_lines"]

@@ -1,0 +1,106 @@
+"""A conversation from one program's format into another's, with an account of what became of every entry.
+
+Everything goes through the native records: each format reads its lines as such and writes lines for such, and
+none knows another. What the target refuses is offered to it in simpler forms; what it has written is read
+back and compared, so that the account tells what the new file says and not what was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from branchline.conversion.converter import UNREADABLE, Converter
+from branchline.conversion.fidelity import Fidelity, FidelityRecorder
+from branchline.conversion.finalize import finish
+from branchline.conversion.origin_reader import origin_reader_for
+from branchline.conversion.state import ConversionState
+from branchline.entries import Header
+from branchline.errors import NotSupported
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.pi import PI
+from branchline.formats.protocol import Format
+from branchline.tree import ROOT
+
+__all__ = ["Converted", "branch_tips", "convert", "native_lines"]
+
+
+class Converted(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of a new file, its header, and what became of every entry."""
+
+    data: bytes
+    header: Header
+    fidelity: Fidelity
+
+
+def convert(
+    source: EntryLog, target: Format, header: Header, *, leaf: int | None = None, exact: bool = False
+) -> Converted:
+    """A new file of the target format with the whole tree of a session, or with the path to an entry.
+
+    ``leaf`` is a position of the source's tree, -1 an empty path. ``exact`` keeps the header that the session
+    once had in the target's own program, where the source was made from one; then entries that nobody has
+    changed since are the very bytes that they were. NotSupported when the target cannot be written.
+    """
+    if not target.writable:
+        raise NotSupported(
+            f"sessions of {target.name} are read here, not written; convert to one of the formats that are"
+        )
+    if source.format is target:
+        return _copied(source, target, header, leaf, exact=exact)
+    restorer = origin_reader_for(source, target, exact=exact and leaf is None)
+    made = Converter(source, target, header, leaf, restorer)
+    if restorer is not None and not made.stands_well():
+        made = Converter(source, target, header, leaf, None)
+    fidelity = made.ledger.close(source.format.name, target.name, len(source.findings))
+    return Converted(data=made.out.content(), header=made.header, fidelity=fidelity)
+
+
+def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
+    """The entries of a path, or (None) of all branches, as native lines for somebody who adds the rest.
+
+    Moves are left out, and on a path labels too: they are set again in the copy.
+    """
+    header = Header(id="", version=3)
+    made = Converter(source, PI, header, leaf, None, bare=True)
+    yield made.out.content()[len(PI.encode_header(header)) :]
+
+
+def branch_tips(source: EntryLog) -> list[int]:
+    """The last entry of the conversation on each branch, in the order of the file; for each a path."""
+    tree = source.tree
+    ends = {tree.nearest_conversation_entry(tip): None for tip in tree.tip_positions()}
+    ends.pop(ROOT, None)
+    above: set[int] = set()
+    for end in ends:
+        here = tree.nearest_conversation_entry(tree.parents[end])
+        while here != ROOT and here not in above:
+            above.add(here)
+            here = tree.nearest_conversation_entry(tree.parents[here])
+    return [end for end in ends if end not in above]
+
+
+def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, *, exact: bool) -> Converted:
+    """A file of the same format: its own way to fork and to copy."""
+    ledger, tree = FidelityRecorder(source.tree), source.tree
+    for position in range(len(tree)) if leaf is None else tree.path_positions(leaf):
+        if position in tree.placeholders:
+            ledger.lost(position, UNREADABLE)
+        else:
+            ledger.carried(position)
+            ledger.restored += 1
+    if exact and leaf is None:
+        data, header = source.bytes_between(0, None), source.reading.header or header
+    else:
+        data = target.copy(source, header) if leaf is None else _forked(source, target, header, leaf)
+    fidelity = ledger.close(target.name, target.name, len(source.findings))
+    return Converted(data=data, header=header, fidelity=fidelity)
+
+
+def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:
+    """A path in the program's own form, with the labels and the title that are not on it."""
+    made = ConversionState(source, target, header, leaf, None)
+    made.adopt(target.fork(source, leaf, header))
+    finish(made)
+    return made.out.content()

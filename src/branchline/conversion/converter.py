@@ -1,0 +1,260 @@
+"""One conversion, from the first entry to the last."""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.conversion.entry_utils import message_of, with_edit, with_model, with_usage
+from branchline.conversion.fallbacks import to_native
+from branchline.conversion.finalize import finish
+from branchline.conversion.origin_reader import OriginReader
+from branchline.conversion.output_buffer import REFUSALS
+from branchline.conversion.writer import EntryWriter
+from branchline.entries import (
+    AssistantMessage,
+    Compaction,
+    ContextEdit,
+    Custom,
+    Damaged,
+    Entry,
+    Header,
+    Label,
+    Leaf,
+    MessageEntry,
+    ModelChange,
+    ToolResult,
+    Unknown,
+    UsageEntry,
+)
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.pi import PI, PiFormat
+from branchline.formats.protocol import Format
+from branchline.tree import ROOT
+
+__all__ = ["UNREADABLE", "Converter"]
+
+UNREADABLE = "its line cannot be read"
+
+_CHUNK = 512  # entries that are decoded together
+_RUN = 256  # plain messages that are written together
+_PLAIN = frozenset({"user", "assistant", "toolResult"})
+
+
+class Converter(EntryWriter):
+    """Writes a session into a new file of another format."""
+
+    def __init__(
+        self,
+        source: EntryLog,
+        target: Format,
+        header: Header,
+        leaf: int | None,
+        restorer: OriginReader | None,
+        *,
+        bare: bool = False,
+    ) -> None:
+        super().__init__(source, target, header, leaf, restorer, bare=bare)
+        self._continued = frozenset(self.plan.pieces.values())
+        self._answers: dict[int, AssistantMessage] = {}  # pieces that wait for the next one
+        self._models: dict[int, tuple[str, str] | None] = {}
+        self._restorer = restorer
+        self._misplaced = False
+        self._held = b""  # lines that are given back and wait for their newline
+        self._holding: list[int] = []
+        self._given: set[int] = set()  # what is in the new file as its old line
+        self._go()
+        if self.exact and self.out.transcript.reading.header is not None:
+            self.header = self.out.transcript.reading.header
+        if not bare and not self.out.tail:
+            finish(self)
+
+    def stands_well(self) -> bool:
+        """Also whether all lines that were given back hold what they held."""
+        return not self._misplaced and super().stands_well()
+
+    # -- the way through ------------------------------------------------------------------------------
+
+    def _go(self) -> None:
+        order, source = self.plan.order, self.source
+        for start in range(0, len(order), _CHUNK):
+            positions = order[start : start + _CHUNK]
+            for position, entry in zip(positions, source.entries(positions), strict=True):
+                if self._restorer is None or not self._give_back(position):
+                    self._take(position, entry)
+        self._flush()
+        self.out.tail, self._held = self._held, b""
+
+    def _take(self, position: int, entry: Entry) -> None:
+        """Write one entry, or put it to those that are written together."""
+        self._release()
+        self._models[position] = self._models.get(self._above(position))
+        if isinstance(entry, ModelChange):
+            self._models[position] = (entry.provider, entry.model_id)
+        if isinstance(entry, Damaged):
+            self._drop(position, UNREADABLE)
+            return
+        if self._is_said_otherwise(entry, position):
+            return
+        if isinstance(entry, Unknown) and self.source.format is not PI:
+            self._foreign.add(position)
+        if self.bare and position in self.plan.fresh and not isinstance(entry, Custom):
+            entry = _nothing_before(entry)
+        is_pi = isinstance(self.target, PiFormat)
+        silent = self.source.context_rules.excluded_types
+        entry = to_native(entry, self.source.format.name, silent=silent, for_pi=is_pi)
+        if not self.bare and (position in self.plan.pieces or position in self._continued):
+            whole = self._with_pieces(position, entry)
+            if whole is None:
+                return
+            entry = whole
+        edit = self.plan.edits.get(position)
+        if edit is not None and edit.replacement is None:
+            self._pass(position)
+            self.ledger.approximated(position, "left out, as a later edit asks")
+            return
+        if edit is not None and (changed := with_edit(entry, edit)) != entry:
+            entry = changed
+            self._edited.add(position)
+        if not self.bare and (model := self._models[position]) is not None:
+            entry = with_model(entry, *model)
+        if position in self.plan.spent and isinstance(entry, MessageEntry):
+            entry = with_usage(entry, self.plan.spent[position])
+        self._say_model(position, entry)
+        if not self._may_join(position, entry):
+            self._flush()
+            self._write_alone(position, self._placed(position, entry), "")
+            return
+        if self._run and not self.plan.linear and self.source.tree.parents[position] != self._run[-1][0]:
+            self._flush()
+        self._run.append((position, self._placed(position, entry)))
+        if len(self._run) >= _RUN and not isinstance(message_of(entry), ToolResult):
+            self._flush()
+
+    def _with_pieces(self, position: int, entry: Entry) -> Entry | None:
+        """The answer with the pieces before it; None when the next piece will bring it along."""
+        message = message_of(entry)
+        above = self.plan.pieces.get(position)
+        if above is not None and (before := self._answers.pop(above, None)) is not None:
+            assert isinstance(message, AssistantMessage)
+            message = self.source.format.merge_answers(before, message) or message
+        assert isinstance(message, AssistantMessage)
+        if position in self._continued:
+            self._answers[position] = message
+            self._pass(position)
+            self.ledger.approximated(position, "joined with what follows to one answer")
+            return None
+        return msgspec.structs.replace(entry, message=message)
+
+    def _say_model(self, position: int, entry: Entry) -> None:
+        """Where answers do not name their model, an entry before them does, if none on the path says it."""
+        message = message_of(entry)
+        if not self._models_apart or not isinstance(message, AssistantMessage) or not message.model:
+            return
+        model = (message.provider or "", message.model)
+        if model == self._models[position]:
+            return
+        self._flush()
+        change = ModelChange(
+            id=f"{self._own_id(position)}.model",
+            parent=self._parent_key(position),
+            timestamp=entry.timestamp,
+            provider=model[0],
+            model_id=model[1],
+        )
+        try:
+            made = self.out.write([change])
+        except REFUSALS:
+            return
+        self._models[position] = model
+        if made:
+            self._under[position] = self.out.transcript.tree.keys[made[-1]]
+
+    def _is_said_otherwise(self, entry: Entry, position: int) -> bool:
+        """Whether an entry is not written as one, because something else says the same."""
+        match entry:
+            case Leaf() if self.keeper is None and self._restorer is None:
+                self._pass(position)
+                if self.bare or self.plan.linear:
+                    self.ledger.carried(position)
+                else:
+                    how = "where the session stands is written once, at the end"
+                    self.ledger.approximated(position, how)
+            case Label() if self.bare and self.plan.linear:
+                self._pass(position)
+                self.ledger.carried(position)
+            case UsageEntry() if position in self.plan.folded:
+                self._pass(position)
+                self.ledger.approximated(position, "counted with the answer beside it")
+            case ContextEdit() if self.source.tree.positions.get(entry.target, ROOT) in self.plan.edits:
+                self._pass(position)
+                self.ledger.approximated(position, "applied to the entry that it edits")
+            case _:
+                return False
+        return True
+
+    def _may_join(self, position: int, entry: Entry) -> bool:
+        """Whether an entry is a plain message, of which many can be written at once."""
+        is_plain = self.source.tree.roles[position] in _PLAIN and isinstance(entry, MessageEntry)
+        return self.keeper is None and is_plain
+
+    # -- giving back ----------------------------------------------------------------------------------
+
+    def _give_back(self, position: int) -> bool:
+        """Take an entry as the line that it was; False when it has to be written."""
+        assert self._restorer is not None
+        if position in self.ledger:
+            return True  # it stood in the same line as the one before
+        given = self._restorer.given(position)
+        if given is None:
+            return False
+        if given.made:
+            above = self.source.tree.parents[position]
+            if self.source.tree.types[position] == "message" and above not in self._given:
+                return False  # what it belongs to was changed and is written anew
+            self._flush()
+            self._release()
+            self._pass(position)
+            self._given.add(position)
+            self.ledger.carried(position)
+            return True
+        self._flush()
+        self._given.update(given.positions)
+        if given.bound:
+            self.bound.add(position)
+        for one in given.positions:
+            self.ledger.carried(one)
+            self.ledger.restored += 1
+        self._held += given.data
+        self._holding += given.positions
+        self._previous = given.positions[-1]
+        if self._held.endswith(b"\n"):
+            self._release()
+        return True
+
+    def _release(self) -> None:
+        """Write the lines that are given back, and find their entries in the new file."""
+        if not self._held:
+            return
+        lines, positions = self._held, self._holding
+        self._held, self._holding = b"", []
+        made = self.out.add(lines if lines.endswith(b"\n") else lines + b"\n")
+        tree = self.out.transcript.tree
+        places = [place for place in made if place not in tree.placeholders]
+        if len(places) != len(positions):
+            self._misplaced = True
+            return
+        for position, place in zip(positions, places, strict=True):
+            self.written[position] = place
+            self._keys[position] = tree.keys[place]
+
+
+def _nothing_before(entry: Entry) -> Entry:
+    """What lets the context begin anew, where the path shall stay one."""
+    return Compaction(
+        id=entry.id,
+        parent=entry.parent,
+        timestamp=entry.timestamp,
+        summary="",
+        first_kept=entry.id,
+        retained_tail=(),
+    )

@@ -1,0 +1,200 @@
+"""Small questions about entries that a conversion asks everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from branchline.context import milliseconds
+from branchline.context.builder import apply_edit
+from branchline.context.tool_pairs import NO_RESULT
+from branchline.conversion.fallbacks import as_user_message, fallbacks_for
+from branchline.conversion.plan import added
+from branchline.entries import (
+    AssistantMessage,
+    ContextEdit,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Image,
+    Message,
+    MessageEntry,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+
+__all__ = [
+    "ToolResultForms",
+    "chained",
+    "group_tool_results",
+    "message_of",
+    "missing_results",
+    "one_by_one",
+    "places_of",
+    "result_forms",
+    "with_edit",
+    "with_model",
+    "with_usage",
+]
+
+
+def message_of(entry: Entry) -> Message | None:
+    return entry.message if isinstance(entry, MessageEntry) else None
+
+
+def group_tool_results(run: Sequence[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entry]]]:
+    """A run in groups: results that follow each other, everything else alone."""
+    group: list[tuple[int, Entry]] = []
+    for item in run:
+        if group and not (isinstance(message_of(item[1]), ToolResult) and _is_result(group[-1])):
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
+
+
+def _is_result(item: tuple[int, Entry]) -> bool:
+    return isinstance(message_of(item[1]), ToolResult)
+
+
+def chained(entries: Sequence[Entry]) -> list[Entry]:
+    """Entries each of which hangs from the one before it."""
+    found = list(entries[:1])
+    for entry in entries[1:]:
+        found.append(msgspec.structs.replace(entry, parent=found[-1].id))
+    return found
+
+
+class ToolResultForms(NamedTuple):
+    """Results of tools in one form, and what has to follow them."""
+
+    how: str
+    entries: list[Entry]
+    pictures: tuple[Entry, ...] = ()
+
+
+def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
+    """Results as they are, then with their pictures behind them, then all of them in simpler forms."""
+    yield ToolResultForms("", list(results))
+    if pictures := _pictures(results):
+        told = [_told(entry) for entry in results]
+        yield ToolResultForms("their pictures follow in a message of the person", told, (pictures,))
+    simpler = [list(fallbacks_for(entry, tuple)) for entry in results]
+    for forms in zip(*simpler, strict=False):
+        yield ToolResultForms(forms[0].how, [form.entries[0] for form in forms])
+
+
+def _pictures(results: Sequence[Entry]) -> Entry | None:
+    """A message of the person with all pictures of these results."""
+    found = [
+        block
+        for message in map(message_of, results)
+        if isinstance(message, ToolResult) and not isinstance(message.content, str)
+        for block in message.content
+        if isinstance(block, Image)
+    ]
+    last = results[-1]
+    words = Text(text="The pictures that the tools gave:")
+    said = UserMessage(content=(words, *found), timestamp=milliseconds(last.timestamp))
+    return MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=said) if found else None
+
+
+def _told(entry: Entry) -> Entry:
+    """A result with a note in place of each picture."""
+    message = message_of(entry)
+    if not isinstance(message, ToolResult) or isinstance(message.content, str):
+        return entry
+    note = Text(text="[a picture, which follows]")
+    content = tuple(note if isinstance(block, Image) else block for block in message.content)
+    return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, content=content))
+
+
+def missing_results(asking: Message | None, results: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Results that say that there are none, for the calls of an answer that have none."""
+    if not isinstance(asking, AssistantMessage) or isinstance(asking.content, str):
+        return ()
+    messages = map(message_of, results)
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolResult)}
+    last = results[-1]
+    return tuple(
+        MessageEntry(
+            id=f"{last.id}.{number}",
+            timestamp=last.timestamp,
+            message=ToolResult(
+                tool_call_id=block.id,
+                tool_name=block.name,
+                content=(Text(text=NO_RESULT),),
+                is_error=True,
+                timestamp=asking.timestamp,
+            ),
+        )
+        for number, block in enumerate(asking.content)
+        if isinstance(block, ToolCall) and block.id not in answered
+    )
+
+
+def one_by_one(entry: Entry) -> Iterator[Entry]:
+    """An entry, then its simpler forms that are one entry each."""
+    yield entry
+    for form in fallbacks_for(entry, tuple):
+        if len(form.entries) == 1:
+            yield form.entries[0]
+    if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
+        yield as_user_message(entry)
+
+
+def places_of(
+    entries: Sequence[Entry], made: range, types: Sequence[str], positions: Mapping[str, int]
+) -> list[int | None]:
+    """Where these entries stand among what was just written; None for one that is no entry there.
+
+    A format that has no ids writes them in the same order, some with others before them.
+    """
+    found: list[int | None] = []
+    start = made.start
+    for entry in entries:
+        place = positions.get(entry.id)
+        if place is None or place not in made:
+            place = next((here for here in range(start, made.stop) if types[here] == entry.type), None)
+        found.append(place)
+        start = start if place is None else place + 1
+    return found
+
+
+def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
+    """The entry as an edit leaves it."""
+    match entry:
+        case MessageEntry():
+            (message,) = apply_edit((entry.message,), edit)
+            return msgspec.structs.replace(entry, message=message)
+        case CustomMessage():
+            said = CustomContent(custom_type=entry.custom_type, content=entry.content)
+            (message,) = apply_edit((said,), edit)
+            assert isinstance(message, CustomContent)
+            return msgspec.structs.replace(entry, content=message.content)
+        case _:
+            return entry
+
+
+def with_model(entry: Entry, provider: str, model: str) -> Entry:
+    """An answer that names the model that was chosen before it, if it names none."""
+    message = message_of(entry)
+    if not isinstance(message, AssistantMessage) or message.model or message.provider:
+        return entry
+    named = msgspec.structs.replace(message, provider=provider, model=model)
+    return msgspec.structs.replace(entry, message=named)
+
+
+def with_usage(entry: MessageEntry, spent: Usage) -> MessageEntry:
+    """An answer that also says what was counted beside it."""
+    message = entry.message
+    if not isinstance(message, AssistantMessage):
+        return entry
+    usage = spent if message.usage is None else added(message.usage, spent)
+    return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, usage=usage))

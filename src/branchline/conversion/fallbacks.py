@@ -1,0 +1,328 @@
+"""Other ways to say an entry, each simpler than the one before, for a format that refuses it as it is.
+
+What a format can hold it says itself, by writing an entry or refusing it. So nothing here knows any format:
+forms are offered in order, and the first one that is accepted is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from branchline.context import milliseconds, model_messages
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    Block,
+    BranchSummary,
+    BranchSummaryMessage,
+    Compaction,
+    CompactionSummaryMessage,
+    Content,
+    Custom,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Image,
+    Message,
+    MessageEntry,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    UnknownBlock,
+    UnknownMessage,
+    UserMessage,
+    blocks_text,
+    json_codec,
+    message_fields,
+)
+
+__all__ = ["Fallback", "as_user_message", "fallbacks_for", "replace_lone_surrogates", "to_native"]
+
+_LONGEST = 2000  # characters of an unknown block that are worth reading as text
+_COMMON = ("id", "parent", "timestamp")
+_LINKS = frozenset({"type", "id", "parentId", "parent_id", "timestamp"})
+_SPOKEN = frozenset({"message", "custom_message"})
+
+
+class Fallback(NamedTuple):
+    """Entries that stand for one, and how they do, in words for the account."""
+
+    how: str
+    entries: tuple[Entry, ...]
+
+
+def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi: bool = True) -> Entry:
+    """The entry with a type that nobody takes for something else, and with the same effect on a model.
+
+    What only one program knows becomes data under its name: as it is it would make the new file look like one
+    of that program. ``silent`` are types that the program keeps from its model. ``for_pi``: a summary that is
+    a message and cuts nothing off must not become a compaction there.
+    """
+    common = _common(entry)
+    match entry:
+        case BranchSummary() if entry.summary and entry.type in silent:
+            told = {"summary": entry.summary, "details": entry.details}
+            return msgspec.structs.replace(entry, summary="", details=told)
+        case Unknown() if program != "pi" and entry.type not in _SPOKEN:
+            data = {name: value for name, value in entry.fields.items() if name not in _LINKS}
+            return Custom(**common, custom_type=f"{program}:{entry.type}", data=data)
+        case MessageEntry(message=BranchSummaryMessage() as message):
+            return BranchSummary(**common, summary=message.summary, from_id=message.from_id)
+        case MessageEntry(message=CompactionSummaryMessage() as message) if for_pi:
+            (said,) = model_messages([message])
+            assert isinstance(said, UserMessage)
+            return CustomMessage(
+                **common, custom_type="compaction-summary", content=said.content, display=True
+            )
+        case MessageEntry(message=CustomContent() as message):
+            return CustomMessage(
+                **common,
+                custom_type=message.custom_type,
+                content=message.content,
+                display=message.display,
+                details=message.details,
+            )
+        case _:
+            return entry
+
+
+def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Fallback]:
+    """The simpler forms of an entry; ``kept`` gives the messages that a compaction leaves in the context."""
+    match entry:
+        case MessageEntry():
+            yield from _message_forms(entry)
+        case CustomMessage():
+            yield from _spoken(entry, entry_message(entry), "as a message of the person")
+        case BranchSummary():
+            message = BranchSummaryMessage(
+                summary=entry.summary, from_id=entry.from_id, timestamp=milliseconds(entry.timestamp)
+            )
+            if entry.summary:
+                yield from _spoken(entry, message, "as a message of the person")
+        case Compaction():
+            yield from _compaction_forms(entry, kept)
+        case Custom():
+            renamed = msgspec.structs.replace(entry, custom_type=f"ext:{entry.custom_type or 'data'}")
+            yield Fallback("under another name", (renamed,))
+        case Unknown():
+            data = Custom(**_common(entry), custom_type=entry.type, data=entry.fields)
+            yield Fallback("kept as data that the program does not read", (data,))
+        case _:
+            return
+
+
+def entry_message(entry: CustomMessage) -> CustomContent:
+    return CustomContent(
+        custom_type=entry.custom_type,
+        content=entry.content,
+        display=entry.display,
+        details=entry.details,
+        timestamp=milliseconds(entry.timestamp),
+    )
+
+
+# -- messages ---------------------------------------------------------------------------------------------
+
+
+def _message_forms(entry: MessageEntry) -> Iterator[Fallback]:
+    message = entry.message
+    match message:
+        case UserMessage() | AssistantMessage() | ToolResult():
+            for how, simpler in _simpler_messages(message):
+                yield Fallback(how, (msgspec.structs.replace(entry, message=simpler),))
+        case SystemMessage():
+            words = _system_words(message)
+            plain = SystemMessage(content=words, timestamp=message.timestamp)
+            yield Fallback("as plain text", (msgspec.structs.replace(entry, message=plain),))
+            yield _as_data(entry)
+        case BashExecution() if message.exclude_from_context:
+            yield _as_data(entry)
+        case UnknownMessage():
+            yield from _spoken(entry, message, "as a message of the person")
+            yield _as_data(entry)
+        case _:
+            yield from _spoken(entry, message, "as a message of the person")
+
+
+def as_user_message(entry: MessageEntry) -> MessageEntry:
+    """The result of a tool as a message of the person, where no call is there that it could answer."""
+    result = entry.message
+    assert isinstance(result, ToolResult)
+    state = "failed and said" if result.is_error is True else "said"
+    heading = Text(text=f"The tool {result.tool_name or 'that was called'} {state}:")
+    content = _blocks(result.content)
+    said = UserMessage(content=(heading, *content), timestamp=result.timestamp)
+    return msgspec.structs.replace(entry, message=said)
+
+
+def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
+    """What a model gets to see of a message, as messages of the person."""
+    for said in model_messages([message]):
+        plain = MessageEntry(**_common(entry), message=said)
+        yield Fallback(how, (plain,))
+        for simpler, made in _simpler_messages(said):
+            yield Fallback(f"{how}, {simpler}", (msgspec.structs.replace(plain, message=made),))
+
+
+def _as_data(entry: MessageEntry) -> Fallback:
+    message = entry.message
+    role = message.role if isinstance(message, UnknownMessage) else message.__struct_config__.tag
+    data = Custom(**_common(entry), custom_type=f"branchline/{role}", data=message_fields(message))
+    return Fallback("kept as data that the model does not see", (data,))
+
+
+def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
+    """A message with less and less that only some programs know."""
+    if not isinstance(message, UserMessage | AssistantMessage | ToolResult):
+        return
+    known = msgspec.structs.replace(message, content=_with(message.content, _known_only))
+    if known != message:
+        yield "parts that the program does not know as text", known
+    if isinstance(message, AssistantMessage):
+        reason = "error" if message.error_message else "stop"
+        yield "with another reason for its end", msgspec.structs.replace(message, stop_reason=reason)
+        known = msgspec.structs.replace(known, stop_reason=reason)
+    worded = msgspec.structs.replace(known, content=_with(known.content, _without_pictures))
+    yield "a note in place of pictures", worded
+    yield "as text", msgspec.structs.replace(worded, content=_with(worded.content, _words_only))
+
+
+def _with(content: Content, change: Callable[[Block], Block]) -> Content:
+    return content if isinstance(content, str) else tuple(map(change, content))
+
+
+def _known_only(block: Block) -> Block:
+    if not isinstance(block, UnknownBlock):
+        return block
+    fields = block.fields
+    for name in ("text", "content"):
+        if isinstance(fields.get(name), str):
+            return Text(text=fields[name])
+    text = json_codec.dumps(fields).decode("utf-8", "replace")
+    if len(text) > _LONGEST:
+        text = f"{len(text)} characters that are left out"
+    return Text(text=f"[{block.type or 'unknown'}: {text}]")
+
+
+def _without_pictures(block: Block) -> Block:
+    if isinstance(block, Image):
+        return Text(text=f"[picture, {block.mime_type or 'of unknown type'}, {len(block.data)} characters]")
+    return block
+
+
+def _words_only(block: Block) -> Block:
+    match block:
+        case Thinking():
+            return Text(text=block.thinking)
+        case ToolCall():
+            arguments = json_codec.dumps(block.arguments).decode("utf-8", "replace")
+            return Text(text=f"[called {block.name} with {arguments}]")
+        case _:
+            return block
+
+
+def _blocks(content: Content) -> tuple[Block, ...]:
+    return (Text(text=content),) if isinstance(content, str) else content
+
+
+def _system_words(message: SystemMessage) -> str:
+    sections = (message.sections or {}).values()
+    return "\n\n".join(filter(None, (blocks_text(message.content, "\n"), *sections)))
+
+
+# -- compactions ------------------------------------------------------------------------------------------
+
+
+def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Fallback]:
+    if entry.retained_tail is not None:
+        yield Fallback(
+            "the kept messages follow it as entries", _followed(entry, model_messages(entry.retained_tail))
+        )
+        tail = entry.retained_tail
+    else:
+        tail = kept()
+    held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tail)
+    yield Fallback("it holds the kept messages itself", (held,))
+    said: list[Message] = [
+        message for message in model_messages(tail) if not isinstance(message, SystemMessage)
+    ]
+    for simplify in (_known_only, _without_pictures, _words_only):
+        said = [_simplified(message, simplify) for message in said]
+        held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(said))
+        yield Fallback("it holds the kept messages itself, simplified", (held,))
+    summary = CompactionSummaryMessage(
+        summary=entry.summary,
+        tokens_before=entry.tokens_before,
+        timestamp=milliseconds(entry.timestamp),
+    )
+    words: list[Message] = [summary] if entry.summary or not tail else []
+    followed = _chain(entry, [*words, *said] if entry.retained_tail is not None else [summary])
+    yield Fallback("as a message that holds the summary", followed)
+    yield from _spoken(entry, summary, "as a message of the person")
+
+
+def _followed(entry: Compaction, tail: list[Message]) -> tuple[Entry, ...]:
+    """A compaction that keeps nothing, and behind it what it kept."""
+    nothing = msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)
+    behind = _chain(entry, tail, start=1)
+    return (nothing, *behind)
+
+
+def _chain(entry: Entry, messages: Sequence[Message], start: int = 0) -> tuple[Entry, ...]:
+    """Messages as entries below each other, the first in the place of an entry."""
+    return tuple(
+        MessageEntry(
+            id=f"{entry.id}.{number}" if number else entry.id,
+            parent=entry.parent,
+            timestamp=entry.timestamp,
+            message=message,
+        )
+        for number, message in enumerate(messages, start)
+    )
+
+
+def _simplified(message: Message, change: Callable[[Block], Block]) -> Message:
+    if isinstance(message, UserMessage | AssistantMessage | ToolResult):
+        return msgspec.structs.replace(message, content=_with(message.content, change))
+    return message
+
+
+# -- shared -----------------------------------------------------------------------------------------------
+
+
+def replace_lone_surrogates(entry: Entry) -> Entry | None:
+    """The entry with U+FFFD for every lone surrogate; None when there is none in it."""
+    from branchline.entries import entry_fields, entry_from_fields  # noqa: PLC0415
+
+    try:
+        plain = json_codec.loads(json_codec.dumps(entry_fields(entry)))
+        cleaned, changed = _cleaned(plain)
+    except (ValueError, RecursionError):
+        return None
+    return entry_from_fields(cleaned) if changed else None
+
+
+def _cleaned(value: Any) -> tuple[Any, bool]:
+    if isinstance(value, str):
+        clean = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return clean, clean != value
+    if isinstance(value, list):
+        items = [_cleaned(item) for item in value]
+        return [item for item, _ in items], any(changed for _, changed in items)
+    if isinstance(value, dict):
+        pairs = [(_cleaned(name), _cleaned(item)) for name, item in value.items()]
+        return (
+            {name: item for (name, _), (item, _) in pairs},
+            any(one or other for (_, one), (_, other) in pairs),
+        )
+    return value, False
+
+
+def _common(entry: Entry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in _COMMON}

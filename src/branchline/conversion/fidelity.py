@@ -1,0 +1,149 @@
+"""What became of every entry in a conversion: carried as it is, carried in another way, or not at all.
+
+Every entry that was to be converted is in exactly one of the three, so that the numbers add up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from branchline.tree import Tree
+
+__all__ = ["Fidelity", "FidelityNote", "FidelityRecorder", "kind_of"]
+
+_ROLES = {
+    "user": "user message",
+    "assistant": "answer",
+    "toolResult": "tool result",
+    "bashExecution": "shell command",
+    "system": "system message",
+    "custom": "custom message",
+    "compactionSummary": "summary message",
+    "branchSummary": "branch summary",
+}
+_TYPES = {
+    "branch_summary": "branch summary",
+    "context_edit": "context edit",
+    "custom": "custom data",
+    "custom_message": "custom message",
+    "damaged": "unreadable line",
+    "leaf": "leaf move",
+    "model_change": "model change",
+    "session_info": "title",
+    "thinking_level_change": "thinking level",
+    "usage": "usage record",
+}
+
+
+class FidelityNote(msgspec.Struct, frozen=True, kw_only=True):
+    """Entries of one kind with which the same happened, and what that was."""
+
+    kind: str
+    why: str
+    entries: tuple[str, ...]
+    """Their ids in the source."""
+
+
+class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
+    """The account of a conversion: ``carried``, ``approximated`` and ``lost`` make up all ``entries``."""
+
+    source: str
+    """The name of the format that was read."""
+    target: str
+    """The name of the format that was written."""
+    entries: int
+    carried: dict[str, int]
+    """How many entries of each kind are in the new file with everything that they say."""
+    restored: int = 0
+    """How many of those are the very bytes that the target's program once wrote."""
+    approximated: tuple[FidelityNote, ...] = ()
+    lost: tuple[FidelityNote, ...] = ()
+    damage: int = 0
+    """How many findings the source has."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was changed or left out."""
+        return not self.approximated and not self.lost
+
+    def counted(self) -> dict[str, int]:
+        """How many entries are in each of the three."""
+        return {
+            "carried": sum(self.carried.values()),
+            "approximated": sum(len(change.entries) for change in self.approximated),
+            "lost": sum(len(change.entries) for change in self.lost),
+        }
+
+    def as_fields(self) -> dict[str, Any]:
+        """The account as plain values, for programs."""
+        fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return {**fields, "counts": self.counted()}
+
+
+class FidelityRecorder:
+    """Where a conversion writes down what became of each entry; the first word about an entry counts."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._seen: set[int] = set()
+        self._carried: Counter[str] = Counter()
+        self._approximated: dict[tuple[str, str], list[str]] = {}
+        self._lost: dict[tuple[str, str], list[str]] = {}
+        self.restored = 0
+
+    def __contains__(self, position: object) -> bool:
+        return position in self._seen
+
+    def carried(self, position: int) -> None:
+        if self._is_first(position):
+            self._carried[kind_of(self._tree, position)] += 1
+
+    def approximated(self, position: int, how: str) -> None:
+        self._note(self._approximated, position, how)
+
+    def lost(self, position: int, why: str) -> None:
+        self._note(self._lost, position, why)
+
+    def _note(self, book: dict[tuple[str, str], list[str]], position: int, words: str) -> None:
+        if self._is_first(position):
+            page = book.setdefault((kind_of(self._tree, position), words), [])
+            page.append(self._tree.keys[position])
+
+    def _is_first(self, position: int) -> bool:
+        if position in self._seen:
+            return False
+        self._seen.add(position)
+        return True
+
+    def close(self, source: str, target: str, damage: int) -> Fidelity:
+        """The account of everything that was noted."""
+        return Fidelity(
+            source=source,
+            target=target,
+            entries=len(self._seen),
+            carried=dict(sorted(self._carried.items())),
+            restored=self.restored,
+            approximated=_pages(self._approximated),
+            lost=_pages(self._lost),
+            damage=damage,
+        )
+
+
+def kind_of(tree: Tree, position: int) -> str:
+    """What an entry is called in an account."""
+    if position in tree.placeholders:
+        return _TYPES["damaged"]
+    kind, role = tree.types[position], tree.roles[position]
+    if kind == "message" and role:
+        return _ROLES.get(role, "message of another role")
+    return _TYPES.get(kind, kind)
+
+
+def _pages(book: dict[tuple[str, str], list[str]]) -> tuple[FidelityNote, ...]:
+    return tuple(
+        FidelityNote(kind=kind, why=words, entries=tuple(keys))
+        for (kind, words), keys in sorted(book.items())
+    )

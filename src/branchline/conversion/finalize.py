@@ -1,0 +1,126 @@
+"""What a session says as a whole: in its header, and at the end where it stands and what it is called."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from branchline.conversion.origin import Origin, with_origin
+from branchline.conversion.output_buffer import REFUSALS
+from branchline.entries import (
+    AssistantMessage,
+    Entry,
+    Header,
+    Label,
+    Leaf,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    encode_entry,
+)
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.pi import PiFormat
+from branchline.tree import ROOT
+
+if TYPE_CHECKING:
+    from branchline.conversion.state import ConversionState
+
+__all__ = ["finish", "header_with_model"]
+
+
+def header_with_model(header: Header, source: EntryLog, order: Sequence[int]) -> Header:
+    """The header with what some formats say there: the model, and how much came from the parent."""
+    metadata = {**_first_model(source, order), **(header.metadata or {})}
+    if source.reading.title:
+        metadata.setdefault("title", source.reading.title)
+    if header.parent_session is not None:
+        tree = source.tree
+        count = sum(
+            tree.types[position] == "message" and tree.roles[position] != "system" for position in order
+        )
+        metadata.setdefault("fork_point", count)
+    return Header(
+        id=header.id,
+        version=header.version,
+        timestamp=header.timestamp,
+        cwd=header.cwd,
+        parent_session=header.parent_session,
+        metadata=metadata or None,
+    )
+
+
+def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:
+    """The model with which the conversation begins."""
+    tree = source.tree
+    for position in order:
+        if tree.types[position] == "model_change" or tree.roles[position] == "assistant":
+            match source.entry(position):
+                case ModelChange(provider=provider, model_id=model) if model:
+                    return {"provider": provider, "model": model}
+                case MessageEntry(message=AssistantMessage(provider=provider, model=str(model))) if model:
+                    return {"provider": provider or "", "model": model}
+                case _:
+                    continue
+    return {}
+
+
+def finish(conversion: ConversionState) -> None:
+    """Give the new file title, labels and leaf of the source, where what was written does not yet say so."""
+    out, reading = conversion.out.transcript, conversion.source.reading
+    standing = conversion.key_of(conversion.plan.leaf)
+    labels = reading.labels
+    title = reading.title
+    if conversion.exact:  # then every title and label is an entry of its own already
+        title, labels = None, {}
+    if title and _words(out.reading.title) != _words(title):
+        _add(conversion, SessionInfo(**_common(conversion, "title", standing), name=title))
+    for number, (key, state) in enumerate(labels.items()):
+        position = conversion.source.tree.positions.get(key, ROOT)
+        if position not in conversion.written:
+            continue
+        named = out.tree.keys[conversion.written[position]]
+        known = out.reading.labels.get(named)
+        if known is None or known.text != state.text:
+            common = _common(conversion, f"label {number}", standing)
+            common["timestamp"] = state.time or common["timestamp"]
+            _add(conversion, Label(**common, target=named, label=state.text))
+    if _stands_elsewhere(conversion):
+        _add(conversion, Leaf(**_common(conversion, "leaf", standing), target=standing))
+
+
+def _stands_elsewhere(conversion: ConversionState) -> bool:
+    """Whether somebody who opens the new file would not land where the source stands."""
+    out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
+    while wanted != ROOT and wanted not in conversion.written:
+        wanted = tree.nearest_conversation_entry(tree.parents[wanted])
+    here = ROOT if out.leaf is None else out.tree.position(out.leaf)
+    if conversion.image_of(here) != wanted:
+        return True
+    # Not every reader of pi's format knows leaf entries: the others go by the last line.
+    last = conversion.image_of(len(out.tree) - 1)
+    return isinstance(conversion.target, PiFormat) and last != wanted
+
+
+def _add(conversion: ConversionState, entry: Entry) -> None:
+    """Write an entry that the source has not; a format without a place for it does without."""
+    if conversion.keeper is not None:
+        conversion.out.add(with_origin(encode_entry(entry), Origin(made=True)))
+        return
+    try:
+        conversion.out.write([entry])
+    except REFUSALS:
+        return
+
+
+def _common(conversion: ConversionState, what: str, parent: str | None) -> dict[str, Any]:
+    name = f"{conversion.header.id} {what}".encode("utf-8", "surrogatepass")
+    return {
+        "id": hashlib.sha256(name).hexdigest()[:16],
+        "parent": parent,
+        "timestamp": conversion.header.timestamp,
+    }
+
+
+def _words(title: str | None) -> str:
+    return " ".join((title or "").split())

@@ -1,0 +1,153 @@
+"""Where a native line came from, kept in the line, so that its own program's bytes can be given back.
+
+A line of another program says more than the record that it was read as. Where writing the record again would
+not give the same bytes, those bytes stay with the native line, in one field behind all others that every
+reader ignores. A hash of the line before that field tells whether somebody has changed the entry since: then
+what it says now counts, and not the old bytes. What stood before the first entry is in the header.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from branchline.entries import Header, json_codec
+from branchline.formats.extra_fields import FIELD
+
+__all__ = ["HeaderOrigin", "Origin", "head_origin", "origin_of", "with_head_origin", "with_origin"]
+
+_MARK = b',"' + FIELD.encode() + b'":{"from":'
+_DIGEST = 6
+
+
+class Origin(NamedTuple):
+    """What a native line says about its origin."""
+
+    line: bytes | None = None
+    """The bytes of the line that it was; the first of ``parts`` entries holds them."""
+    after: bytes = b"\n"
+    """What followed them, up to the next entry."""
+    parts: int = 1
+    """How many entries stood in that line."""
+    part: bool = False
+    """Whether it is a later one of those."""
+    bound: bool = False
+    """Whether the line fits only between the bytes that stood around it: its parent cannot be read."""
+    made: bool = False
+    """Whether the conversion itself made the entry."""
+
+
+class HeaderOrigin(NamedTuple):
+    """What a native header says about its origin."""
+
+    format: str
+    current: bool
+    """Whether the lines are of the version that the program writes today."""
+    head: bytes | None
+    """What stood before the first entry; None where only a path was taken."""
+
+
+# -- lines ------------------------------------------------------------------------------------------------
+
+
+def with_origin(line: bytes, origin: Origin) -> bytes:
+    """A native line, newline included, with its origin."""
+    body = line.removesuffix(b"\n").removesuffix(b"}")
+    fields: dict[str, Any] = {}
+    if origin.made:
+        fields["made"] = True
+    if origin.part:
+        fields["part"] = True
+    if origin.line is not None:
+        fields["line"] = _text(origin.line)
+        if origin.after != b"\n":
+            fields["after"] = _text(origin.after)
+        if origin.parts > 1:
+            fields["parts"] = origin.parts
+        if origin.bound:
+            fields["bound"] = True
+    fields["hash"] = _digest(body)
+    return body + _MARK + json_codec.dumps(fields) + b"}}\n"
+
+
+def origin_of(line: bytes) -> Origin | None:
+    """The origin of a native line; None where it has none, or where the line was changed since."""
+    body, mark, rest = line.rstrip().rpartition(_MARK)
+    if not mark or not rest.endswith(b"}}"):
+        return None
+    try:
+        fields = json_codec.loads(rest[:-2])
+    except ValueError:
+        return None
+    if not isinstance(fields, dict) or fields.get("hash") != _digest(body):
+        return None
+    after = _bytes(fields.get("after"))
+    parts = fields.get("parts")
+    return Origin(
+        line=_bytes(fields.get("line")),
+        after=b"\n" if after is None else after,
+        parts=parts if isinstance(parts, int) and parts > 0 else 1,
+        part=fields.get("part") is True,
+        bound=fields.get("bound") is True,
+        made=fields.get("made") is True,
+    )
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=_DIGEST).hexdigest()
+
+
+# -- headers ----------------------------------------------------------------------------------------------
+
+
+def with_head_origin(header: Header, origin: HeaderOrigin) -> Header:
+    """A native header that tells what it was made from."""
+    fields: dict[str, Any] = {"format": origin.format}
+    if not origin.current:
+        fields["older"] = True
+    if origin.head is not None:
+        fields["head"] = _text(origin.head)
+    metadata = {**(header.metadata or {}), FIELD: {"from": fields}}
+    return Header(
+        id=header.id,
+        version=header.version,
+        timestamp=header.timestamp,
+        cwd=header.cwd,
+        parent_session=header.parent_session,
+        metadata=metadata,
+    )
+
+
+def head_origin(header: Header | None) -> HeaderOrigin | None:
+    """What a native header tells about its origin, if it does."""
+    metadata: Mapping[str, Any] = (header.metadata if header is not None else None) or {}
+    ours = metadata.get(FIELD)
+    fields = ours.get("from") if isinstance(ours, dict) else None
+    if not isinstance(fields, dict) or not isinstance(fields.get("format"), str):
+        return None
+    return HeaderOrigin(fields["format"], fields.get("older") is not True, _bytes(fields.get("head")))
+
+
+# -- bytes in JSON ----------------------------------------------------------------------------------------
+
+
+def _text(data: bytes) -> str | dict[str, str]:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        # One character for each byte, not base64: who looks for secrets in a session can still see them.
+        return {"bytes": data.decode("latin-1")}
+
+
+def _bytes(value: Any) -> bytes | None:
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogatepass")
+        case {"bytes": str(text)}:
+            try:
+                return text.encode("latin-1")
+            except UnicodeEncodeError:
+                return None
+        case _:
+            return None

@@ -1,0 +1,57 @@
+"""A new file while it is written: bytes, and what its own format reads in them so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from branchline.entries import AssistantMessage, Entry, Header, MessageEntry, Text
+from branchline.errors import NotSupported
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.protocol import Format
+
+__all__ = ["REFUSALS", "OutputBuffer", "names_models"]
+
+REFUSALS = (NotSupported, ValueError, OverflowError, LookupError)
+"""How a format says no: with its own word, or because a value is beyond what it can write."""
+
+
+class OutputBuffer:
+    """Appends to a file in memory. A format sees what it has written before it writes more."""
+
+    def __init__(self, target: Format, head: bytes, name: str) -> None:
+        self._target = target
+        self._data = bytearray(head)
+        self.transcript = EntryLog(target, self._read, name)
+        self.tail = b""
+        """What follows the last newline; only a file that is given back byte for byte has any."""
+
+    def write(self, entries: Sequence[Entry]) -> range:
+        """Write entries and return the positions that are new. Raises, and writes nothing, if refused."""
+        return self.add(self._target.encode(entries, self.transcript.reading))
+
+    def add(self, lines: bytes) -> range:
+        """Append whole lines as they are."""
+        before = len(self.transcript.tree)
+        if lines:
+            self._data += lines
+            self.transcript.take(lines)
+        return range(before, len(self.transcript.tree))
+
+    def content(self) -> bytes:
+        return bytes(self._data) + self.tail
+
+    def _read(self, offset: int, size: int) -> bytes:
+        return bytes(memoryview(self._data)[offset : offset + size])
+
+
+def names_models(target: Format, header: Header) -> bool:
+    """Whether an answer in this format says which model gave it. Tried out, as only the format knows."""
+    trial = OutputBuffer(target, target.encode_header(header), "trial" + target.suffix)
+    answer = AssistantMessage(content=(Text(text="?"),), provider="a", model="b", timestamp=1)
+    entry = MessageEntry(id="trial", timestamp="2020-01-01T00:00:00.000Z", message=answer)
+    try:
+        made = trial.write([entry])
+    except REFUSALS:
+        return True
+    found = trial.transcript.entry(made[-1])
+    return not isinstance(found, MessageEntry) or getattr(found.message, "model", None) == "b"

@@ -1,0 +1,267 @@
+"""What is to be converted, in which order, and what has to be known before the first entry is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from branchline.context import milliseconds
+from branchline.context.builder import apply_edit, entry_messages
+from branchline.conversion.fidelity import FidelityRecorder
+from branchline.entries import (
+    SIDE_TYPES,
+    AssistantMessage,
+    Compaction,
+    ContextEdit,
+    Cost,
+    Message,
+    MessageEntry,
+    SystemMessage,
+    UnknownMessage,
+    Usage,
+    UsageEntry,
+)
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.protocol import Format
+from branchline.tree import ROOT, Tree
+
+__all__ = ["ConversionPlan", "kept_messages", "make_plan"]
+
+
+class ConversionPlan(NamedTuple):
+    """The entries to write, parents before children.
+
+    ``linear`` says that each hangs from the one before it, whatever its parent is in the source.
+    ``edits`` and ``spent`` are there where the target has no entries for them.
+    """
+
+    order: Sequence[int]
+    leaf: int
+    linear: bool
+    edits: dict[int, ContextEdit]
+    spent: dict[int, Usage]
+    """What an answer spent, by the position of the answer; counted elsewhere in the source."""
+    folded: frozenset[int]
+    """The usage entries that ``spent`` is made of."""
+    pieces: dict[int, int]
+    """Answers that are written in pieces: for each piece but the first, the one that it continues."""
+    fresh: frozenset[int]
+    """Entries behind which the context begins anew."""
+
+
+def make_plan(
+    source: EntryLog, target: Format, leaf: int | None, ledger: FidelityRecorder, *, as_in_file: bool
+) -> ConversionPlan:
+    """What to write for a path, or (``leaf`` None) for the whole tree. Notes in the ledger what is not.
+
+    ``as_in_file`` keeps the order of the file also where an entry stands before its parent.
+    """
+    tree = source.tree
+    standing = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
+    whole = leaf is None
+    if whole and "branch" in target.unsupported:
+        whole = False
+        on_path = set(_with_side_records(tree, standing))
+        for position in range(len(tree)):
+            if position not in on_path:
+                why = f"not on the active path, and {target.unsupported['branch']}"
+                ledger.lost(position, why if position not in tree.placeholders else _UNREADABLE)
+    order: Sequence[int] = _with_side_records(tree, standing)
+    if whole:
+        order = range(len(tree)) if as_in_file else _parents_first(tree)
+    fresh = _fresh_starts(source, order)
+    if not whole and "branch" in target.unsupported and (starts := [p for p in order if p in fresh]):
+        for position in order[: order.index(starts[-1])]:
+            ledger.lost(position, "the conversation began anew after it, which the program cannot say")
+        order = order[order.index(starts[-1]) :]
+    if not whole and "compaction" in target.unsupported:
+        order = _from_the_summary(source, list(order), ledger)
+    edits = _edits(source, order, standing) if "context_edit" in target.unsupported else {}
+    spent: dict[int, Usage] = {}
+    folded: set[int] = set()
+    if "usage" in target.unsupported:
+        _fold_usage(source, order, spent, folded)
+    return ConversionPlan(
+        order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
+    )
+
+
+_UNREADABLE = "its line cannot be read"
+_BEHIND = SIDE_TYPES - {"leaf"}
+
+
+def _with_side_records(tree: Tree, leaf: int) -> list[int]:
+    """A path, with the side records directly behind its end: a title or what an answer cost."""
+    chain = tree.path_positions(leaf)
+    below = tree.root_positions() if leaf == ROOT else tree.child_positions(leaf)
+    while len(below) == 1 and tree.types[below[0]] in _BEHIND:
+        chain += below
+        below = tree.child_positions(below[0])
+    return chain
+
+
+def _parents_first(tree: Tree) -> Sequence[int]:
+    """All positions in the order of the file; an entry that stands before its parent waits for it."""
+    if all(parent < position for position, parent in enumerate(tree.parents)):
+        return range(len(tree))
+    order: list[int] = []
+    done: set[int] = {ROOT}
+    waiting: dict[int, list[int]] = {}
+    for position, parent in enumerate(tree.parents):
+        if parent not in done:
+            waiting.setdefault(parent, []).append(position)
+            continue
+        ready = [position]
+        while ready:
+            here = ready.pop()
+            order.append(here)
+            done.add(here)
+            ready += reversed(waiting.pop(here, []))
+    return order
+
+
+def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
+    """The entries behind which a model sees nothing of what was before, and no compaction says why."""
+    tree, boundaries = source.tree, source.context_rules.boundaries
+    if not boundaries:
+        return frozenset()
+    marks = {position for position in order if tree.types[position] in boundaries}
+    for position in order:
+        if tree.types[position] == "compaction":
+            marks.discard(tree.nearest_conversation_entry(tree.parents[position]))
+    return frozenset(marks)
+
+
+def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecorder) -> list[int]:
+    """A path from its last compaction on: the summary first, then what it keeps, then the rest."""
+    tree = source.tree
+    places = [number for number, position in enumerate(order) if tree.types[position] == "compaction"]
+    if not places:
+        return order
+    last = places[-1]
+    entry = source.entry(order[last])
+    if not isinstance(entry, Compaction):
+        return order
+    first = tree.positions.get(entry.first_kept or "", ROOT)
+    start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
+    for position in order[:start]:
+        ledger.lost(position, "a summary stands for it, and the program has no other compaction")
+    for place in places[:-1]:
+        ledger.lost(order[place], "a newer summary stands for it")
+    kept = [position for position in order[start:last] if tree.types[position] != "compaction"]
+    return [order[last], *kept, *order[last + 1 :]]
+
+
+def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, ContextEdit]:
+    """The edit in force of each edited entry; of several branches the active one decides."""
+    tree = source.tree
+    places = [position for position in order if tree.types[position] == "context_edit"]
+    if not places:
+        return {}
+    active = set(tree.path_positions(leaf))
+    places.sort(key=lambda position: (position in active, position))
+    found: dict[int, ContextEdit] = {}
+    for edit in map(source.entry, places):
+        target = tree.positions.get(edit.target, ROOT) if isinstance(edit, ContextEdit) else ROOT
+        if target == ROOT or tree.types[target] == "compaction":
+            continue  # without a compaction all that is before it would come back
+        assert isinstance(edit, ContextEdit)
+        if target not in active or tree.positions[edit.id] in active:
+            found[target] = edit
+    return found
+
+
+def _fold_usage(source: EntryLog, order: Sequence[int], spent: dict[int, Usage], folded: set[int]) -> None:
+    """Give what was spent to the answer just before it, or else to the one that follows."""
+    tree = source.tree
+    waiting: dict[int, list[int]] = {}  # by the entry of the conversation that they follow
+    for position in order:
+        if tree.types[position] == "usage":
+            above = tree.nearest_conversation_entry(tree.parents[position])
+            if above != ROOT and tree.roles[above] == "assistant":
+                _spend(source, position, above, spent, folded)
+            else:
+                waiting.setdefault(above, []).append(position)
+        elif waiting and tree.roles[position] == "assistant":
+            for usage in waiting.pop(tree.nearest_conversation_entry(tree.parents[position]), ()):
+                _spend(source, usage, position, spent, folded)
+
+
+def _spend(source: EntryLog, position: int, answer: int, spent: dict[int, Usage], folded: set[int]) -> None:
+    entry = source.entry(position)
+    if isinstance(entry, UsageEntry):
+        folded.add(position)
+        if entry.usage is not None:
+            spent[answer] = added(spent[answer], entry.usage) if answer in spent else entry.usage
+
+
+def _pieces(source: EntryLog, order: Sequence[int]) -> dict[int, int]:
+    """Which answers go on from which, in a format that writes one answer as several entries."""
+    if type(source.format).merge_answers is Format.merge_answers:
+        return {}
+    tree = source.tree
+    children: dict[int, list[int]] = {}
+    for position in order:
+        if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
+            children.setdefault(tree.nearest_conversation_entry(tree.parents[position]), []).append(position)
+    found: dict[int, int] = {}
+    for above, below in children.items():
+        if above == ROOT or tree.roles[above] != "assistant" or len(below) > 1:
+            continue
+        if tree.roles[below[0]] == "assistant" and _belong_together(source, above, below[0]):
+            found[below[0]] = above
+    return found
+
+
+def _belong_together(source: EntryLog, one: int, other: int) -> bool:
+    first, second = source.entry(one), source.entry(other)
+    if not isinstance(first, MessageEntry) or not isinstance(second, MessageEntry):
+        return False
+    before, after = first.message, second.message
+    if not isinstance(before, AssistantMessage) or not isinstance(after, AssistantMessage):
+        return False
+    return source.format.merge_answers(before, after) is not None
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    """Two calls as one."""
+    names = ("input", "output", "cache_read", "cache_write")
+    costs = (*names, "total")
+    return Usage(
+        **{name: getattr(one, name) + getattr(other, name) for name in names},
+        total_tokens=one.context_tokens + other.context_tokens,
+        cost=Cost(**{name: getattr(one.cost, name) + getattr(other.cost, name) for name in costs}),
+    )
+
+
+def kept_messages(
+    source: EntryLog, position: int, entry: Compaction, edits: Mapping[int, ContextEdit]
+) -> tuple[Message, ...]:
+    """What a compaction leaves of the conversation before it, as messages with these edits."""
+    tree = source.tree
+    if entry.first_kept is None or entry.first_kept == entry.id:
+        return ()
+    first = tree.positions.get(entry.first_kept, ROOT)
+    chain: list[int] = []
+    above = tree.parents[position]
+    while above not in (ROOT, first):
+        chain.append(above)
+        above = tree.parents[above]
+    if above == ROOT:
+        return ()
+    chain.append(above)
+    found: list[Message] = []
+    chain.reverse()
+    for place, kept in zip(chain, source.entries(chain), strict=True):
+        said = apply_edit(entry_messages(kept), edits.get(place))
+        found += [_timed(message, kept.timestamp) for message in said]
+    return tuple(message for message in found if not isinstance(message, SystemMessage))
+
+
+def _timed(message: Message, written: str) -> Message:
+    """A message that says when it was said: where it does not, its entry does."""
+    if isinstance(message, UnknownMessage) or message.timestamp is not None:
+        return message
+    return msgspec.structs.replace(message, timestamp=milliseconds(written))

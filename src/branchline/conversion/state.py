@@ -1,0 +1,180 @@
+"""Where the entries of a source hang in the new file, and whether they hang there as they did."""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.conversion.fidelity import FidelityRecorder
+from branchline.conversion.finalize import header_with_model
+from branchline.conversion.origin_reader import OriginReader
+from branchline.conversion.origin_writer import OriginWriter
+from branchline.conversion.output_buffer import OutputBuffer
+from branchline.conversion.plan import make_plan
+from branchline.entries import (
+    SIDE_TYPES,
+    Compaction,
+    ContextEdit,
+    Entry,
+    Header,
+    Label,
+    Leaf,
+)
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.pi import PI
+from branchline.formats.protocol import Format
+from branchline.tree import ROOT
+
+__all__ = ["ConversionState"]
+
+
+class ConversionState:
+    """A source, a new file that has its head, and for each entry of the one its place in the other.
+
+    ``bare`` asks for entries only: no origin, and neither moves nor labels nor a title at the end.
+    """
+
+    def __init__(
+        self,
+        source: EntryLog,
+        target: Format,
+        header: Header,
+        leaf: int | None,
+        restorer: OriginReader | None,
+        *,
+        bare: bool = False,
+    ) -> None:
+        self.source, self.target, self.bare = source, target, bare
+        self.ledger = FidelityRecorder(source.tree)
+        self.plan = make_plan(source, target, leaf, self.ledger, as_in_file=target is PI)
+        self.keeper = None
+        if target is PI and source.format.writable and not bare:
+            carried = [position for position in self.plan.order if position not in source.tree.placeholders]
+            self.keeper = OriginWriter(source, whole=leaf is None, carried=carried)
+            header = self.keeper.header(header)
+        self.header = header if target is PI else header_with_model(header, source, self.plan.order)
+        head = target.encode_header(self.header)
+        self.exact = restorer is not None and restorer.head is not None
+        """Whether a file is given back as it was."""
+        if restorer is not None and restorer.head is not None:
+            head = restorer.head
+        self.out = OutputBuffer(target, head, target.file_key(self.header) + target.suffix)
+        self.written: dict[int, int] = {}
+        """For each entry that is in the new file, its position there."""
+        self.bound: set[int] = set()
+        """Entries that hang there from something else than here."""
+        self._image: dict[int, int] = {}
+        self._imaged = 0
+        begun = self.out.transcript.leaf  # where the header is an entry itself, all others follow it
+        self._keys: dict[int, str | None] = {ROOT: begun}
+        self._under: dict[int, str] = {}  # entries that hang from one that the conversion added
+        self._previous = ROOT
+        self._run: list[tuple[int, Entry]] = []
+
+    def adopt(self, data: bytes) -> None:
+        """Take a finished file with the same ids as the new one."""
+        self.out = OutputBuffer(self.target, data, self.target.file_key(self.header) + self.target.suffix)
+        made = self.out.transcript.tree
+        for position, key in enumerate(self.source.tree.keys):
+            if key in made.positions and position not in self.source.tree.placeholders:
+                self.written[position] = made.positions[key]
+                self._keys[position] = key
+
+    def key_of(self, position: int) -> str | None:
+        """The id in the new file under which what follows an entry hangs; None before the first one."""
+        return self._keys.get(position)
+
+    def stands_well(self) -> bool:
+        """Whether every entry of the conversation hangs in the new file where it hung in the source."""
+        tree, made = self.source.tree, self.out.transcript.tree
+        for place, position in self._images().items():
+            if position in self.bound:
+                continue
+            above = tree.nearest_conversation_entry(tree.parents[position])
+            while above != ROOT and above not in self.written:
+                above = tree.nearest_conversation_entry(tree.parents[above])
+            if self.image_of(made.parents[place]) != above:
+                return False
+        return True
+
+    def image_of(self, place: int) -> int:
+        """The entry of the source's conversation for which this one or the nearest above it was written."""
+        parents, images = self.out.transcript.tree.parents, self._images()
+        while place != ROOT and place not in images:
+            place = parents[place]
+        return images.get(place, ROOT)
+
+    def _images(self) -> dict[int, int]:
+        if self._imaged != len(self.written):
+            types = self.source.tree.types
+            self._image = {
+                p: position for position, p in self.written.items() if types[position] not in SIDE_TYPES
+            }
+            self._imaged = len(self.written)
+        return self._image
+
+    # -- names ----------------------------------------------------------------------------------------
+
+    def _above(self, position: int) -> int:
+        return self._previous if self.plan.linear else self.source.tree.parents[position]
+
+    def _parent_key(self, position: int) -> str | None:
+        above = self._above(position)
+        if position in self._under:
+            return self._under[position]
+        if self._run and (self.plan.linear or above == self._run[-1][0]):
+            return self._run[-1][1].id
+        if above not in self._keys and self.target is PI:
+            return self._own_id(above)  # it stands later in the file
+        return self._keys.get(above)
+
+    def _placed(self, position: int, entry: Entry) -> Entry:
+        """The entry with the ids that it and those it names have in the new file."""
+        own = self._own_id(position)
+        changes: dict[str, object] = {"id": own, "parent": self._parent_key(position)}
+        match entry:
+            case Compaction(first_kept=str(first), retained_tail=None):
+                changes["first_kept"] = own if first == entry.id else self._first_kept(position, first)
+            case Label() | ContextEdit():
+                changes["target"] = self._named(entry.target) or ""
+            case Leaf(target=str(target)):
+                changes["target"] = self._named(target)
+            case _:
+                pass
+        return msgspec.structs.replace(entry, **changes)
+
+    def _own_id(self, position: int) -> str:
+        key = self.source.tree.keys[position]
+        # With this sign a key means the second holder of an id, and some formats would look for the first.
+        return key if self.target is PI else key.replace("#", ".")
+
+    def _named(self, key: str) -> str | None:
+        """How the new file names an entry that another one speaks of."""
+        position = self.source.tree.positions.get(key)
+        if position in self.written:
+            return self._keys[position]
+        return None if position is None or self.target is not PI else self._own_id(position)
+
+    def _first_kept(self, position: int, first: str) -> str:
+        """The first entry that is kept, or the next one on the path that is in the new file."""
+        tree = self.source.tree
+        start = tree.positions.get(first, ROOT)
+        above, nearest = tree.parents[position], ROOT
+        while ROOT not in (above, start):
+            nearest = above if above in self.written else nearest
+            if above == start:
+                return self._own_id(position) if nearest == ROOT else self._keys[nearest] or first
+            above = tree.parents[above]
+        return first if self.target is PI else self._own_id(position)
+
+    def _begin_anew(self, position: int) -> None:
+        """Let what follows hang from nothing, where a model sees nothing of what was before."""
+        if position in self.plan.fresh and not self.bare:
+            self._keys[position] = self._keys[ROOT]
+
+    def _hangs_well(self, entry: Entry, place: int) -> bool:
+        """Whether a side record is where it should be; some formats hang them from wherever they stand."""
+        tree = self.out.transcript.tree
+        if tree.types[place] not in SIDE_TYPES:
+            return True
+        above = ROOT if entry.parent is None else tree.positions.get(entry.parent, place)
+        return tree.nearest_conversation_entry(place) == tree.nearest_conversation_entry(above)

@@ -1,0 +1,265 @@
+"""Entries into a new file: as they are, or in the first simpler form that its format accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from branchline.conversion.entry_utils import (
+    chained,
+    group_tool_results,
+    message_of,
+    missing_results,
+    one_by_one,
+    places_of,
+    result_forms,
+)
+from branchline.conversion.fallbacks import Fallback, as_user_message, fallbacks_for, replace_lone_surrogates
+from branchline.conversion.origin import Origin, with_origin
+from branchline.conversion.origin_reader import OriginReader
+from branchline.conversion.output_buffer import REFUSALS, names_models
+from branchline.conversion.plan import kept_messages
+from branchline.conversion.state import ConversionState
+from branchline.conversion.verify import missing_fields
+from branchline.entries import (
+    BranchSummary,
+    Compaction,
+    Entry,
+    Header,
+    Label,
+    Message,
+    MessageEntry,
+    ToolResult,
+    UsageEntry,
+    encode_entry,
+)
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.pi import PI
+from branchline.formats.protocol import Format
+from branchline.tree import ROOT
+
+__all__ = ["EntryWriter"]
+
+_EDITED = "with the content that a later edit gave it"
+_NO_CALL = "as a message of the person: the call that it answers is not before it"
+
+
+class EntryWriter(ConversionState):
+    """Writes entries, one by one or many together, and notes what became of them."""
+
+    def __init__(
+        self,
+        source: EntryLog,
+        target: Format,
+        header: Header,
+        leaf: int | None,
+        restorer: OriginReader | None,
+        *,
+        bare: bool = False,
+    ) -> None:
+        super().__init__(source, target, header, leaf, restorer, bare=bare)
+        self._edited: set[int] = set()
+        self._foreign: set[int] = set()  # what only the source's program understands
+        self._models_apart = target is not PI and not names_models(target, self.header)
+
+    def _pass(self, position: int) -> None:
+        """Let what hangs from this entry hang from what it hangs from."""
+        self._flush()
+        self._keys[position] = self._keys.get(self._above(position))
+        self._previous = position
+        self._begin_anew(position)
+
+    def _drop(self, position: int, why: str) -> None:
+        self._pass(position)
+        self.ledger.lost(position, why)
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Write the run; if the target refuses it, one after the other."""
+        run, self._run = self._run, []
+        if not run:
+            return
+        entries = [entry for _, entry in run]
+        try:
+            made = self.out.write(entries)
+        except REFUSALS:
+            for group in group_tool_results(run):
+                self._write_group(group)
+            return
+        self._settle([position for position, _ in run], entries, made, "")
+
+    def _write_group(self, group: list[tuple[int, Entry]]) -> None:
+        """Results that follow each other, or any one message."""
+        positions = [position for position, _ in group]
+        first = msgspec.structs.replace(group[0][1], parent=self._parent_key(positions[0]))
+        entries = chained([first, *(entry for _, entry in group[1:])])
+        if not isinstance(message_of(first), ToolResult):
+            self._write_alone(positions[0], first, "")
+            return
+        missing = missing_results(self._asked_before(positions[0]), entries)
+        for form in result_forms(entries):
+            for more, rest in (("", ()), ("with a result for every call", missing)):
+                if more and not rest:
+                    continue
+                try:
+                    made = self.out.write(chained([*form.entries, *rest, *form.pictures]))
+                except REFUSALS:
+                    continue
+                self._settle(positions, form.entries, made, ", ".join(filter(None, (form.how, more))))
+                return
+        for position, entry in zip(positions, entries, strict=True):
+            placed = msgspec.structs.replace(entry, parent=self._parent_key(position))
+            assert isinstance(placed, MessageEntry)
+            self._write_alone(position, as_user_message(placed), _NO_CALL)
+
+    def _asked_before(self, position: int) -> Message | None:
+        """The message that stands before these results."""
+        tree = self.source.tree
+        above = tree.nearest_conversation_entry(tree.parents[position])
+        return None if above == ROOT else message_of(self.source.entry(above))
+
+    def _write_alone(self, position: int, entry: Entry, how: str) -> None:
+        """Write one entry as it is, or in the first simpler form that the target accepts."""
+        if isinstance(entry, Label) and not entry.target:
+            self._drop(position, "the entry that it names is not in the new file")
+            return
+        refusal = ""
+        for form in self._forms(position, entry):
+            try:
+                made = self._write_form(position, form)
+            except REFUSALS as reason:
+                refusal = refusal or str(reason)
+                continue
+            made, more = self._with_words(entry, made)
+            words = ", ".join(filter(None, (how, form.how, more)))
+            self._settle([position], form.entries[:1], made, words)
+            return
+        self._drop(position, self._reason(refusal))
+
+    def _with_words(self, entry: Entry, made: range) -> tuple[range, str]:
+        """Behind the summary of a branch its words, where the program would not show them to a model."""
+        if not isinstance(entry, BranchSummary) or not entry.summary or self.target is PI or not made:
+            return made, ""
+        found = self.out.transcript.entry(made[0])
+        heard = found.type not in self.out.transcript.context_rules.excluded_types
+        if (isinstance(found, BranchSummary) and found.summary and heard) or isinstance(found, MessageEntry):
+            return made, ""
+        below = msgspec.structs.replace(
+            entry, id=f"{entry.id}.words", parent=self.out.transcript.tree.keys[made[0]]
+        )
+        for form in fallbacks_for(below, tuple):
+            try:
+                return range(
+                    made.start, self.out.write(form.entries).stop
+                ), "with its words in a message behind it"
+            except REFUSALS:
+                continue
+        return made, ""
+
+    def _write_form(self, position: int, form: Fallback) -> range:
+        if self.keeper is not None:
+            lines = [self.keeper.line(position, form.entries[0])]
+            lines += [
+                with_origin(encode_entry(entry), Origin(made=True)) for entry in chained(form.entries)[1:]
+            ]
+            return self.out.add(b"".join(lines))
+        made = self.out.write(form.entries[:1])
+        last = made.stop
+        for entry in form.entries[1:]:
+            below = msgspec.structs.replace(entry, parent=self.out.transcript.tree.keys[last - 1])
+            for simpler in one_by_one(below):
+                try:
+                    last = self.out.write([simpler]).stop
+                except REFUSALS:
+                    continue
+                break
+        return range(made.start, last)
+
+    def _forms(self, position: int, entry: Entry) -> Iterator[Fallback]:
+        source = self.source
+
+        def kept() -> tuple[Message, ...]:
+            stored = source.entry(position)
+            if not isinstance(stored, Compaction):
+                return ()
+            return kept_messages(source, position, stored, self.plan.edits)
+
+        offered: list[Fallback] = []
+        simpler = fallbacks_for(entry, kept)
+        if self.target is PI and not self.bare and _holds_messages(entry):
+            # The format has a place for them, but pi itself does not read it.
+            offered.append(next(simpler))
+            yield offered[0]
+        else:
+            offered.append(Fallback("", (entry,)))
+            yield offered[0]
+        for form in simpler:
+            offered.append(form)
+            yield form
+        for form in offered:
+            whole = [replace_lone_surrogates(one) for one in form.entries]
+            if any(one is not None for one in whole):
+                entries = tuple(new or old for new, old in zip(whole, form.entries, strict=True))
+                yield Fallback(
+                    ", ".join(filter(None, (form.how, "with a sign in place of half characters"))), entries
+                )
+
+    def _reason(self, refusal: str) -> str:
+        """What a format said, without the way out that does not lead out of here."""
+        reason = refusal.split(". Fork it", 1)[0]
+        return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it says nothing"
+
+    # -- what became of it ----------------------------------------------------------------------------
+
+    def _settle(self, positions: Sequence[int], entries: Sequence[Entry], made: range, how: str) -> None:
+        """Find the entries in the new file, and note what became of them."""
+        tree = self.out.transcript.tree
+        start = made.start
+        found = places_of(entries, made, tree.types, tree.positions)
+        for position, entry, place in zip(positions, entries, found, strict=True):
+            missing: tuple[str, ...] = ()
+            if place is None:
+                self._keys[position] = self._keys.get(self._above(position))
+            else:
+                last = made.stop - 1 if position == positions[-1] else place
+                self.written[position] = place
+                self._keys[position] = tree.keys[last] if self._hangs_well(entry, place) else entry.parent
+                self._begin_anew(position)
+                if self.target is not PI:
+                    missing = self._not_kept(entry, place, range(start, place))
+                start = place + 1
+            self._previous = position
+            words = [_EDITED] if position in self._edited else []
+            words += [how] if how else []
+            if missing:
+                words.append("without " + ", ".join(missing))
+            if position in self._foreign:
+                words.append("kept as data that only its own program reads")
+            if words:
+                self.ledger.approximated(position, "; ".join(words))
+            else:
+                self.ledger.carried(position)
+
+    def _not_kept(self, entry: Entry, place: int, before: range) -> tuple[str, ...]:
+        """What the new file does not say of an entry; what it spent may stand in front of it."""
+        out = self.out.transcript
+        beside = [out.entry(other) for other in before if out.tree.types[other] == "usage"]
+        spent = next((other.usage for other in beside if isinstance(other, UsageEntry)), None)
+        try:
+            found = out.entry(place)
+            if found.type != entry.type:
+                return () if isinstance(entry, Compaction) else ("its kind of entry",)
+            missing = missing_fields(entry, found, spent)
+            if isinstance(entry, BranchSummary):  # which has its words beside it
+                missing = tuple(name for name in missing if name != "the summary for the model")
+        except RecursionError:
+            return ("what is nested too deeply to be compared",)
+        if self._models_apart:  # what an answer does not say of its model, the entry before it does
+            missing = tuple(name for name in missing if name not in ("the model", "the provider"))
+        return missing
+
+
+def _holds_messages(entry: Entry) -> bool:
+    return isinstance(entry, Compaction) and bool(entry.retained_tail)

@@ -1,0 +1,211 @@
+"""Making room: the older part of the context is summed up, and nothing is removed from the log."""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.compaction import (
+    KEEP_RECENT_TOKENS,
+    CompactionPreparation,
+    Summary,
+    compaction_summary,
+    history_request,
+    prefix_request,
+    prepare_compaction,
+    split_by_tokens,
+    summary_budget,
+    usage_of,
+)
+from branchline.entries import Usage
+from branchline.errors import NothingToCompact, SessionMoved
+from branchline.flows.abort import Aborted, AbortSignal
+from branchline.flows.hook_events import (
+    CompactionReason,
+    SessionBeforeCompactEvent,
+    SessionBeforeCompactResult,
+    SessionCompactEvent,
+    SessionCompactFailedEvent,
+)
+from branchline.flows.session_protocol import LiveSession, require_writable
+from branchline.flows.steps import Flow, Status, _Cancelled, act, ask, notify, summarize
+from branchline.tree import ROOT
+
+__all__ = ["CompactResult", "compact"]
+
+
+class CompactResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a compaction ended; ``entry`` is the compaction, where there is one."""
+
+    status: Status
+    entry: str | None = None
+    summary: str | None = None
+    first_kept: str | None = None
+    tokens_before: int | None = None
+    usage: Usage | None = None
+    from_hook: bool = False
+    reason: str = ""
+
+
+def compact(
+    session: LiveSession,
+    *,
+    custom_instructions: str | None = None,
+    reason: CompactionReason = "manual",
+    will_retry: bool = False,
+    keep_recent_tokens: float = KEEP_RECENT_TOKENS,
+    window: int | None = None,
+    abort: AbortSignal | None = None,
+) -> Flow[CompactResult]:
+    """Sum up what the model sees but for about ``keep_recent_tokens`` at the end, which are kept verbatim.
+
+    An earlier summary is brought up to date; the beginning of a turn that the cut splits is summed up on its
+    own; files that were read and changed are carried on. What is too long for a summarizer with a context
+    ``window`` of so many tokens is summed up in pieces, each as an update of the one before. A plugin may
+    cancel or bring its own compaction.
+
+    NothingToCompact when there is nothing to sum up. ReadOnly and NotSupported, for formats that know no
+    compactions, before anybody is asked. NoSummarizer and SummaryFailed with nothing written; the plugins are
+    told that it failed.
+    """
+    abort = AbortSignal() if abort is None else abort
+    session.refresh_log()
+    require_writable(session, "compaction")
+    leaf = session.leaf
+    preparation = None
+    if leaf is not None:
+        preparation = prepare_compaction(
+            session.transcript, session.index.position(leaf), keep_recent_tokens=keep_recent_tokens
+        )
+    if leaf is None or preparation is None:
+        raise NothingToCompact(f"there is nothing to compact in session {session.id}: {_why(session)}")
+    made, from_hook = None, False
+    try:
+        own = yield from _own_compaction(session, preparation, custom_instructions, reason, will_retry, abort)
+        from_hook = own is not None
+        made = own or (yield from _summed_up(preparation, custom_instructions, window, abort))
+        stored = made
+        entry = yield from act("compact", lambda: _append(session, leaf, stored, from_hook=from_hook))
+    except _Cancelled as stopped:
+        return CompactResult(status="cancelled", reason=stopped.reason)
+    except Exception as problem:
+        aborted = isinstance(problem, Aborted)
+        failed = SessionCompactFailedEvent(
+            reason=reason, message=str(problem), aborted=aborted, will_retry=will_retry, from_hook=from_hook
+        )
+        yield from notify("session_compact_failed", failed, session)
+        if aborted:
+            return CompactResult(status="aborted", reason=str(problem))
+        raise
+    event = SessionCompactEvent(entry=entry, from_hook=from_hook, reason=reason, will_retry=will_retry)
+    yield from notify("session_compact", event, session)
+    return CompactResult(
+        status="done",
+        entry=entry,
+        summary=made.summary,
+        first_kept=made.first_kept,
+        tokens_before=made.tokens_before,
+        usage=made.usage,
+        from_hook=from_hook,
+    )
+
+
+def _own_compaction(
+    session: LiveSession,
+    preparation: CompactionPreparation,
+    custom_instructions: str | None,
+    reason: CompactionReason,
+    will_retry: bool,  # noqa: FBT001
+    abort: AbortSignal,
+) -> Flow[SessionBeforeCompactResult | None]:
+    """The compaction that a plugin brings, complete, or None."""
+    path = session.path()
+    request = SessionBeforeCompactEvent(
+        preparation=preparation,
+        entries=tuple(path),
+        custom_instructions=custom_instructions,
+        reason=reason,
+        will_retry=will_retry,
+        abort=abort,
+    )
+
+    def wrong(answer: SessionBeforeCompactResult) -> str | None:
+        if not answer.summary.strip():
+            return "brought a compaction without words"
+        if answer.first_kept is not None and answer.first_kept not in path:
+            return f"wants to keep from {answer.first_kept} on, which is not on the path"
+        return None
+
+    own = yield from ask("session_before_compact", request, session, SessionBeforeCompactResult, abort, wrong)
+    if own is None:
+        return None
+    return msgspec.structs.replace(
+        own,
+        first_kept=own.first_kept or preparation.first_kept,
+        tokens_before=round(preparation.tokens_before) if own.tokens_before is None else own.tokens_before,
+    )
+
+
+def _summed_up(
+    preparation: CompactionPreparation, focus: str | None, window: int | None, abort: AbortSignal
+) -> Flow[SessionBeforeCompactResult]:
+    budget = summary_budget(window)
+    summaries: list[Summary] = []
+    history = preparation.previous_summary
+    for piece in split_by_tokens(preparation.history, budget):
+        part = msgspec.structs.replace(preparation, history=piece, previous_summary=history)
+        request = history_request(part, focus, budget_tokens=budget)
+        assert request is not None
+        summaries.append((yield from summarize(request, abort)))
+        history = summaries[-1].text
+    prefix: list[str] = []
+    for piece in split_by_tokens(preparation.prefix, budget):
+        part = msgspec.structs.replace(preparation, prefix=piece)
+        request = prefix_request(part, focus, budget_tokens=budget)
+        assert request is not None
+        summaries.append((yield from summarize(request, abort)))
+        prefix.append(summaries[-1].text)
+    return SessionBeforeCompactResult(
+        summary=compaction_summary(preparation, history=history, prefix="\n\n".join(prefix) or None),
+        first_kept=preparation.first_kept,
+        tokens_before=round(preparation.tokens_before),
+        details=preparation.files.details(),
+        usage=usage_of(summaries),
+    )
+
+
+def _append(session: LiveSession, leaf: str, made: SessionBeforeCompactResult, *, from_hook: bool) -> str:
+    """Write it, if what was summed up is still what the path says."""
+    session.refresh_log()
+    _require_on_path(session, leaf)
+    return session.append_compaction(
+        made.summary,
+        made.first_kept,
+        made.tokens_before,
+        details=made.details,
+        usage=made.usage,
+        from_hook=from_hook or None,
+    )
+
+
+def _require_on_path(session: LiveSession, leaf: str) -> None:
+    """Messages may have come since, under the old leaf; another branch or another compaction may not."""
+    tree = session.index
+    position = ROOT if session.leaf is None else tree.position(session.leaf)
+    while position != ROOT and tree.keys[position] != leaf:
+        if tree.types[position] == "compaction":
+            break
+        position = tree.parents[position]
+    if position == ROOT or tree.keys[position] != leaf:
+        raise SessionMoved(
+            f"cannot compact session {session.id}: it was moved from {leaf} to {session.leaf} "
+            "while the summary was written; nothing was changed, try again"
+        )
+
+
+def _why(session: LiveSession) -> str:
+    leaf = session.leaf
+    if leaf is None:
+        return "nothing was said yet"
+    if session.index.types[session.index.position(leaf)] == "compaction":
+        return "it was compacted just now"
+    return "what would be kept is everything that there is"

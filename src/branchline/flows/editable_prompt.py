@@ -1,0 +1,40 @@
+"""What a person wrote, given back for editing when they go back to before it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.entries import (
+    Content,
+    CustomMessage,
+    Entry,
+    Image,
+    MessageEntry,
+    UserMessage,
+    blocks_text,
+)
+
+__all__ = ["EditablePrompt", "editable_prompt"]
+
+
+class EditablePrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """The words and the pictures of a prompt."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+def editable_prompt(entry: Entry, *, custom: bool = True) -> EditablePrompt | None:
+    """What a prompt (or a message of an extension) says; None for an entry that nobody would edit."""
+    match entry:
+        case MessageEntry(message=UserMessage(content=content)):
+            return _given(content)
+        case CustomMessage(content=content) if custom:
+            return _given(content)
+        case _:
+            return None
+
+
+def _given(content: Content) -> EditablePrompt:
+    images = () if isinstance(content, str) else tuple(b for b in content if isinstance(b, Image))
+    return EditablePrompt(text=blocks_text(content), images=images)

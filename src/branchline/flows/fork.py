@@ -1,0 +1,119 @@
+"""Going on in a new session: a fork at any entry, and a prompt continued in a session of its own."""
+
+from __future__ import annotations
+
+import os
+from typing import Generic, TypeVar
+
+import msgspec
+
+from branchline.entries import Image
+from branchline.flows.abort import Aborted, AbortSignal
+from branchline.flows.editable_prompt import editable_prompt
+from branchline.flows.hook_events import (
+    SessionBeforeBranchEvent,
+    SessionBeforeForkEvent,
+    SessionBranchEvent,
+    SessionForkEvent,
+)
+from branchline.flows.session_protocol import ForkAt, ForkScope, LiveSession
+from branchline.flows.steps import Flow, Status, _Cancelled, act, notify, permit
+from branchline.flows.switch import hand_over
+
+__all__ = ["ForkResult", "branch_to_new_session", "fork"]
+
+S = TypeVar("S", bound=LiveSession)
+
+
+class ForkResult(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
+    """How a fork ended: the new session, and the prompt before which it stands, for editing."""
+
+    status: Status
+    session: S | None = None
+    text: str | None = None
+    images: tuple[Image, ...] = ()
+    reason: str = ""
+
+
+def fork(
+    session: S,
+    entry: str | None = None,
+    *,
+    position: ForkAt = "at",
+    scope: ForkScope = "path",
+    cwd: str | os.PathLike[str] | None = None,
+    switch: bool = False,
+    abort: AbortSignal | None = None,
+) -> Flow[ForkResult[S]]:
+    """Copy the path to an entry (default: the leaf) into a new, linked session.
+
+    ``before`` leaves the entry itself out and gives its text back if it is a prompt. ``scope="tree"`` takes
+    all branches and stands on the entry. ``switch`` says that the person goes on in the fork: the plugins
+    are then told that this session is left and that one starts. This session does not change.
+    """
+    abort = AbortSignal() if abort is None else abort
+    session.refresh_log()
+    entry = session.leaf if entry is None else entry
+    given = None
+    if entry is not None:
+        record = session.entry(entry)
+        given = editable_prompt(record) if position == "before" else None
+    request = SessionBeforeForkEvent(entry=entry, position=position, scope=scope, abort=abort)
+    try:
+        yield from permit("session_before_fork", request, session, abort)
+    except _Cancelled as stopped:
+        return ForkResult(status="cancelled", reason=stopped.reason)
+    except Aborted as aborted:
+        return ForkResult(status="aborted", reason=str(aborted))
+    made = yield from act("fork", lambda: session.fork(entry, position=position, scope=scope, cwd=cwd))
+    if switch:
+        yield from hand_over(session, made, "fork")
+    event = SessionForkEvent(
+        entry=entry,
+        position=position,
+        scope=scope,
+        session=made.id,
+        file=made.file,
+        previous_session=session.id,
+        previous_file=session.file,
+    )
+    yield from notify("session_fork", event, made)
+    return ForkResult(
+        status="done",
+        session=made,
+        text=None if given is None else given.text,
+        images=() if given is None else given.images,
+    )
+
+
+def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None = None) -> Flow[ForkResult[S]]:
+    """Continue a prompt in a new session: everything before it is copied, and its text is given back.
+
+    The first prompt gives a new, empty session that is linked to this one. The person goes on there: this
+    session is left, and does not change. ValueError for an entry that is no prompt.
+    """
+    abort = AbortSignal() if abort is None else abort
+    session.refresh_log()
+    given = editable_prompt(session.entry(entry), custom=False)
+    if given is None:
+        raise ValueError(
+            f"cannot branch at {entry}: it is no prompt; pick a user message, or fork at this entry instead"
+        )
+    try:
+        request = SessionBeforeBranchEvent(entry=entry, abort=abort)
+        yield from permit("session_before_branch", request, session, abort)
+    except _Cancelled as stopped:
+        return ForkResult(status="cancelled", reason=stopped.reason)
+    except Aborted as aborted:
+        return ForkResult(status="aborted", reason=str(aborted))
+    made = yield from act("fork", lambda: session.fork(entry, position="before"))
+    yield from hand_over(session, made, "branch")
+    event = SessionBranchEvent(
+        entry=entry,
+        session=made.id,
+        file=made.file,
+        previous_session=session.id,
+        previous_file=session.file,
+    )
+    yield from notify("session_branch", event, made)
+    return ForkResult(status="done", session=made, text=given.text, images=given.images)

@@ -1,0 +1,118 @@
+"""What a plugin can do with the session that its hook is called for.
+
+While a question is asked nothing may be written, so that a flow that is cancelled leaves no trace: the
+context of a ``before`` hook can look, and refuses to write. While an append returns only side records may be
+written, so that nobody's leaf moves under their feet. Everywhere else a plugin can do what a person can, by
+the same verbs and flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from branchline.entries import Content
+from branchline.errors import FlowError
+from branchline.flows.session_protocol import ForkAt, ForkScope, LiveSession, ReadableSession
+
+if TYPE_CHECKING:
+    from branchline.flows.fork import ForkResult
+    from branchline.flows.navigate import NavigateResult
+    from branchline.flows.steps import Flow
+
+__all__ = ["HookContext", "HookPermission", "Runner"]
+
+T = TypeVar("T")
+HookPermission = Literal["look", "note", "act"]
+"""What a plugin may do: read only, also write side records, or everything."""
+
+
+class Runner(Protocol):
+    """Runs a flow with the helpers of the flow that called the hook."""
+
+    def run(self, flow: Flow[T], /) -> T: ...
+    def arun(self, flow: Flow[T], /) -> Awaitable[T]: ...
+
+
+class HookContext:
+    """The session of a hook, and the verbs that a plugin may use on it."""
+
+    def __init__(self, session: LiveSession, runner: Runner | None, *, leave: HookPermission) -> None:
+        self._session = session
+        self._runner = runner
+        self._leave: HookPermission = leave
+
+    @property
+    def session(self) -> ReadableSession:
+        """The session itself, to look at: its tree, its path, its entries."""
+        return self._session
+
+    def append_custom(self, custom_type: str, data: Any = None) -> str:
+        """Keep data in the session that the model does not see."""
+        return self._to_note().append_custom(custom_type, data)
+
+    def append_message(
+        self, custom_type: str, content: Content | list[Any], *, display: bool = True, details: Any = None
+    ) -> str:
+        """Say something in the conversation; the model sees it as a user message."""
+        return self._to_act().append_custom_message(custom_type, content, display=display, details=details)
+
+    def label(self, entry: str, label: str | None) -> str:
+        """Name an entry; None takes the name away."""
+        return self._to_note().append_label(entry, label)
+
+    def branch(self, entry: str) -> None:
+        """Move the leaf, without hooks and without a summary."""
+        self._to_act().branch(entry)
+
+    def navigate(self, entry: str, *, summarize: bool = False) -> NavigateResult:
+        """Go to an entry as the person would: other plugins are asked, what is left is summed up."""
+        from branchline.flows.navigate import navigate  # noqa: PLC0415
+
+        session = self._to_act()
+        return self._running().run(navigate(session, entry, summarize=summarize))
+
+    async def anavigate(self, entry: str, *, summarize: bool = False) -> NavigateResult:
+        """:meth:`navigate` for a plugin that awaits."""
+        from branchline.flows.navigate import navigate  # noqa: PLC0415
+
+        session = self._to_act()
+        return await self._running().arun(navigate(session, entry, summarize=summarize))
+
+    def fork(
+        self, entry: str | None = None, *, position: ForkAt = "at", scope: ForkScope = "path"
+    ) -> ForkResult[LiveSession]:
+        """Copy a path into a new session, as the person would."""
+        from branchline.flows.fork import fork  # noqa: PLC0415
+
+        session = self._to_act()
+        return self._running().run(fork(session, entry, position=position, scope=scope))
+
+    async def afork(
+        self, entry: str | None = None, *, position: ForkAt = "at", scope: ForkScope = "path"
+    ) -> ForkResult[LiveSession]:
+        """:meth:`fork` for a plugin that awaits."""
+        from branchline.flows.fork import fork  # noqa: PLC0415
+
+        session = self._to_act()
+        return await self._running().arun(fork(session, entry, position=position, scope=scope))
+
+    def _running(self) -> Runner:
+        assert self._runner is not None  # only a context without leave to act has none
+        return self._runner
+
+    def _to_note(self) -> LiveSession:
+        if self._leave == "look":
+            raise FlowError(
+                "a plugin cannot change the session while it is asked whether something may happen; "
+                "do it in the hook that is called afterwards"
+            )
+        return self._session
+
+    def _to_act(self) -> LiveSession:
+        if self._leave == "note":
+            raise FlowError(
+                "a plugin cannot move or continue the conversation while an append returns; "
+                "entry_appended may write labels and data alone"
+            )
+        return self._to_note()

@@ -1,0 +1,236 @@
+"""What hooks are told and what they may answer, as frozen records.
+
+Before something happens a hook gets a request and may answer with :class:`Cancel`, with a result of its
+own, or with nothing. After it has happened a hook is told, and its answer does not count. Entries are
+named by their ids; the context that every hook gets can look them up.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from branchline.compaction import CompactionPreparation
+from branchline.entries import Usage
+from branchline.flows.abort import AbortSignal
+from branchline.flows.session_protocol import ForkAt, ForkScope
+
+__all__ = [
+    "Cancel",
+    "CompactionReason",
+    "EntryAppendedEvent",
+    "Event",
+    "HookSummary",
+    "SessionBeforeBranchEvent",
+    "SessionBeforeCompactEvent",
+    "SessionBeforeCompactResult",
+    "SessionBeforeForkEvent",
+    "SessionBeforeSwitchEvent",
+    "SessionBeforeTreeEvent",
+    "SessionBeforeTreeResult",
+    "SessionBranchEvent",
+    "SessionCompactEvent",
+    "SessionCompactFailedEvent",
+    "SessionForkEvent",
+    "SessionShutdownEvent",
+    "SessionStartEvent",
+    "SessionSwitchEvent",
+    "SessionTreeEvent",
+    "ShutdownReason",
+    "StartReason",
+    "SwitchReason",
+]
+
+CompactionReason = Literal["manual", "threshold", "overflow"]
+SwitchReason = Literal["new", "resume"]
+StartReason = Literal["startup", "new", "resume", "fork", "branch"]
+ShutdownReason = Literal["quit", "new", "resume", "fork", "branch"]
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What all payloads of hooks are."""
+
+
+# -- answers ----------------------------------------------------------------------------------------------
+
+
+class Cancel(msgspec.Struct, frozen=True):
+    """Do not do it. The reason is shown to the person."""
+
+    reason: str = ""
+
+
+class HookSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A summary that a plugin wrote itself; no summarizer is asked."""
+
+    text: str
+    details: Any = None
+    usage: Usage | None = None
+
+
+class SessionBeforeTreeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer to ``session_before_tree``: a summary, or other wishes than the caller's.
+
+    The summary is used only if one was wanted. What is left out stays as the caller has it.
+    """
+
+    summary: HookSummary | None = None
+    custom_instructions: str | msgspec.UnsetType | None = msgspec.UNSET
+    replace_instructions: bool | msgspec.UnsetType = msgspec.UNSET
+    label: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class SessionBeforeCompactResult(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer to ``session_before_compact``: a compaction of one's own.
+
+    Without ``first_kept`` and ``tokens_before`` those of the preparation are stored.
+    """
+
+    summary: str
+    first_kept: str | None = None
+    tokens_before: int | None = None
+    details: Any = None
+    usage: Usage | None = None
+
+
+# -- moving in the tree -----------------------------------------------------------------------------------
+
+
+class SessionBeforeTreeEvent(Event, frozen=True, kw_only=True):
+    """``session_before_tree``: where the person wants to go and what would be left behind.
+
+    ``entries_to_summarize`` are the entries between the old leaf and the common ancestor, oldest first.
+    """
+
+    target: str
+    old_leaf: str | None
+    common_ancestor: str | None
+    entries_to_summarize: tuple[str, ...]
+    wants_summary: bool
+    custom_instructions: str | None
+    replace_instructions: bool
+    label: str | None
+    abort: AbortSignal
+
+
+class SessionTreeEvent(Event, frozen=True, kw_only=True):
+    """``session_tree``: the leaf has moved. ``from_hook`` says that a plugin wrote the summary."""
+
+    new_leaf: str | None
+    old_leaf: str | None
+    summary_entry: str | None = None
+    from_hook: bool = False
+
+
+# -- other sessions ---------------------------------------------------------------------------------------
+
+
+class SessionBeforeBranchEvent(Event, frozen=True, kw_only=True):
+    """``session_before_branch``: a prompt is about to be continued in a new session."""
+
+    entry: str
+    abort: AbortSignal
+
+
+class SessionBranchEvent(Event, frozen=True, kw_only=True):
+    """``session_branch``: the new session is there; the context of the hook is the new session's."""
+
+    entry: str
+    session: str
+    file: str | None
+    previous_session: str
+    previous_file: str | None
+
+
+class SessionBeforeForkEvent(Event, frozen=True, kw_only=True):
+    """``session_before_fork``: ``entry`` is None for a fork of a session in which nothing was said."""
+
+    entry: str | None
+    position: ForkAt
+    scope: ForkScope
+    abort: AbortSignal
+
+
+class SessionForkEvent(Event, frozen=True, kw_only=True):
+    """``session_fork``: the fork is there; the context of the hook is the fork's."""
+
+    entry: str | None
+    position: ForkAt
+    scope: ForkScope
+    session: str
+    file: str | None
+    previous_session: str
+    previous_file: str | None
+
+
+class SessionBeforeSwitchEvent(Event, frozen=True, kw_only=True):
+    """``session_before_switch``: the person is about to leave this session for another one."""
+
+    reason: SwitchReason
+    target: str | None
+    abort: AbortSignal
+
+
+class SessionSwitchEvent(Event, frozen=True, kw_only=True):
+    """``session_switch``: another session is the current one; the context of the hook is the new one's."""
+
+    reason: SwitchReason
+    previous_session: str | None
+    previous_file: str | None
+
+
+class SessionStartEvent(Event, frozen=True, kw_only=True):
+    """``session_start``: a session becomes the current one."""
+
+    reason: StartReason
+    previous_file: str | None = None
+
+
+class SessionShutdownEvent(Event, frozen=True, kw_only=True):
+    """``session_shutdown``: a session is the current one no longer, or the program ends."""
+
+    reason: ShutdownReason
+    target_file: str | None = None
+
+
+# -- compaction -------------------------------------------------------------------------------------------
+
+
+class SessionBeforeCompactEvent(Event, frozen=True, kw_only=True):
+    """``session_before_compact``: what would be summed up. ``entries`` are those of the context now."""
+
+    preparation: CompactionPreparation
+    entries: tuple[str, ...]
+    custom_instructions: str | None
+    reason: CompactionReason
+    will_retry: bool
+    abort: AbortSignal
+
+
+class SessionCompactEvent(Event, frozen=True, kw_only=True):
+    """``session_compact``: the compaction is in the log."""
+
+    entry: str
+    from_hook: bool
+    reason: CompactionReason
+    will_retry: bool
+
+
+class SessionCompactFailedEvent(Event, frozen=True, kw_only=True):
+    """``session_compact_failed``: nothing was written, because of this."""
+
+    reason: CompactionReason
+    message: str
+    aborted: bool
+    will_retry: bool
+    from_hook: bool = False
+
+
+class EntryAppendedEvent(Event, frozen=True, kw_only=True):
+    """``entry_appended``: an entry of ours is in the log and in memory."""
+
+    entry: str
+    type: str
+    role: str | None
+    parent: str | None

@@ -1,0 +1,221 @@
+"""Going to another place in the same session, with a summary of what is left behind if one is wanted."""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.compaction import (
+    BranchCollection,
+    branch_budget,
+    branch_request,
+    branch_summary,
+    collect_branch,
+    prepare_branch_summary,
+)
+from branchline.entries import Image
+from branchline.errors import SessionMoved
+from branchline.flows.abort import Aborted, AbortSignal
+from branchline.flows.editable_prompt import editable_prompt
+from branchline.flows.hook_events import (
+    HookSummary,
+    SessionBeforeTreeEvent,
+    SessionBeforeTreeResult,
+    SessionTreeEvent,
+)
+from branchline.flows.session_protocol import LiveSession, require_writable
+from branchline.flows.steps import Choice, Flow, Status, _Cancelled, act, ask, choose, notify, summarize
+from branchline.tree import ROOT
+
+__all__ = ["NO_SUMMARY", "SUMMARY", "SUMMARY_WITH_INSTRUCTIONS", "NavigateResult", "navigate"]
+
+NO_SUMMARY, SUMMARY, SUMMARY_WITH_INSTRUCTIONS = "no", "summarize", "instructions"
+_CHOICES = (
+    Choice(key=NO_SUMMARY, label="No summary"),
+    Choice(key=SUMMARY, label="Summarize"),
+    Choice(key=SUMMARY_WITH_INSTRUCTIONS, label="Summarize with instructions", wants_text=True),
+)
+
+
+class NavigateResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How navigating ended.
+
+    ``text`` and ``images`` are those of the prompt that was picked, for editing; None and empty for any
+    other entry. ``reason`` says why it was cancelled or aborted.
+    """
+
+    status: Status
+    old_leaf: str | None
+    new_leaf: str | None
+    text: str | None = None
+    images: tuple[Image, ...] = ()
+    summary_entry: str | None = None
+    from_hook: bool = False
+    reason: str = ""
+
+
+class _Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What shall become of the branch that is left."""
+
+    summary: bool
+    instructions: str | None
+    replace: bool
+    label: str | None
+
+
+def navigate(
+    session: LiveSession,
+    target: str,
+    *,
+    summarize: bool | None = False,
+    custom_instructions: str | None = None,
+    replace_instructions: bool = False,
+    label: str | None = None,
+    window: int | None = None,
+    abort: AbortSignal | None = None,
+) -> Flow[NavigateResult]:
+    """Go to an entry of this session.
+
+    Picking a prompt (or a message of an extension) goes to its parent and gives its text back; any other
+    entry becomes the leaf; picking the leaf does nothing. ``summarize`` None asks the person. The summary,
+    with ``custom_instructions`` as a focus or instead of the task, is made of what fits into ``window``
+    tokens, and stands at the new place. ``label`` names it, or the target where there is no summary.
+
+    EntryNotFound for an unknown target; ReadOnly and NotSupported before anybody is asked; NoSummarizer and
+    SummaryFailed before anything has moved; SessionMoved when the session was moved while the questions were
+    asked.
+    """
+    abort = AbortSignal() if abort is None else abort
+    session.refresh_log()
+    tree, old_leaf = session.index, session.leaf
+    position = tree.position(target)
+    given = editable_prompt(session.entry(target))
+    here = tree.nearest_conversation_entry(position if given is None else tree.parents[position])
+    new_leaf = None if here == ROOT else tree.keys[here]
+    if target == old_leaf or (given is None and new_leaf == old_leaf):
+        return NavigateResult(status="unchanged", old_leaf=old_leaf, new_leaf=old_leaf)
+    left = collect_branch(session.transcript, ROOT if old_leaf is None else tree.position(old_leaf), position)
+    wish = _Wish(
+        summary=bool(summarize),
+        instructions=custom_instructions,
+        replace=replace_instructions,
+        label=label,
+    )
+    _require_places(session, new_leaf, left, wish)
+    try:
+        if summarize is None and left.entries:
+            wish = yield from _asked_for(wish, abort)
+        wish, own = yield from _heard(session, target, old_leaf, left, wish, abort)
+        _require_places(session, new_leaf, left, wish)
+        from_hook = own is not None
+        if own is None and wish.summary and left.entries:
+            own = yield from _summed_up(session, left, wish, window, abort)
+    except _Cancelled as stopped:
+        return NavigateResult(status="cancelled", old_leaf=old_leaf, new_leaf=old_leaf, reason=stopped.reason)
+    except Aborted as aborted:
+        return NavigateResult(status="aborted", old_leaf=old_leaf, new_leaf=old_leaf, reason=str(aborted))
+
+    def move() -> str | None:
+        session.refresh_log()
+        if session.leaf != old_leaf:
+            raise SessionMoved(
+                f"cannot go to {target}: session {session.id} was moved from {old_leaf} to {session.leaf} "
+                "while the questions were asked; try again"
+            )
+        if own is not None:
+            made = session.branch_with_summary(
+                new_leaf, own.text, details=own.details, usage=own.usage, from_hook=from_hook or None
+            )
+            if wish.label:
+                session.append_label(made, wish.label)
+            return made
+        if wish.label:  # first, so that a label that cannot be written leaves the leaf where it is
+            session.append_label(target, wish.label)
+        if new_leaf is None:
+            session.reset()
+        else:
+            session.branch(new_leaf)
+        return None
+
+    summary_entry = yield from act("navigate", move)
+    moved = SessionTreeEvent(
+        new_leaf=session.leaf, old_leaf=old_leaf, summary_entry=summary_entry, from_hook=from_hook
+    )
+    yield from notify("session_tree", moved, session)
+    return NavigateResult(
+        status="done",
+        old_leaf=old_leaf,
+        new_leaf=moved.new_leaf,
+        text=None if given is None else given.text,
+        images=() if given is None else given.images,
+        summary_entry=summary_entry,
+        from_hook=from_hook,
+    )
+
+
+def _require_places(session: LiveSession, new_leaf: str | None, left: BranchCollection, wish: _Wish) -> None:
+    """Refuse what the format of the file cannot hold."""
+    summary = wish.summary and bool(left.entries)
+    require_writable(session, "branch_summary" if summary else "reset" if new_leaf is None else "branch")
+    if wish.label:
+        require_writable(session, "label")
+
+
+def _asked_for(wish: _Wish, abort: AbortSignal) -> Flow[_Wish]:
+    """What the person wants who left it open."""
+    chosen = yield from choose("Summarize the branch that is left?", _CHOICES, NO_SUMMARY, abort)
+    instructions = chosen.text if chosen.key == SUMMARY_WITH_INSTRUCTIONS else wish.instructions
+    return msgspec.structs.replace(wish, summary=chosen.key != NO_SUMMARY, instructions=instructions)
+
+
+def _heard(
+    session: LiveSession,
+    target: str,
+    old_leaf: str | None,
+    left: BranchCollection,
+    wish: _Wish,
+    abort: AbortSignal,
+) -> Flow[tuple[_Wish, HookSummary | None]]:
+    """The wishes and the summary after the plugins were heard."""
+    preparation = SessionBeforeTreeEvent(
+        target=target,
+        old_leaf=old_leaf,
+        common_ancestor=left.common_ancestor,
+        entries_to_summarize=left.entries,
+        wants_summary=wish.summary,
+        custom_instructions=wish.instructions,
+        replace_instructions=wish.replace,
+        label=wish.label,
+        abort=abort,
+    )
+    answer = yield from ask(
+        "session_before_tree", preparation, session, SessionBeforeTreeResult, abort, _wrong
+    )
+    if answer is None:
+        return wish, None
+    unset = msgspec.UNSET
+    return _Wish(
+        summary=wish.summary,
+        instructions=wish.instructions if answer.custom_instructions is unset else answer.custom_instructions,
+        replace=wish.replace if answer.replace_instructions is unset else answer.replace_instructions,
+        label=wish.label if answer.label is unset else answer.label,
+    ), answer.summary if wish.summary else None
+
+
+def _wrong(answer: SessionBeforeTreeResult) -> str | None:
+    own = answer.summary
+    return None if own is None or own.text.strip() else "brought a summary without words"
+
+
+def _summed_up(
+    session: LiveSession, left: BranchCollection, wish: _Wish, window: int | None, abort: AbortSignal
+) -> Flow[HookSummary]:
+    preparation = prepare_branch_summary(session.transcript, left, branch_budget(window))
+    request = branch_request(preparation, wish.instructions, replace=wish.replace)
+    if request is None:
+        return HookSummary(text=branch_summary(preparation), details=preparation.files.details())
+    summary = yield from summarize(request, abort)
+    return HookSummary(
+        text=branch_summary(preparation, summary.text),
+        details=preparation.files.details(),
+        usage=summary.usage,
+    )

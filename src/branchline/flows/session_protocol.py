@@ -1,0 +1,101 @@
+"""What flows ask of a session and do to it: the protocol that :class:`branchline.Session` meets.
+
+Flows stand below the session and never import it. They read the tree through these names, and what they
+write they hand out as a step; nothing here is called before every question has its answer.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, Protocol, Self
+
+from branchline.entries import Content, Entry, Usage
+from branchline.errors import ReadOnly
+from branchline.formats import EntryLog
+from branchline.tree import Tree
+
+__all__ = ["ForkAt", "ForkScope", "LiveSession", "ReadableSession", "require_writable"]
+
+ForkAt = Literal["at", "before"]
+ForkScope = Literal["path", "tree"]
+
+
+class ReadableSession(Protocol):
+    """What can be asked of a live conversation."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def leaf(self) -> str | None: ...
+    @property
+    def index(self) -> Tree: ...
+    @property
+    def transcript(self) -> EntryLog: ...
+    def entry(self, entry_id: str, /) -> Entry: ...
+    def path(self, entry_id: str | None = None, /) -> list[str]: ...
+    def label(self, entry_id: str, /) -> str | None: ...
+
+
+class LiveSession(ReadableSession, Protocol):
+    """One live conversation, and what can be done to it."""
+
+    def refresh_log(self) -> int: ...
+    def branch(self, entry_id: str, /) -> None: ...
+    def reset(self) -> None: ...
+    def branch_with_summary(
+        self,
+        entry_id: str | None,
+        summary: str,
+        /,
+        *,
+        details: Any = None,
+        usage: Usage | None = None,
+        from_hook: bool | None = None,
+    ) -> str: ...
+    def append_compaction(
+        self,
+        summary: str,
+        first_kept: str | None,
+        tokens_before: int | None,
+        /,
+        *,
+        details: Any = None,
+        usage: Usage | None = None,
+        from_hook: bool | None = None,
+    ) -> str: ...
+    def append_custom(self, custom_type: str, data: Any = None, /) -> str: ...
+    def append_custom_message(
+        self,
+        custom_type: str,
+        content: Content | list[Any],
+        /,
+        *,
+        display: bool = True,
+        details: Any = None,
+    ) -> str: ...
+    def append_context_edit(self, entry_id: str, replacement: Content | list[Any] | None, /) -> str: ...
+    def append_label(self, entry_id: str, label: str | None, /) -> str: ...
+    def fork(
+        self,
+        entry_id: str | None = None,
+        /,
+        *,
+        position: ForkAt = "at",
+        scope: ForkScope = "path",
+        cwd: str | os.PathLike[str] | None = None,
+    ) -> Self: ...
+
+
+def require_writable(session: LiveSession, *kinds: str) -> None:
+    """Refuse now what could not be written at the end, before plugins, a model or a person are asked.
+
+    ReadOnly, or NotSupported when the format of the file cannot hold one of these.
+    """
+    transcript = session.transcript
+    if (reason := transcript.reading.read_only) is not None:
+        raise ReadOnly(f"cannot append to {transcript.name}: {reason}")
+    for kind in kinds:
+        if kind in transcript.format.unsupported:
+            raise transcript.format.unsupported_error(kind)

@@ -1,0 +1,113 @@
+"""Which session is the current one: it starts, is left for another one, and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from branchline.flows.abort import Aborted, AbortSignal
+from branchline.flows.hook_events import (
+    SessionBeforeSwitchEvent,
+    SessionShutdownEvent,
+    SessionStartEvent,
+    SessionSwitchEvent,
+    ShutdownReason,
+    StartReason,
+    SwitchReason,
+)
+from branchline.flows.session_protocol import LiveSession
+from branchline.flows.steps import Choice, Flow, Status, _Cancelled, act, choose, notify, permit
+
+__all__ = ["SwitchResult", "hand_over", "resume", "shut_down", "start", "switch"]
+
+S = TypeVar("S", bound=LiveSession)
+
+
+class SwitchResult(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
+    """How a switch ended; ``session`` is the current one now, also when it is the old one."""
+
+    status: Status
+    session: S | None
+    reason: str = ""
+
+
+def start(session: LiveSession, reason: StartReason = "startup") -> Flow[None]:
+    """Tell the plugins that a session is the current one, when a program begins."""
+    yield from notify("session_start", SessionStartEvent(reason=reason), session)
+
+
+def shut_down(session: LiveSession, reason: ShutdownReason = "quit") -> Flow[None]:
+    """Tell the plugins that a session is left, when a program ends."""
+    yield from notify("session_shutdown", SessionShutdownEvent(reason=reason), session)
+
+
+def switch(
+    previous: S | None,
+    make: Callable[[], S],
+    *,
+    reason: SwitchReason,
+    target: str | None = None,
+    abort: AbortSignal | None = None,
+) -> Flow[SwitchResult[S]]:
+    """Leave a session (None at the beginning) for the one that ``make`` opens or creates.
+
+    ``target`` says which one, for the plugins: a file or an id. The old session is not closed.
+    """
+    abort = AbortSignal() if abort is None else abort
+    if previous is not None:
+        request = SessionBeforeSwitchEvent(reason=reason, target=target, abort=abort)
+        try:
+            yield from permit("session_before_switch", request, previous, abort)
+        except _Cancelled as stopped:
+            return SwitchResult(status="cancelled", session=previous, reason=stopped.reason)
+        except Aborted as aborted:
+            return SwitchResult(status="aborted", session=previous, reason=str(aborted))
+    made = yield from act(reason, make)
+    yield from hand_over(previous, made, reason)
+    event = SessionSwitchEvent(
+        reason=reason,
+        previous_session=None if previous is None else previous.id,
+        previous_file=None if previous is None else previous.file,
+    )
+    yield from notify("session_switch", event, made)
+    return SwitchResult(status="done", session=made)
+
+
+def resume(
+    previous: S | None,
+    sessions: Sequence[Choice],
+    *,
+    open_session: Callable[[str], S],
+    new_session: Callable[[], S],
+    abort: AbortSignal | None = None,
+) -> Flow[SwitchResult[S]]:
+    """Let the person pick one of these sessions (by the keys of the choices) and go on in it.
+
+    Who picks nothing stays in the session that they are in, or starts a fresh one at the beginning.
+    """
+    abort = AbortSignal() if abort is None else abort
+    try:
+        chosen = yield from choose("Resume which session?", tuple(sessions), None, abort)
+    except _Cancelled as stopped:
+        if previous is not None:
+            return SwitchResult(status="cancelled", session=previous, reason=stopped.reason)
+        return (yield from switch(previous, new_session, reason="new", abort=abort))
+    except Aborted as aborted:
+        return SwitchResult(status="aborted", session=previous, reason=str(aborted))
+    key = chosen.key
+    return (yield from switch(previous, lambda: open_session(key), reason="resume", target=key, abort=abort))
+
+
+def hand_over(
+    previous: LiveSession | None,
+    made: LiveSession,
+    reason: Literal["new", "resume", "fork", "branch"],
+) -> Flow[None]:
+    """Tell the plugins that one session is left and that another one starts."""
+    if previous is not None:
+        event = SessionShutdownEvent(reason=reason, target_file=made.file)
+        yield from notify("session_shutdown", event, previous)
+    file = None if previous is None else previous.file
+    yield from notify("session_start", SessionStartEvent(reason=reason, previous_file=file), made)

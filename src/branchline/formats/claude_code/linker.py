@@ -1,0 +1,370 @@
+"""Records into a tree: every record finds its place, and what is no branch is put in line.
+
+A healthy file names the record before as the parent of nearly every record, so a record goes in behind the
+one before it, and only a file that says something else anywhere is looked at as a whole when it has been
+read. The rules for parents:
+
+- the record that ``parentUuid`` names; where it is null, the one that ``logicalParentUuid`` names;
+- a compaction boundary without either, a parent that is not there, the record itself: the record before it
+  in the file, as a broken link that is reported;
+- null otherwise: a root; but an answer or a result cannot begin a conversation, so it hangs from the record
+  before it, reported;
+- a ring is cut at its first record, which then counts as a broken link.
+
+Records of sub-agents (sidechains) in the file of their parent are trees of their own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from branchline.formats.claude_code.rewinds import BranchLines, BranchPoint, RowFacts, sort_into_branches
+from branchline.formats.claude_code.rows import (
+    ANSWER,
+    ASIDE,
+    BOOKKEEPING,
+    BOUNDARY,
+    ERROR,
+    RESULT,
+    RESUMED,
+)
+from branchline.tree import ROOT, Kind, Linker, LinkFinding, Tree
+
+__all__ = ["ClaudeCodeLinker"]
+
+_FOLLOWS = frozenset({ANSWER, ERROR, RESULT, RESUMED})
+
+
+class _RowShape(NamedTuple):
+    type: str
+    role: str | None
+
+
+class ClaudeCodeLinker(Linker):
+    """Takes records in file order; :meth:`settle` sorts them into lines where that is needed."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree)
+        self.kinds: list[int] = []
+        self.marks: list[int] = []
+        self.calls: dict[int, str] = {}
+        """The ids of the calls in an answer, or that results answer, one on each line."""
+        self.sidechain: set[int] = set()
+        self.points: list[BranchPoint] = []
+        self.starts: list[int] = []
+        self.copies: dict[int, int] = {}
+        self.broken: list[int] = []
+        self._named: list[str | None] = []
+        self._logical: dict[int, str] = {}
+        self._guests: set[int] = set()  # without a uuid, or a further entry of one record: behind the last
+        self._last_entry: dict[int, int] = {}  # of records that are several entries
+        self._last = {False: ROOT, True: ROOT}
+        self._last_uuid = ""
+        self._regular = True
+        self._changed = False
+        self._hidden: dict[int, _RowShape] = {}
+        self._lines: BranchLines | None = None
+        self._repeated: list[LinkFinding] = []
+        self._links: list[LinkFinding] = []
+
+    @property
+    def is_regular(self) -> bool:
+        return False  # what lines say and what the tree says are two things here
+
+    # -- taking records -------------------------------------------------------------------------------
+
+    def add_record(
+        self,
+        key: str,
+        named: str | None,
+        kind: int,
+        *,
+        type: str,  # noqa: A002
+        time: str,
+        role: str | None,
+        quiet: bool = False,
+        logical: str | None = None,
+        mark: int = 0,
+        sidechain: bool = False,
+        guest: bool = False,
+        placeholder: bool = False,
+    ) -> int:
+        """Add a record that is part of the tree; its key must be free."""
+        tree = self.tree
+        before = self._last[sidechain]
+        if sidechain:
+            self._regular = False
+        elif guest:
+            pass
+        elif before == ROOT:
+            self._regular = self._regular and named is None and logical is None
+        elif named is None or named != self._last_uuid:
+            self._regular = False
+        position = tree.add(
+            key, before, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder
+        )
+        self.kinds.append(kind)
+        self.marks.append(mark)
+        self._named.append(named)
+        if logical is not None:
+            self._logical[position] = logical
+        if sidechain:
+            self.sidechain.add(position)
+        if guest:
+            self._guests.add(position)
+        self._last[sidechain] = position
+        if not (guest or sidechain):
+            self._last_uuid = key
+        self._changed = True
+        return position
+
+    def add_stretch(
+        self,
+        uuids: list[str],
+        named: list[str | None],
+        kinds: list[int],
+        *,
+        types: list[str],
+        times: list[str],
+        roles: list[str | None],
+        quiet: list[int],
+        marks: list[int],
+    ) -> None:
+        """Add many records of the main conversation whose keys were claimed in the tree."""
+        tree = self.tree
+        first, before = len(tree.parents), self._last[False]
+        expected: list[str | None] = [None if before == ROOT else self._last_uuid, *uuids[:-1]]
+        self._regular = self._regular and named == expected
+        tree.extend_columns([before, *range(first, first + len(uuids) - 1)], types, times, roles, quiet)
+        self.kinds += kinds
+        self.marks += marks
+        self._named += named
+        self._last[False] = len(tree.parents) - 1
+        self._last_uuid = uuids[-1]
+        self._changed = True
+
+    def add_entry(self, first: int, key: str, kind: int, *, type: str, role: str | None) -> int:  # noqa: A002
+        """Add a further entry for the record whose first one is at ``first``."""
+        position = self.add_record(
+            key,
+            None,
+            kind,
+            type=type,
+            time=self.tree.times[first],
+            role=role,
+            sidechain=first in self.sidechain,
+            guest=True,
+        )
+        self._last_entry[first] = position
+        return position
+
+    def add_aside(self, key: str, *, type: str, time: str) -> int:  # noqa: A002
+        """Add a record that hangs on the session: beside the record before it."""
+        position = self.tree.add(key, self._last[False], type=type, time=time)
+        self.kinds.append(ASIDE)
+        self.marks.append(0)
+        self._named.append(None)
+        return position
+
+    def add_repeated(self, uuid: str, *, time: str) -> int:
+        """Add a second record with a uuid that is taken: kept beside the others, reported."""
+        key = self._next_key(uuid)
+        position = self.add_aside(key, type="custom", time=time)
+        message = f"the uuid {uuid} was used before; the record is kept aside as {key}"
+        self._repeated.append(LinkFinding(position, "duplicate-id", message))
+        return position
+
+    def add(
+        self,
+        entry_id: str,
+        parent_id: str | None,
+        *,
+        type: str,  # noqa: A002
+        time: str = "",
+        role: str | None = None,
+        quiet: bool = False,
+        placeholder: bool = False,
+        after_gap: bool = False,
+    ) -> int:
+        """Add what stands for a line that could not be read."""
+        del after_gap
+        if entry_id in self.tree.positions:
+            return self.add_aside(self._next_key(entry_id), type=type, time=time)
+        return self.add_record(
+            entry_id,
+            parent_id,
+            BOOKKEEPING,
+            type=type,
+            time=time,
+            role=role,
+            quiet=quiet,
+            placeholder=placeholder,
+        )
+
+    def free_key(self, key: str) -> str:
+        """The key itself, or with a number if somebody has it."""
+        return self._next_key(key) if key in self.tree.positions else key
+
+    # -- the whole ------------------------------------------------------------------------------------
+
+    def resolve(self) -> None:
+        if not self._changed:
+            return
+        self._changed = False
+        if self._regular:
+            first = next((place for place, kind in enumerate(self.kinds) if kind != ASIDE), ROOT)
+            speaks = any(BOUNDARY + 1 < kind < ASIDE for kind in set(self.kinds))
+            self.starts = [first] if speaks else []
+            return
+        tree = self.tree
+        for position, place in self._hidden.items():
+            tree.types[position], tree.roles[position] = place
+        self._hidden.clear()
+        self._links.clear()
+        self.broken.clear()
+        records = [place for place, kind in enumerate(self.kinds) if kind != ASIDE]
+        main = [place for place in records if place not in self.sidechain]
+        self._lines = lines = self._sort(main, self._parents(main))
+        self.points, self.starts, self.copies = lines.points, lines.starts, dict(lines.copies)
+        for position in lines.unresolved:
+            message = f"what hangs from {tree.keys[position]} is no rewind that is known; shown as one line"
+            self._links.append(LinkFinding(position, "unknown", message))
+        if self.sidechain:
+            side = [place for place in records if place in self.sidechain]
+            self.copies |= self._sort(side, self._side_parents(side)).copies
+        for position in self.copies:
+            self._hidden[position] = _RowShape(tree.types[position], tree.roles[position])
+            tree.types[position], tree.roles[position] = "custom", None
+
+    def line_end(self, position: int) -> int:
+        """The last record of the line that a record stands in."""
+        if self._regular or self._lines is None:
+            return self._last[False]
+        line = self._lines.line_of.get(position)
+        return position if line is None else self._lines.members[line][-1]
+
+    def findings(self) -> list[LinkFinding]:
+        return sorted([*self._repeated, *self._links], key=lambda oddity: oddity.position)
+
+    def _sort(self, nodes: list[int], parents: dict[int, int]) -> BranchLines:
+        """Put records in line, each behind the one before it in its line."""
+        tree = self.tree
+        lines = sort_into_branches(nodes, parents, RowFacts(self.kinds, tree.times, self.marks, self.calls))
+        for members, above in zip(lines.members, lines.above, strict=True):
+            before = ROOT if above == ROOT else lines.members[above][-1]
+            for node in members:
+                if tree.parents[node] != before:
+                    tree.relink(node, before)
+                before = node
+        return lines
+
+    def _parents(self, nodes: list[int]) -> dict[int, int]:
+        parents: dict[int, int] = {}
+        forward = False
+        before = ROOT
+        for node in nodes:
+            named = self._named[node]
+            if node in self._guests:
+                parents[node] = before
+            elif named is not None:
+                found = self._record(named)
+                if found in (ROOT, node):
+                    kind: Kind = "self-parent" if found == node else "guessed-link"
+                    what = "names itself" if found == node else f"names {named}, which is not in the file,"
+                    parents[node] = self._break(node, before, kind, what)
+                else:
+                    parents[node] = found
+                    forward = forward or found > node
+            else:
+                parents[node] = found = self._names_no_parent(node, before)
+                forward = forward or found > node
+            before = node
+        if forward:
+            self._cut_rings_in(nodes, parents)
+        return parents
+
+    def _names_no_parent(self, node: int, before: int) -> int:
+        """Where a record hangs that names no parent."""
+        kind = self.kinds[node]
+        logical = self._logical.get(node)
+        if logical is not None and (found := self._record(logical)) not in (ROOT, node):
+            return found
+        if before == ROOT or not (kind == BOUNDARY or kind in _FOLLOWS):
+            return ROOT
+        return self._break(node, before, "guessed-link", "cannot begin a conversation but names nothing")
+
+    def _record(self, uuid: str) -> int:
+        """The last entry of the record with this uuid, if it is one of the main conversation."""
+        found = self.tree.positions.get(uuid, ROOT)
+        if found == ROOT or self.kinds[found] == ASIDE or found in self.sidechain:
+            return ROOT
+        return self._last_entry.get(found, found)
+
+    def _break(self, node: int, before: int, kind: Kind, what: str) -> int:
+        keys = self.tree.keys
+        self.broken.append(node)
+        if before == ROOT:
+            message = f"{keys[node]} {what} as its parent; shown as a root"
+            self._links.append(LinkFinding(node, "orphan" if kind == "guessed-link" else kind, message))
+        else:
+            message = f"{keys[node]} {what} as its parent; linked to {keys[before]}, the record before it"
+            self._links.append(LinkFinding(node, kind, message))
+        return before
+
+    def _side_parents(self, nodes: list[int]) -> dict[int, int]:
+        """Parents among the records of sub-agents; a parent outside makes a root."""
+        parents: dict[int, int] = {}
+        forward = False
+        positions = self.tree.positions
+        before = ROOT
+        for node in nodes:
+            named = self._named[node]
+            found = before if node in self._guests else ROOT
+            if named is not None and (holder := positions.get(named, ROOT)) in self.sidechain:
+                found = self._last_entry.get(holder, holder)
+            parents[node] = ROOT if found == node else found
+            forward = forward or found > node
+            before = node
+        if forward:
+            self._cut_rings_in(nodes, parents)
+        return parents
+
+    def _cut_rings_in(self, nodes: list[int], parents: dict[int, int]) -> None:
+        """Cut each ring at its first record and hang that from the record before it, if that is outside."""
+        walk_of: dict[int, int] = {}
+        cut: list[int] = []
+        for start in nodes:
+            node = start
+            while node != ROOT and node not in walk_of:
+                walk_of[node] = start
+                node = parents[node]
+            if node != ROOT and walk_of[node] == start:
+                ring = [node]
+                while (node := parents[node]) != ring[0]:
+                    ring.append(node)
+                first = min(ring)
+                parents[first] = ROOT
+                cut.append(first)
+        if not cut:
+            return
+        order = {node: number for number, node in enumerate(nodes)}
+        roots: dict[int, int] = {}  # shortcuts towards the root of a record's tree
+        keys = self.tree.keys
+        for node in sorted(cut):
+            before = nodes[order[node] - 1] if order[node] else ROOT
+            message = f"{keys[node]} is one of several records that are each other's ancestors; cut here"
+            self._links.append(LinkFinding(node, "cycle", message))
+            if before != ROOT and _root(before, parents, roots) != node:
+                parents[node] = before
+                roots.pop(node, None)
+
+
+def _root(node: int, parents: dict[int, int], roots: dict[int, int]) -> int:
+    """The root above a record; the walk is remembered, so that many of them cost no more than one pass."""
+    walked = []
+    while (above := roots.get(node, parents[node])) != ROOT:
+        walked.append(node)
+        node = above
+    for step in walked:
+        roots[step] = node
+    return node

@@ -1,0 +1,130 @@
+"""A transcript as it was read: beside the tree, what its records say about each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice
+from typing import NamedTuple
+
+from branchline.formats.claude_code.linker import ClaudeCodeLinker
+from branchline.formats.claude_code.rows import RESULT, Row
+from branchline.formats.protocol import LogIndex
+from branchline.tree import ROOT
+
+__all__ = ["ClaudeCodeReading", "KeptRange", "agent_of", "answer_key", "spent_at", "usage_owner"]
+
+_LAST_PLACE = (1 << 40) - 1
+_MOST = 1 << 40
+_AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
+
+
+class KeptRange(NamedTuple):
+    """What a compaction boundary says about the summary behind it."""
+
+    first: str | None
+    tokens_before: int | float | None
+
+
+class ClaudeCodeReading(LogIndex):
+    """A transcript: beside the tree, what its records say about each other."""
+
+    linker: ClaudeCodeLinker
+
+    def __init__(self) -> None:
+        super().__init__("claude-code")
+        self.linker = ClaudeCodeLinker(self.tree)
+        self.version_text = ""
+        self.agent: str | None = None
+        """The id of the sub-agent whose file this is."""
+        self.session_ids: dict[str, None] = {}
+        self.forked_from: dict[str, None] = {}
+        self.background = False
+        self.own_from: int | None = None
+        """The first record that was not copied from the session that this one was branched off from."""
+        self.numbers: dict[int, int] = {}
+        """Which part of its line an entry is, where a line is several entries."""
+        self.tool_names: dict[str, str] = {}
+        self._results: dict[str, str] = {}
+        self._looked_at = 0
+        self.kept: dict[int, KeptRange] = {}
+        self.edits: dict[int, str] = {}
+        """The results that were taken from the context, by the entry that says so."""
+        self.unspent: list[tuple[int, Sequence[Row]]] = []
+        """Stretches of records, each with its first position, of which nobody has asked what they spent."""
+        self._spending: dict[str, int] = {}
+        self.leaf_named_by = ""
+        self.title_from = ""
+
+    @property
+    def kinds(self) -> list[int]:
+        return self.linker.kinds
+
+    @property
+    def subagent_entries(self) -> AbstractSet[int]:
+        """What sub-agents said, in the old files that hold it between the records of the session."""
+        return self.linker.sidechain
+
+    @property
+    def inherited_entries(self) -> int:
+        if not self.forked_from:
+            return 0
+        return len(self.tree) if self.own_from is None else self.own_from
+
+    @property
+    def active_line(self) -> list[int]:
+        """Everything on the line that holds the leaf, from its start to its end."""
+        return [] if self.leaf == ROOT else self.tree.path_positions(self.linker.line_end(self.leaf))
+
+    @property
+    def spending(self) -> dict[str, int]:
+        """For every answer the most that a record of it says was written, and the first one that says so."""
+        spending = self._spending
+        for first, rows in self.unspent:
+            for position, row in enumerate(rows, first):
+                said = row.message
+                if row.type == "assistant" and said is not None and said.usage is not None and said.id:
+                    answer = answer_key(said.id, row.requestId)
+                    spent = spent_at(position, said.usage.output_tokens)
+                    spending[answer] = max(spent, spending.get(answer, -1))
+        self.unspent.clear()
+        return spending
+
+    def spends(self, position: int, message: str | None, request: str | None) -> bool:
+        """Whether the usage in this record counts: once for every answer."""
+        if not message:
+            return True
+        spent = self.spending.get(answer_key(message, request))
+        return spent is not None and usage_owner(spent) == position
+
+    def result_of(self, call: str) -> str | None:
+        """The entry that holds the result of a call."""
+        calls = self.linker.calls
+        for position in islice(calls, self._looked_at, None):
+            if self.linker.kinds[position] == RESULT:
+                for answered in calls[position].split("\n"):
+                    self._results[answered] = self.tree.keys[position]
+        self._looked_at = len(calls)
+        return self._results.get(call)
+
+
+def answer_key(message: str, request: str | None) -> str:
+    """What all records of one answer have in common."""
+    return f"{message}\n{request or ''}"
+
+
+def spent_at(position: int, output: float | None) -> int:
+    """Which record says how much was written, as one number: more first, then earlier."""
+    return int(min(max(output or 0, 0), _MOST)) << 40 | (_LAST_PLACE - position)
+
+
+def usage_owner(spent: int) -> int:
+    """The record in such a number."""
+    return _LAST_PLACE - (spent & _LAST_PLACE)
+
+
+def agent_of(path: str) -> str | None:
+    """The id of the sub-agent whose file this is, as its name says; None for other files."""
+    found = _AGENT_FILE.search(path)
+    return None if found is None else found[1]

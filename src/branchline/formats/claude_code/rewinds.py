@@ -1,0 +1,256 @@
+"""Which of many children are rewinds: the records of a file, sorted into lines.
+
+Nearly every record with several children is an artefact of recording: parallel calls, hook output, a tail
+that was skipped on resume. The rules here set such children aside or join them, and only what is left and
+begins with a prompt is a branch. Inside a line the order is that of the file, and nothing is dropped.
+
+Every pass is a loop over all records, so the cost does not depend on how they hang together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from branchline.formats.claude_code.rows import (
+    ANSWER,
+    ASIDE,
+    COMMAND,
+    ERROR,
+    HUMAN,
+    MICRO,
+    QUEUED,
+    RESULT,
+    RESUMED,
+    WRAPPER,
+)
+from branchline.tree import ROOT
+
+__all__ = ["BranchLines", "BranchPoint", "RowFacts", "sort_into_branches"]
+
+_NEVER = 1 << 62
+_SPOKEN = frozenset({ANSWER, ERROR})
+_LOCAL = frozenset({COMMAND, WRAPPER})
+
+
+class RowFacts(NamedTuple):
+    """What is known of every record, by position."""
+
+    kinds: Sequence[int]
+    times: Sequence[str]
+    marks: Sequence[int]
+    """A number for the words of a record; equal words have equal numbers."""
+    calls: Mapping[int, str]
+    """The ids of the calls in an answer, or of those that a record of results answers, one on each line."""
+
+
+class BranchPoint(NamedTuple):
+    """A record that was rewound to, and where each branch begins."""
+
+    position: int
+    branches: list[int]
+
+
+class BranchLines(NamedTuple):
+    """The records of a file as lines, each in the order of the file."""
+
+    line_of: dict[int, int]
+    """The number of the line that a record stands in."""
+    members: list[list[int]]
+    """The records of each line."""
+    above: list[int]
+    """The line that each line branches off from, or ROOT."""
+    points: list[BranchPoint]
+    copies: dict[int, int]
+    """A record that repeats an earlier one, and that one."""
+    starts: list[int]
+    """The roots with conversation below them."""
+    unresolved: list[int]
+    """Records whose children fit no rule; they were taken as one line."""
+
+
+class _Group(NamedTuple):
+    """Children that go on together."""
+
+    children: list[int]
+    first: int
+    """The first record in them that says how they start, or _NEVER."""
+    asks: bool
+    """Whether they start with a prompt."""
+    carries: bool
+    """Whether they carry conversation, and do not merely go on after a resume."""
+
+
+def sort_into_branches(nodes: Sequence[int], parents: Mapping[int, int], facts: RowFacts) -> BranchLines:
+    """Sort records (in file order, with a parent each that is one of them or ROOT, and no rings)."""
+    children: dict[int, list[int]] = {}
+    for node in nodes:
+        children.setdefault(parents[node], []).append(node)
+    order = _top_down(children)
+    copies = _merge_copies(order, children, facts) if len(children) < len(nodes) else {}
+    sums = _Sums(order, parents, copies, facts)
+    lines = BranchLines({}, [], [], [], copies, [], [])
+    for root in children.get(ROOT, ()):
+        lines.line_of[root] = _new_line(lines, ROOT)
+        if sums.speaks[root]:
+            lines.starts.append(root)
+    for node in order:
+        line = lines.line_of[node]
+        below = children.get(node)
+        if not below:
+            continue
+        branches = _branches(node, below, facts, sums, lines.unresolved) if len(below) > 1 else []
+        for child in below:
+            lines.line_of[child] = line
+        for group in branches:
+            number = _new_line(lines, line)
+            for child in group.children:
+                lines.line_of[child] = number
+        if branches:
+            lines.points.append(BranchPoint(node, [group.children[0] for group in branches]))
+    for copy, original in copies.items():
+        lines.line_of[copy] = lines.line_of[original]
+    for node in nodes:
+        lines.members[lines.line_of[node]].append(node)
+    return lines
+
+
+def _new_line(lines: BranchLines, above: int) -> int:
+    lines.members.append([])
+    lines.above.append(above)
+    return len(lines.above) - 1
+
+
+def _top_down(children: Mapping[int, list[int]]) -> list[int]:
+    """Every record after the one that it hangs from."""
+    order = list(children.get(ROOT, ()))
+    for node in order:  # the list grows while it is walked
+        if below := children.get(node):
+            order += below
+    return order
+
+
+def _merge_copies(order: list[int], children: dict[int, list[int]], facts: RowFacts) -> dict[int, int]:
+    """Find children that repeat an earlier sibling; what hangs from a copy goes on under the first."""
+    copies: dict[int, int] = {}
+    for node in (ROOT, *order):
+        below = children.get(node)
+        if not below or len(below) < 2 or node in copies:
+            continue
+        seen: dict[tuple[object, ...], int] = {}
+        kept = []
+        grown = set()
+        for child in below:
+            original = child
+            if (key := _identity(child, facts)) is not None:
+                original = seen.setdefault(key, child)
+            if original == child:
+                kept.append(child)
+                continue
+            copies[child] = original
+            if more := children.pop(child, None):
+                children.setdefault(original, []).extend(more)
+                grown.add(original)
+        for original in grown:
+            children[original].sort()
+        if len(kept) < len(below):
+            children[node] = kept
+    if copies:
+        order[:] = _top_down(children)
+    return copies
+
+
+def _identity(node: int, facts: RowFacts) -> tuple[object, ...] | None:
+    """What two records have in common if one is a replay of the other; None for one that cannot be."""
+    kind, time = facts.kinds[node], facts.times[node]
+    if kind <= MICRO or kind in (QUEUED, ASIDE) or not time:
+        return None
+    ids = facts.calls.get(node, "")
+    if kind == RESULT and not ids:
+        return None
+    return time, kind, facts.marks[node], ids
+
+
+class _Sums:
+    """What lies in and below each record."""
+
+    def __init__(
+        self, order: list[int], parents: Mapping[int, int], copies: Mapping[int, int], facts: RowFacts
+    ) -> None:
+        kinds = facts.kinds
+        self.first: dict[int, int] = {}
+        self.real: dict[int, bool] = {}
+        self.speaks: dict[int, bool] = {}
+        self.commands = {ROOT: 0}
+        first, real, speaks, commands = self.first, self.real, self.speaks, self.commands
+        for node in order:
+            kind = kinds[node]
+            above = parents[node]
+            commands[node] = commands[copies.get(above, above)] + (kind == COMMAND)
+            first[node] = node if HUMAN <= kind < ASIDE else _NEVER
+            real[node] = kind == ANSWER
+            speaks[node] = kind > MICRO and kind != QUEUED
+        for node in reversed(order):
+            above = parents[node]
+            above = copies.get(above, above)
+            if above == ROOT:
+                continue
+            first[above] = min(first[above], first[node])
+            if real[node]:
+                real[above] = True
+            if speaks[node]:
+                speaks[above] = True
+
+
+def _branches(node: int, below: list[int], facts: RowFacts, sums: _Sums, puzzles: list[int]) -> list[_Group]:
+    """The lines that part at a record with several children; none when they are one line after all."""
+    kinds = facts.kinds
+    waiting = [child for child in below if kinds[child] > MICRO or sums.speaks[child]]  # rule 2
+
+    def group(children: list[int]) -> _Group:
+        first = min(sums.first[child] for child in children)
+        kind = -1 if first == _NEVER else kinds[first]
+        asks = kind == HUMAN or (kind in _SPOKEN and sums.commands[first] > sums.commands[node])
+        real = any(sums.real[child] for child in children)
+        carries = asks or ((kind in _SPOKEN or kind == RESULT) and real)
+        return _Group(children, first, asks, carries)
+
+    lines: list[list[int]] = []
+    if kinds[node] in _SPOKEN and (calls := facts.calls.get(node)):  # rule 3
+        asked = set(calls.split("\n"))
+        own = [
+            child
+            for child in waiting
+            if kinds[child] in _SPOKEN
+            or (kinds[child] == RESULT and not asked.isdisjoint(facts.calls.get(child, "").split("\n")))
+        ]
+        lines = [own] if own else []
+        waiting = _without(waiting, own)
+    passing = [child for child in waiting if kinds[child] <= MICRO]
+    if sum(group([child]).carries for child in passing) == 1:  # rule 4
+        lines = [sorted([*passing, *(child for line in lines for child in line)])]
+        waiting = _without(waiting, passing)
+    local = [child for child in waiting if kinds[child] in _LOCAL]  # rule 6
+    if len(local) > 1:
+        lines.append(local)
+        waiting = _without(waiting, local)
+    lines += [[child] for child in waiting]
+    lines.sort()
+    groups: list[_Group] = []
+    for line in lines:
+        this = group(line)
+        if groups and this.first != _NEVER and kinds[this.first] == RESUMED:  # rule 5
+            groups[-1] = group(groups[-1].children + line)
+        else:
+            groups.append(this)
+    carrying = [one for one in groups if one.carries]
+    if len(carrying) > 1 and any(one.asks for one in carrying):  # rule 7
+        return carrying
+    if len(groups) > 1:  # rule 8
+        puzzles.append(node)
+    return []
+
+
+def _without(children: list[int], some: list[int]) -> list[int]:
+    taken = set(some)
+    return [child for child in children if child not in taken]

@@ -1,0 +1,251 @@
+"""One line of a rollout as the native format would hold it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Compaction,
+    Content,
+    Custom,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Image,
+    Leaf,
+    Message,
+    MessageEntry,
+    ModelChange,
+    Text,
+    Thinking,
+    ThinkingLevelChange,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+    Usage,
+    UsageEntry,
+    UserMessage,
+    blocks_text,
+    json_codec,
+)
+from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.replay import TokenTotals
+from branchline.formats.codex.rows import ITEMS, is_context
+from branchline.tree import ROOT
+
+__all__ = ["decode_line", "item_message"]
+
+_TEXTS = frozenset({"input_text", "output_text", "text", "Text", "summary_text", "reasoning_text"})
+
+
+def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
+    """The entry at a position, from the bytes of its line."""
+    tree = reading.tree
+    parent = tree.parents[position]
+    time = tree.times[position]
+    common: dict[str, Any] = {
+        "id": tree.keys[position],
+        "parent": None if parent == ROOT else tree.keys[parent],
+        "timestamp": time,
+    }
+    fields = json_codec.loads(line)
+    payload = fields.get("payload")
+    payload = payload if isinstance(payload, dict) else (fields if _text(fields.get("type")) in ITEMS else {})
+    provider = _text(reading.meta.get("model_provider"))
+    model = reading.model_at(position)
+    match tree.types[position]:
+        case "message":
+            message = item_message(payload, reading.tool_names, milliseconds(time), provider, model)
+            return MessageEntry(**common, message=message)
+        case "custom_message":
+            return _context(common, fields, payload)
+        case "compaction":
+            return Compaction(**common, summary="", retained_tail=_tail(payload, reading, position))
+        case "model_change":
+            return ModelChange(**common, provider=provider or "", model_id=_text(payload.get("model")) or "")
+        case "thinking_level_change":
+            return ThinkingLevelChange(**common, thinking_level=_text(payload.get("effort")) or "")
+        case "usage":
+            return UsageEntry(
+                **common,
+                kind="turn",
+                provider=provider,
+                model=model,
+                usage=_usage(reading.spent[position]),
+            )
+        case "leaf":
+            return Leaf(**common, target=common["parent"])
+        case _:
+            return Custom(**common, custom_type=_name(fields, payload), data=payload or fields)
+
+
+def _name(fields: dict[str, Any], payload: dict[str, Any]) -> str:
+    kind, inner = fields.get("type"), payload.get("type")
+    name = kind if isinstance(kind, str) else "foreign"
+    return f"{name}/{inner}" if isinstance(inner, str) and inner != kind else name
+
+
+def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, Any]) -> CustomMessage:
+    kind = fields.get("type") if fields.get("type") == "inter_agent_communication" else payload.get("type")
+    if kind in ("agent_message", "inter_agent_communication"):
+        said = payload.get("content", payload.get("message"))
+        if isinstance(said, dict):
+            said = said.get("content", said.get("text"))
+        about = {name: payload[name] for name in ("author", "recipient") if name in payload}
+        return CustomMessage(
+            **common, custom_type=kind, content=_content(said), display=True, details=about or None
+        )
+    role = _text(payload.get("role")) or "user"
+    return CustomMessage(
+        **common,
+        custom_type="context" if role == "user" else role,
+        content=_content(payload.get("content")),
+        display=False,
+    )
+
+
+def _tail(payload: dict[str, Any], reading: CodexReading, position: int) -> tuple[Message, ...]:
+    """The history that a compaction leaves."""
+    time = milliseconds(reading.tree.times[position])
+    if (kept := reading.kept.get(position)) is not None:
+        return tuple(UserMessage(content=text, timestamp=time) for text in kept)
+    items = payload.get("replacement_history")
+    return tuple(
+        item_message(
+            item if isinstance(item, dict) else {"value": item}, reading.tool_names, time, None, None
+        )
+        for item in (items if isinstance(items, list) else ())
+    )
+
+
+def item_message(
+    item: dict[str, Any],
+    tool_names: dict[str, str],
+    time: int | None,
+    provider: str | None,
+    model: str | None,
+) -> Message:
+    """An item of the model's history as a message."""
+    kind = _text(item.get("type")) or ("message" if "role" in item else "")
+    if kind == "message" and (role := _text(item.get("role")) or "user") != "assistant":
+        content = _content(item.get("content"))
+        if role == "user" and not is_context(blocks_text(content, "\n")):
+            return UserMessage(content=content, timestamp=time)
+        name = "context" if role == "user" else role
+        return CustomContent(custom_type=name, content=content, display=False, timestamp=time)
+    if kind == "agent_message":
+        return CustomContent(custom_type=kind, content=_content(item.get("content")), timestamp=time)
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        call = _text(item.get("call_id")) or ""
+        output, failed = item.get("output"), False
+        if isinstance(output, dict):
+            failed = output.get("success") is False
+            output = output.get("content", json_codec.dumps(output).decode("utf-8", "replace"))
+        content = _content(output)
+        return ToolResult(
+            tool_call_id=call,
+            tool_name=tool_names.get(call, ""),
+            content=(Text(text=content),) if isinstance(content, str) else content,
+            is_error=failed,
+            timestamp=time,
+        )
+    return AssistantMessage(
+        content=_blocks(item, kind),
+        api="openai-responses",
+        provider=provider,
+        model=model,
+        response_id=_text(item.get("id")),
+        stop_reason="toolUse" if kind.endswith("_call") else "stop",
+        timestamp=time,
+    )
+
+
+def _blocks(item: dict[str, Any], kind: str) -> tuple[Block, ...]:
+    """What an item of the model is made of."""
+    match kind:
+        case "message":
+            content = _content(item.get("content"))
+            return (Text(text=content),) if isinstance(content, str) else content
+        case "reasoning":
+            said = [*_list(item.get("summary")), *_list(item.get("content"))]
+            words = [
+                one["text"] for one in said if isinstance(one, dict) and isinstance(one.get("text"), str)
+            ]
+            sealed = _text(item.get("encrypted_content"))
+            return (Thinking(thinking="\n".join(words), thinking_signature=sealed),)
+        case "function_call" | "custom_tool_call" | "local_shell_call" if isinstance(
+            item.get("call_id"), str
+        ):
+            name = _text(item.get("name")) or kind.removesuffix("_call")
+            return (
+                ToolCall(
+                    id=item["call_id"],
+                    name=name,
+                    arguments=_arguments(item),
+                    namespace=_text(item.get("namespace")),
+                ),
+            )
+        case _:
+            return (UnknownBlock(type=kind, fields=item),)
+
+
+def _arguments(item: dict[str, Any]) -> dict[str, Any]:
+    given = next(
+        (item[name] for name in ("arguments", "parameters", "input", "action") if name in item), None
+    )
+    if isinstance(given, dict):
+        return given
+    if isinstance(given, str) and "input" not in item:
+        try:
+            value = json_codec.loads(given.encode("utf-8", "surrogatepass"))
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            return value
+    return {} if given is None else {"input": given}
+
+
+def _content(value: Any) -> Content:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return tuple(map(_block, value))
+    return ""
+
+
+def _block(value: Any) -> Block:
+    if isinstance(value, str):
+        return Text(text=value)
+    if not isinstance(value, dict):
+        return UnknownBlock(type="", fields={"value": value})
+    kind = value.get("type")
+    if isinstance(kind, str) and kind in _TEXTS and isinstance(value.get("text"), str):
+        return Text(text=value["text"])
+    url = value.get("image_url")
+    if kind == "input_image" and isinstance(url, str) and url.startswith("data:") and ";base64," in url:
+        about, _, data = url.partition(";base64,")
+        return Image(data=data, mime_type=about.removeprefix("data:"))
+    return UnknownBlock(type=str(kind or ""), fields=value)
+
+
+def _usage(spent: TokenTotals) -> Usage:
+    """Tokens of one call; here those from the cache are counted apart from the other input."""
+    return Usage(
+        input=spent.input - spent.cached,
+        output=spent.output,
+        cache_read=spent.cached,
+        cache_write=spent.cache_write,
+        reasoning=spent.reasoning,
+        total_tokens=spent.total,
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,228 @@
+"""Rollouts that belong together: prefixes in other files, copies of a parent, names, compressed files.
+
+Nothing here opens a file; a function finds what is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from branchline.entries import json_codec
+from branchline.errors import NotSupported
+from branchline.formats.codex.log_index import CodexReading, base_of
+from branchline.formats.codex.reader import NAME
+from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
+from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
+from branchline.formats.entry_log import EntryLog
+
+__all__ = [
+    "Rollout",
+    "RolloutChain",
+    "assemble_rollout",
+    "copied_entries",
+    "model_history",
+    "read_names",
+    "resolve_chain",
+    "rollout_name",
+    "unpack",
+]
+
+
+class Rollout(NamedTuple):
+    """A file, and how much of it counts: everything, or the bytes before ``end``."""
+
+    transcript: EntryLog
+    end: int | None = None
+
+
+class RolloutChain(NamedTuple):
+    """The files that a thread is made of, the oldest first, and what could not be found."""
+
+    rollouts: list[Rollout]
+    problems: list[str]
+
+
+class Name(NamedTuple):
+    """What the name of a file says."""
+
+    time: str
+    thread: str
+    rollout: str
+
+
+def rollout_name(path: str) -> Name | None:
+    """Local time, thread and rollout from the name of a file; of one thread the greatest counts."""
+    found = NAME.search(path)
+    return None if found is None else Name(found[1], found[2], found[3] or found[2])
+
+
+def resolve_chain(transcript: EntryLog, find: Callable[[str], EntryLog | None]) -> RolloutChain:
+    """Follow what a paginated rollout begins with; ``find`` gives the file whose name ends with an id."""
+    rollouts = [Rollout(transcript)]
+    problems: list[str] = []
+    reading = _reading(transcript)
+    seen = {reading.rollout}
+    while (base := reading.base) is not None:
+        if base.rollout in seen:
+            problems.append(f"the rollout {base.rollout} begins with itself")
+            break
+        seen.add(base.rollout)
+        found = find(base.rollout)
+        if found is None:
+            problems.append(f"the rollout {base.rollout}, with which this one begins, is not there")
+            break
+        reading = _reading(found)
+        if reading.meta.get("history_mode") != "paginated":
+            problems.append(
+                f"the rollout {base.rollout} is of the older kind and cannot be the beginning of this"
+            )
+            break
+        rollouts.append(Rollout(found, base.end_offset))
+    return RolloutChain(rollouts[::-1], problems)
+
+
+def assemble_rollout(content: bytes, rollout: str, find: Callable[[str], bytes | None]) -> bytes:
+    """The lines of a paginated rollout as a copy would hold them: the first records, the beginning, its own.
+
+    First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
+    the oldest first. Where one cannot be found, is of the older kind or begins with itself, the rest
+    is given.
+    """
+    heads: list[bytes] = []
+    rests: list[bytes] = []
+    seen, found = {rollout}, content
+    while True:
+        head, _, rest = found.partition(b"\n")
+        meta = _meta_of(head)
+        base = base_of(meta)
+        if heads and meta.get("history_mode") != "paginated":
+            break
+        heads.append(head + b"\n")
+        rests.append(rest if rest.endswith(b"\n") or not rests else rest + b"\n")
+        if base is None or base.rollout in seen or (other := find(base.rollout)) is None:
+            break
+        seen.add(base.rollout)
+        found = other[: base.end_offset]
+    return content if len(heads) == 1 else b"".join(heads + rests[::-1])
+
+
+def model_history(rollouts: Sequence[Rollout]) -> list[dict[str, Any]]:
+    """The items that the model would get: all lines in order, with compactions and rollbacks applied."""
+    history: list[dict[str, Any]] = []
+    for fields in _lines(rollouts):
+        row = row_from(fields)
+        payload = fields.get("payload", fields)
+        if row.payload is None:
+            continue
+        if row.type == "response_item":
+            if row.payload.type != "ghost_snapshot":
+                history.append(payload)
+        elif row.type == "inter_agent_communication":
+            history.append({**payload, "type": "agent_message"})
+        elif row.type == "compacted":
+            replacement = payload.get("replacement_history")
+            if isinstance(replacement, list):
+                history = [item if isinstance(item, dict) else {} for item in replacement]
+            else:
+                history = [*map(_user, _kept(history)), _user(row.payload.message or NO_SUMMARY)]
+        elif row.type == "event_msg" and row.payload.type == "thread_rolled_back":
+            classes = [_class(item) for item in history]
+            turns = [place for place, kind in enumerate(classes) if kind == TURN]
+            cut = rollback_position(turns, classes, max(row.payload.num_turns or 0, 0))
+            if cut is not None:
+                del history[cut:]
+    return history
+
+
+def copied_entries(child: CodexReading, parent: CodexReading) -> int:
+    """How many entries of a fork were copied: up to the first turn that its parent does not know."""
+    if child.forked_from is None or child.base is not None:
+        return 0
+    known = parent.turn_contexts
+    own = (position for position, turn in child.turns if turn not in known)
+    return next(own, child.copied)
+
+
+def read_names(index: bytes) -> dict[str, str]:
+    """The names of threads from ``session_index.jsonl``; the last line of a thread counts."""
+    names: dict[str, str] = {}
+    for line in index.split(b"\n"):
+        try:
+            fields = json_codec.loads(line)
+        except ValueError:
+            continue
+        if isinstance(fields, dict):
+            thread, name = fields.get("id"), fields.get("thread_name")
+            if isinstance(thread, str) and isinstance(name, str):
+                names[thread] = name
+    return names
+
+
+def unpack(data: bytes, size: int | None = None) -> bytes:
+    """The content of a compressed rollout, or the first ``size`` bytes of it.
+
+    NotSupported when the package for it is not installed.
+    """
+    try:
+        zstandard = import_module("zstandard")  # only for the files that are compressed
+    except ImportError:
+        raise NotSupported(
+            "this rollout is compressed with zstd, which needs the package zstandard: "
+            "pip install 'branchline[zstd]'"
+        ) from None
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as content:
+            return bytes(content.read(-1 if size is None else size))
+    except zstandard.ZstdError as reason:
+        raise NotSupported(f"this compressed rollout cannot be unpacked: {reason}") from None
+
+
+def _meta_of(line: bytes) -> dict[str, Any]:
+    try:
+        fields = json_codec.loads(line)
+    except ValueError:
+        return {}
+    payload = fields.get("payload") if isinstance(fields, dict) else None
+    return payload if isinstance(payload, dict) else {}
+
+
+def _reading(transcript: EntryLog) -> CodexReading:
+    assert isinstance(transcript.reading, CodexReading)
+    return transcript.reading
+
+
+def _lines(rollouts: Sequence[Rollout]) -> Iterator[dict[str, Any]]:
+    for transcript, end in rollouts:
+        reading = transcript.reading
+        last = -1
+        for position in range(len(reading.tree)):
+            span = reading.span(position)
+            if end is not None and span.offset >= end:
+                break
+            if span.offset != last:  # entries that share a line
+                last = span.offset
+                yield json_codec.loads(transcript.raw(position))
+
+
+def _kept(history: list[dict[str, Any]]) -> list[str]:
+    items = [row_from({"type": "response_item", "payload": item}).payload for item in history]
+    return keep_prompts(
+        [
+            text
+            for item in items
+            if item is not None
+            and item.type != "agent_message"
+            and item_class(item, text := item_text(item)) == TURN
+        ]
+    )
+
+
+def _class(item: dict[str, Any]) -> int:
+    read = row_from({"type": "response_item", "payload": item}).payload
+    return 0 if read is None else item_class(read, item_text(read))
+
+
+def _user(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}

@@ -1,6 +1,0 @@
-"""A conversation carried from one program's format into another's."""
-
-from branchline.formats.conversion.convert import Converted, branch_ends, convert, native_lines
-from branchline.formats.conversion.fidelity import Change, Fidelity
-
-__all__ = ["Change", "Converted", "Fidelity", "branch_ends", "convert", "native_lines"]

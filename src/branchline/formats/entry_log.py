@@ -1,0 +1,232 @@
+"""A log seen through a format: the tree in memory, entries decoded from the log when asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from operator import gt
+from typing import TypeVar, cast
+
+from branchline.context import ContextMessage, ContextRules, ModelRef
+from branchline.entries import Entry
+from branchline.errors import LogShrank
+from branchline.formats.feed import feed_log
+from branchline.formats.protocol import Format, LineChunk, LogIndex, Reader
+from branchline.tree import ROOT, Finding, Tree
+
+__all__ = ["EntryLog"]
+
+_MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
+_GATHER = 1 << 20  # neighbours are read together up to this many bytes
+_NOTHING = type(None)
+_T = TypeVar("_T")
+
+
+class EntryLog:
+    """Reads a log through ``read(offset, size)``, a function that gives fewer bytes only at the end.
+
+    It never writes. What others append is taken in by :meth:`catch_up`.
+    """
+
+    def __init__(
+        self,
+        format: Format,  # noqa: A002
+        read: Callable[[int, int], bytes],
+        name: str = "session",
+        *,
+        reader: Reader | None = None,
+    ) -> None:
+        self.format = format
+        self.name = name
+        self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
+        self._read = read
+        self._adopt(format.reader(name) if reader is None else reader)
+        self._feed()
+
+    def _adopt(self, reader: Reader) -> None:
+        # Plain attributes, because every append asks for them several times.
+        self._reader = reader
+        self.reading: LogIndex = reader.reading
+        self.tree: Tree = reader.reading.tree
+        self.reading.read = self._read  # not a method of ours: what refers to itself lives on too long
+
+    @property
+    def context_rules(self) -> ContextRules:
+        return self.format.context_rules()
+
+    @property
+    def session_model(self) -> str | None:
+        """The model that the file names for the whole session, where it does."""
+        return self._reader.reading.model
+
+    @property
+    def title(self) -> str | None:
+        """What the session is called, where anything names it."""
+        return self.external_title or self.reading.title
+
+    @property
+    def findings(self) -> list[Finding]:
+        return self.reading.findings
+
+    @property
+    def leaf(self) -> str | None:
+        """The id of the conversation entry where the file stands."""
+        position = self.tree.nearest_conversation_entry(self.reading.leaf)
+        return None if position == ROOT else self.tree.keys[position]
+
+    def catch_up(self) -> int:
+        """Take in what was appended since; returns how many entries are new."""
+        before = len(self.tree)
+        if self.reading.unterminated:
+            # The unfinished last line may have grown or been closed: only a fresh look tells.
+            self.reload()
+        else:
+            self._feed()
+        return len(self.tree) - before
+
+    def take(self, data: bytes, written: Sequence[Entry] = ()) -> None:
+        """Take in whole lines that were just written behind what is known already.
+
+        ``written`` are the entries in them: a reader may know enough without reading their lines again.
+        """
+        reader = self._reader
+        if len(written) != 1 or not reader.take_written(written[0], data):
+            reader.feed(data, len(data))
+            reader.finish(b"")
+        self._mark = (self.reading.consumed, data[-_MARK:])
+
+    def is_unchanged(self) -> bool:
+        """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
+        end, mark = self._mark
+        return self._read(end - len(mark), len(mark)) == mark
+
+    def rebind(self, read: Callable[[int, int], bytes], name: str) -> None:
+        """Go on reading the same lines from another place, after a draft was published or a file replaced."""
+        self._read = self.reading.read = read
+        self.name = name
+
+    def adopt(self, other: EntryLog) -> None:
+        """Know what another transcript of the same session has read from where both read now."""
+        self._adopt(other._reader)
+        self._mark = other._mark
+
+    def reload(self) -> None:
+        """Forget everything and read from the start; if that fails, nothing is forgotten."""
+        reader = self.format.reader(self.name)
+        feed_log(reader, self._read)
+        self._adopt(reader)
+        self._set_mark()
+
+    def bytes_between(self, start: int, end: int | None) -> bytes:
+        """What lies in the log between two offsets, to the end when ``end`` is None."""
+        if end is not None:
+            return self._read(start, max(0, end - start))
+        pieces = []
+        while data := self._read(start, _GATHER):
+            pieces.append(data)
+            start += len(data)
+        return b"".join(pieces)
+
+    def raw(self, position: int) -> bytes:
+        """The bytes of an entry's line, as they lie in the log, without the newline."""
+        span = self.reading.span(position)
+        data = self._read(span.offset, span.size)
+        if len(data) != span.size:
+            raise LogShrank(
+                f"cannot read entry {self.tree.keys[position]} of {self.name}: "
+                f"the file ends at {span.offset + len(data)}, expected at least {span.offset + span.size}"
+            )
+        return data
+
+    def entry(self, position: int) -> Entry:
+        return self.format.decode(self.raw(position), self.reading, position)
+
+    def answer_model(self, position: int) -> ModelRef | None:
+        """The model that an answer names, or that the file names for it."""
+        return self.format.answer_model(self, position)
+
+    def entries(self, positions: Sequence[int]) -> list[Entry]:
+        """Decode many entries, one read for each stretch of lines that was read together."""
+        if any(map(gt, positions, positions[1:])):  # in a file whose lines are out of order paths go down too
+            ordered = sorted(set(positions))
+            decoded = dict(zip(ordered, self.entries(ordered), strict=True))
+            return [decoded[position] for position in positions]
+        reading, decode = self.reading, self.format.decode
+        found: list[Entry] = []
+        number = 0
+        while number < len(positions):
+            block = reading.block_of(positions[number])
+            first, ends = block.first, block.ends
+            wanted = self._in_block(positions, number, block)
+            number += len(wanted)
+            if 16 * len(wanted) < len(ends):
+                found += map(self.entry, wanted)
+                continue
+            data = self._lines_of(block)
+            if 2 * len(wanted) > len(ends):
+                records = self.format.decode_block(data, reading, block)
+                if records is not None:
+                    found += _taken(records, wanted, first)
+                    continue
+            for position in wanted:
+                start = ends[position - first - 1] + 1 if position > first else 0
+                found.append(decode(data[start : ends[position - first]], reading, position))
+        return found
+
+    def messages(self, positions: Sequence[int]) -> list[ContextMessage] | None:
+        """What these entries say, if each of them holds a message that was decoded while reading."""
+        reading = self.reading
+        kept = reading.messages
+        if not kept or not reading.linker.is_regular or any(map(gt, positions, positions[1:])):
+            return None
+        found: list[ContextMessage | None] = []
+        number = 0
+        while number < len(positions):
+            block = reading.block_of(positions[number])
+            if block.first not in kept:
+                return None
+            wanted = self._in_block(positions, number, block)
+            number += len(wanted)
+            found += _taken(kept[block.first], wanted, block.first)
+        return None if _NOTHING in set(map(type, found)) else cast("list[ContextMessage]", found)
+
+    @staticmethod
+    def _in_block(positions: Sequence[int], number: int, block: LineChunk) -> Sequence[int]:
+        """The positions from here on that lie in this block; they go up, so these stand together."""
+        return positions[number : bisect_left(positions, block.first + len(block.ends), number)]
+
+    def forget_messages(self) -> None:
+        """Let go of messages that were decoded while reading."""
+        self.reading.messages.clear()
+
+    def _lines_of(self, block: LineChunk) -> bytes:
+        size = block.ends[-1]
+        data = self._read(block.offset, size)
+        if len(data) != size:
+            self.raw(block.first + len(block.ends) - 1)  # raises with the whole story
+        return data
+
+    def _ask(self) -> None:
+        """Tell the tree what was put off while reading."""
+        for block in self.reading.unasked:
+            self.tree.fill_in(block.first, *self.format.put_off(self._lines_of(block), block.first))
+        self.reading.unasked.clear()
+
+    def _feed(self) -> None:
+        feed_log(self._reader, self._read)
+        if self.reading.unasked:
+            self.tree.ask = self._ask
+        self._set_mark()
+
+    def _set_mark(self) -> None:
+        end = self.reading.consumed
+        size = min(end, _MARK)
+        self._mark = (end, self._read(end - size, size))
+
+
+def _taken(rows: Sequence[_T], wanted: Sequence[int], first: int) -> Sequence[_T]:
+    """The rows of a block, whose first entry this is, at the wanted positions, which go up."""
+    start, end = wanted[0] - first, wanted[-1] - first + 1
+    if end - start == len(wanted):
+        return rows[start:end]
+    return [rows[position - first] for position in wanted]

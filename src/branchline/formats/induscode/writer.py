@@ -1,0 +1,328 @@
+"""New entries as induscode writes them, each time with what makes induscode find the path that is meant.
+
+induscode goes by the last head line or, where there is none, takes the deepest entry. So a head follows an
+append wherever the file has one, and where the new entry would not be the deepest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    Block,
+    BranchSummary,
+    BranchSummaryMessage,
+    Compaction,
+    CompactionSummaryMessage,
+    Content,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Image,
+    Leaf,
+    Message,
+    MessageEntry,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+    UnknownMessage,
+    Usage,
+    UserMessage,
+    json_codec,
+    message_from_fields,
+)
+from branchline.formats.entry_refs import reference_id
+from branchline.formats.induscode.reader import InduscodeReading
+from branchline.formats.induscode.records import DETAILS, FROM_HOOK
+from branchline.formats.induscode.rows import SCHEMA
+
+__all__ = ["InduscodeWriter"]
+
+Refuse = Callable[[str], Exception]
+_encode = msgspec.json.Encoder().encode
+_NODE_ROLES = {
+    "user": "user",
+    "assistant": "assistant",
+    "toolResult": "tool",
+    "compactionSummary": "condense",
+    "branchSummary": "condense",
+}
+
+
+class _Written(NamedTuple):
+    """An entry that this batch has written, as the deepest rule sees it."""
+
+    depth: int
+    id: str
+
+
+class InduscodeWriter:
+    """The lines for new entries behind what was read."""
+
+    def __init__(self, reading: InduscodeReading, refuse: Refuse) -> None:
+        self._reading = reading
+        self._refuse = refuse
+        self._has_head = reading.has_head
+        self._written: dict[str, _Written] = {}
+        self._last: str | None = None
+        self._wants_head = False
+
+    def encode(self, entries: Iterable[Entry]) -> bytes:
+        """All lines, or NotSupported when one of the entries has no place in this format."""
+        lines = [line for entry in entries for line in self._lines(entry)]
+        if self._last is not None and self._needs_head(self._last):
+            lines.append(self._head(self._last))
+        return b"".join(lines)
+
+    def _lines(self, entry: Entry) -> Iterator[bytes]:
+        match entry:
+            case Leaf():
+                self._has_head, self._last = True, None
+                yield self._head(self._name(entry.target))
+            case MessageEntry():
+                yield self._entry(entry, _known(entry.message))
+            case CustomMessage():
+                message = CustomContent(
+                    custom_type=entry.custom_type,
+                    content=entry.content,
+                    display=entry.display,
+                    details=entry.details,
+                )
+                yield self._entry(entry, message)
+            case BranchSummary():
+                summary = BranchSummaryMessage(summary=entry.summary, from_id=entry.from_id or "root")
+                self._wants_head = True
+                yield self._entry(entry, summary, _meta(entry))
+            case Compaction():
+                yield from self._compaction(entry)
+            case _:
+                raise self._refuse(entry.type)
+
+    def _compaction(self, entry: Compaction) -> Iterator[bytes]:
+        """A new beginning: the summary as a root, and below it the kept messages once more."""
+        kept = entry.retained_tail
+        if kept is None:
+            if entry.first_kept not in (None, entry.id):
+                raise self._refuse("kept entries")
+            kept = ()
+        self._has_head = True
+        yield self._head(None)
+        summary = CompactionSummaryMessage(summary=entry.summary, tokens_before=entry.tokens_before or 0)
+        yield self._entry(msgspec.structs.replace(entry, parent=None), summary, _meta(entry))
+        parent = entry.id
+        for number, message in enumerate(kept):
+            copy = MessageEntry(
+                id=_copy_id(entry.id, number), parent=parent, timestamp=entry.timestamp, message=message
+            )
+            yield self._entry(copy, _known(message))
+            parent = copy.id
+
+    def _entry(self, entry: Entry, message: Message, meta: dict[str, Any] | None = None) -> bytes:
+        fields = _message(message, milliseconds(entry.timestamp) or 0, self._refuse)
+        previous = self._name(entry.parent)
+        self._written[entry.id] = _Written(self._depth(entry.parent) + 1, entry.id)
+        self._last = entry.id
+        line: dict[str, Any] = {
+            "schema": SCHEMA,
+            "kind": "entry",
+            "id": entry.id,
+            "prev": previous,
+            "role": _NODE_ROLES.get(fields["role"], "note"),
+            "message": fields,
+            "at": entry.timestamp,
+        }
+        return self._line(line if meta is None else {**line, "meta": meta})
+
+    def _head(self, leaf: str | None) -> bytes:
+        header = self._reading.header
+        session = "" if header is None else header.id
+        return self._line({"schema": SCHEMA, "kind": "head", "sessionId": session, "leaf": leaf})
+
+    def _line(self, fields: dict[str, Any]) -> bytes:
+        try:
+            return _encode(fields) + b"\n"
+        except UnicodeEncodeError:
+            raise self._refuse("half character") from None
+        except OverflowError:  # an integer with more digits than the fast encoder takes
+            return json_codec.dumps(fields) + b"\n"
+
+    def _name(self, key: str | None) -> str | None:
+        """How the file names an entry."""
+        if key is None or key in self._written:
+            return key
+        name = reference_id(self._reading, key)
+        if name is None:
+            raise self._refuse("repeated id")
+        return name
+
+    # -- whether induscode would find it --------------------------------------------------------------
+
+    def _needs_head(self, last: str) -> bool:
+        reading = self._reading
+        if self._has_head or self._wants_head or not reading.is_whole:
+            return True
+        best = max(self._written.values())
+        deepest = reading.deepest.find()
+        if deepest >= 0:
+            best = max(best, _Written(reading.deepest.depth(deepest), reading.tree.keys[deepest]))
+        return best.id != last
+
+    def _depth(self, key: str | None) -> int:
+        if key is None or self._has_head or self._wants_head:
+            return 0  # nobody will ask
+        if key in self._written:
+            return self._written[key].depth
+        return self._reading.deepest.depth(self._reading.tree.position(key))
+
+
+def _meta(entry: BranchSummary | Compaction) -> dict[str, Any] | None:
+    """What a summary says beside its text, in the one place that induscode leaves as it is."""
+    meta = {} if entry.details is None else {DETAILS: entry.details}
+    if entry.from_hook is not None:
+        meta[FROM_HOOK] = entry.from_hook
+    return meta or None
+
+
+def _known(message: Message) -> Message:
+    """A message that came as a plain object, as the record of its role."""
+    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
+
+
+def _copy_id(entry_id: str, number: int) -> str:
+    return hashlib.sha256(f"{entry_id} {number}".encode()).hexdigest()[:16]
+
+
+# -- messages ---------------------------------------------------------------------------------------------
+
+
+def _message(message: Message, now: int, refuse: Refuse) -> dict[str, Any]:
+    """A message with its keys in their order."""
+    if isinstance(message, UnknownMessage):
+        return {"role": message.role, **message.fields}
+    if isinstance(message, SystemMessage):
+        raise refuse("system")
+    time = now if message.timestamp is None else round(message.timestamp)
+    match message:
+        case UserMessage():
+            return {"role": "user", "content": _content(message.content), "timestamp": time}
+        case AssistantMessage():
+            return {
+                "role": "assistant",
+                "content": _parts(message.content),
+                "api": message.api or "",
+                "provider": message.provider or "",
+                "model": message.model or "",
+                "usage": _usage(message.usage or Usage()),
+                "stopReason": message.stop_reason or "stop",
+                **_present(errorMessage=message.error_message),
+                "timestamp": time,
+            }
+        case ToolResult():
+            return {
+                "role": "toolResult",
+                "toolCallId": message.tool_call_id,
+                "toolName": message.tool_name,
+                "content": _parts(message.content),
+                **_present(details=message.details),
+                "isError": message.is_error is True,
+                "timestamp": time,
+            }
+        case BashExecution():
+            return {
+                "role": "bashExecution",
+                "command": message.command,
+                "output": message.output,
+                **_present(exitCode=message.exit_code),
+                "cancelled": message.cancelled is True,
+                "truncated": message.truncated is True,
+                "timestamp": time,
+                **_present(
+                    fullOutputPath=message.full_output_path, excludeFromContext=message.exclude_from_context
+                ),
+            }
+        case CustomContent():
+            return {
+                "role": "custom",
+                "customType": message.custom_type,
+                "content": _content(message.content),
+                "display": message.display is not False,
+                "timestamp": time,
+                **_present(details=message.details),
+            }
+        case BranchSummaryMessage():
+            return {
+                "role": "branchSummary",
+                "summary": message.summary,
+                "fromId": message.from_id or "root",
+                "timestamp": time,
+            }
+        case CompactionSummaryMessage():
+            before = round(message.tokens_before or 0)
+            return {
+                "role": "compactionSummary",
+                "summary": message.summary,
+                "tokensBefore": before,
+                "timestamp": time,
+            }
+
+
+def _content(content: Content) -> str | list[dict[str, Any]]:
+    return content if isinstance(content, str) else _parts(content)
+
+
+def _parts(content: Content) -> list[dict[str, Any]]:
+    blocks: tuple[Block, ...] = (Text(text=content),) if isinstance(content, str) else content
+    return [_part(block) for block in blocks]
+
+
+def _part(block: Block) -> dict[str, Any]:
+    match block:
+        case Text():
+            return {"type": "text", "text": block.text, **_present(textSignature=block.text_signature)}
+        case Thinking():
+            signature = block.thinking_signature
+            return {"type": "thinking", "thinking": block.thinking, **_present(thinkingSignature=signature)}
+        case Image():
+            return {"type": "image", "data": block.data, "mimeType": block.mime_type}
+        case ToolCall():
+            return {
+                "type": "toolCall",
+                "id": block.id,
+                "name": block.name,
+                "arguments": block.arguments,
+                **_present(thoughtSignature=block.thought_signature),
+            }
+        case UnknownBlock():
+            return block.fields
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    cost = usage.cost
+    return {
+        "input": round(usage.input),
+        "output": round(usage.output),
+        "cacheRead": round(usage.cache_read),
+        "cacheWrite": round(usage.cache_write),
+        "totalTokens": round(usage.context_tokens),
+        "cost": {
+            "input": float(cost.input),
+            "output": float(cost.output),
+            "cacheRead": float(cost.cache_read),
+            "cacheWrite": float(cost.cache_write),
+            "total": float(cost.total),
+        },
+    }
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

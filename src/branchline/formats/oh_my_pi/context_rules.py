@@ -1,0 +1,145 @@
+"""What a model sees of an oh-my-pi session, as that program sends it.
+
+Reading the file (state, boundaries, kept ranges) and repairing the list before it is sent are both the
+program's own rules: turns that failed are history, not conversation, and a tool call whose result is not on
+the path is taken out of its message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from branchline.context import ContextMessage, ContextRules
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    CustomContent,
+    Image,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+)
+from branchline.formats.oh_my_pi.records import RECOVERED
+
+__all__ = ["RULES", "as_sent"]
+
+_INTERNAL = frozenset({"prewalk-plan", "vibe-mode-context"})  # said to the program, not to the model
+_INTERRUPTED = "interrupted-thinking"  # what stands behind an answer that was stopped and still counts
+_FAILED = ("aborted", "error")
+
+
+def as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """The messages of a path without what oh-my-pi leaves out."""
+    emitted = [item for item in messages if not _is_left_out(item)]
+    return _without_failures(_without_open_calls(emitted))
+
+
+RULES = ContextRules(
+    boundaries=frozenset({"reset_boundary"}),
+    explicit_model_wins=True,
+    keeps_system_messages=True,
+    finish=as_sent,
+)
+
+
+def _is_left_out(item: ContextMessage) -> bool:
+    match item.message:
+        case AssistantMessage() as answer:
+            return _was_recovered(answer) or _is_empty_failure(answer)
+        case CustomContent(custom_type=kind):
+            return kind in _INTERNAL
+        case _:
+            return False
+
+
+def _was_recovered(answer: AssistantMessage) -> bool:
+    return isinstance(answer.diagnostics, dict) and bool(answer.diagnostics.get(RECOVERED))
+
+
+def _is_empty_failure(answer: AssistantMessage) -> bool:
+    if answer.stop_reason != "error":
+        return False
+    if isinstance(answer.content, str):
+        return not answer.content
+    return not any(map(_says_something, answer.content))
+
+
+def _says_something(block: Block) -> bool:
+    match block:
+        case Text():
+            return bool(block.text.strip())
+        case Thinking():
+            return bool(block.thinking.strip() or (block.thinking_signature or "").strip())
+        case UnknownBlock(type="redactedThinking"):
+            return bool(str(block.fields.get("data") or "").strip())
+        case UnknownBlock(type="fallback"):
+            return False
+        case ToolCall() | Image() | UnknownBlock():
+            return True
+
+
+def _without_open_calls(messages: list[ContextMessage]) -> list[ContextMessage]:
+    answered = {item.message.tool_call_id for item in messages if isinstance(item.message, ToolResult)}
+    found = []
+    for item in messages:
+        message = item.message
+        if not isinstance(message, AssistantMessage) or _calls(message) <= answered:
+            found.append(item)
+        elif kept := tuple(_unsigned(block) for block in message.content if _stays(block, answered)):
+            rewritten = msgspec.structs.replace(message, content=kept)
+            found.append(ContextMessage(item.entry, rewritten))
+    return found
+
+
+def _stays(block: Any, answered: set[str]) -> bool:
+    """Whether a block stays in a message that loses a call: results say so, and nothing sealed remains."""
+    if isinstance(block, UnknownBlock) and block.type == "redactedThinking":
+        return False
+    call = _call(block)
+    return call is None or call in answered
+
+
+def _unsigned(block: Any) -> Any:
+    """A thought without its signature, which holds only for the message as it was."""
+    if isinstance(block, Thinking) and block.thinking_signature:
+        return msgspec.structs.replace(block, thinking_signature=None)
+    return block
+
+
+def _without_failures(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """Answers that failed go, and the results of their calls with them; from the end, as each looks ahead."""
+    alive = [True] * len(messages)
+    following: list[int] = []  # what comes after, nearest last
+    results: dict[str, list[int]] = {}
+    for number in range(len(messages) - 1, -1, -1):
+        message = messages[number].message
+        while following and not alive[following[-1]]:
+            following.pop()
+        if isinstance(message, AssistantMessage) and message.stop_reason in _FAILED:
+            after = messages[following[-1]].message if following else None
+            if not (isinstance(after, CustomContent) and after.custom_type == _INTERRUPTED):
+                alive[number] = False
+                for call in _calls(message):
+                    for result in results.pop(call, ()):
+                        alive[result] = False
+                continue
+        elif isinstance(message, ToolResult):
+            results.setdefault(message.tool_call_id, []).append(number)
+        following.append(number)
+    return [item for item, stays in zip(messages, alive, strict=True) if stays]
+
+
+def _calls(message: AssistantMessage) -> set[str]:
+    return {call for block in message.content if (call := _call(block)) is not None}
+
+
+def _call(block: Any) -> str | None:
+    if isinstance(block, ToolCall):
+        return block.id
+    if isinstance(block, UnknownBlock) and block.type == "toolCall":
+        return str(block.fields.get("id"))
+    return None

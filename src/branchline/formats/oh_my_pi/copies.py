@@ -1,0 +1,41 @@
+"""The lines of a fork: pi's, where a compaction may name one entry more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from branchline.entries import skeleton, splice
+from branchline.formats.copying import path_lines
+from branchline.formats.entry_log import EntryLog
+from branchline.tree import ROOT
+
+__all__ = ["forked_lines"]
+
+_THROUGH = "providerReplayThroughEntryId"
+
+
+def forked_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
+    """The lines of one path, chained across what is left out.
+
+    A compaction that says up to which entry the provider holds the history names a kept one: the nearest
+    above, where the one that it named is a label.
+    """
+    lines = list(path_lines(transcript, leaf))
+    marked = [number for number, line in enumerate(lines) if _THROUGH.encode() in line]
+    if not marked:
+        yield from lines
+        return
+    tree = transcript.tree
+    kept = {skeleton.links(line)["id"] for line in lines}
+    for number in marked:
+        fields = skeleton.decode_lenient(lines[number])
+        through = fields.get(_THROUGH)
+        position = tree.positions.get(through, ROOT) if isinstance(through, str) else ROOT
+        if fields.get("type") != "compaction" or position == ROOT or through in kept:
+            continue
+        while position != ROOT and tree.keys[position] not in kept:
+            position = tree.parents[position]
+        if position != ROOT:
+            line = lines[number].removesuffix(b"\n")
+            lines[number] = splice.set_fields(line, {_THROUGH: tree.keys[position]}) + b"\n"
+    yield from lines

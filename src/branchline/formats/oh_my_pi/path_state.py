@@ -1,0 +1,70 @@
+"""What an oh-my-pi session says about itself along a path: models per role, mode, rules, service tier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from branchline.entries import AssistantMessage, MessageEntry, skeleton
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.oh_my_pi.records import chosen_model
+
+__all__ = ["PathState", "path_state"]
+
+_TYPES = frozenset(
+    {"model_change", "thinking_level_change", "service_tier_change", "mode_change", "ttsr_injection"}
+)
+
+
+class PathState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state in force at an entry.
+
+    ``models`` are ``provider/id`` by role. ``configured_thinking_level`` is what the person chose, which may
+    be ``auto``. ``mode`` is ``none`` outside any mode.
+    """
+
+    thinking_level: str = "off"
+    configured_thinking_level: str | None = None
+    models: dict[str, str] = {}
+    mode: str = "none"
+    mode_data: Any = None
+    injected_rules: tuple[str, ...] = ()
+    service_tier: Any = None
+
+
+def path_state(transcript: EntryLog, leaf: int) -> PathState:
+    """The state after everything on the path to an entry; -1 is before the first one."""
+    tree = transcript.tree
+    state: dict[str, Any] = {}
+    models: dict[str, str] = {}
+    rules: dict[str, None] = {}
+    last_answer = -1
+    for position in tree.path_positions(leaf):
+        kind = tree.types[position]
+        if tree.roles[position] == "assistant":
+            last_answer = position
+        if kind not in _TYPES:
+            continue
+        fields = skeleton.decode_lenient(transcript.raw(position))
+        match kind:
+            case "model_change":
+                if chosen := chosen_model(fields):
+                    models[chosen[0]] = chosen[1]
+            case "thinking_level_change":
+                level, configured = fields.get("thinkingLevel"), fields.get("configured")
+                state["thinking_level"] = "off" if level is None else str(level)
+                wanted = level if configured is None else configured
+                state["configured_thinking_level"] = None if wanted is None else str(wanted)
+            case "service_tier_change":
+                state["service_tier"] = fields.get("serviceTier")
+            case "mode_change":
+                state["mode"], state["mode_data"] = str(fields.get("mode")), fields.get("data")
+            case _:
+                injected = fields.get("injectedRules")
+                rules.update((str(name), None) for name in (injected if isinstance(injected, list) else ()))
+    if "default" not in models and last_answer >= 0:
+        entry = transcript.entry(last_answer)
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
+            models["default"] = f"{entry.message.provider}/{entry.message.model}"
+    return PathState(**state, models=models, injected_rules=tuple(rules))

@@ -1,0 +1,115 @@
+"""The title of a session: a slot of 256 bytes before the header, and the entries that record changes.
+
+oh-my-pi overwrites the slot when a session is renamed and appends an entry that says so, both with the same
+time. We only append the entry, so a change that is younger than the slot is in force although the slot does
+not know it. Files without a slot may have a title in their header, as older releases wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from branchline.entries import json_codec
+
+__all__ = ["SLOT_BYTES", "TitleSlot", "TitleTracker", "clean_title", "read_slot", "slot_line"]
+
+SLOT_BYTES = 256
+"""The size of the slot, newline included. It never changes, so that nothing behind it ever moves."""
+
+_SOURCES = (None, "auto", "user")
+
+
+class TitleSlot(NamedTuple):
+    """What the slot says: the title (empty: none), who gave it, and when."""
+
+    title: str = ""
+    source: str | None = None
+    updated: str = ""
+
+
+def read_slot(fields: Mapping[str, Any]) -> TitleSlot | None:
+    """The slot in this JSON object, or None when it is no valid one."""
+    title, source, updated = fields.get("title"), fields.get("source"), fields.get("updatedAt")
+    valid = (
+        fields.get("type") == "title"
+        and fields.get("v") == 1
+        and fields["v"] is not True
+        and isinstance(title, str)
+        and isinstance(updated, str)
+        and isinstance(fields.get("pad"), str)
+        and source in _SOURCES
+        and ("source" not in fields or source is not None)
+    )
+    return TitleSlot(str(title), source, str(updated)) if valid else None
+
+
+def slot_line(slot: TitleSlot) -> bytes:
+    """The slot as a line of exactly 256 bytes; a title that is too long is cut between two characters."""
+    empty = _line(slot._replace(title=""), b"")
+    room = SLOT_BYTES - len(empty)
+    if room < 0:
+        raise ValueError(f"the time {slot.updated[:40]!r} leaves no room in a title slot")
+    kept = ""
+    for character in slot.title[:room]:
+        room -= len(json_codec.dumps(character)) - 2
+        if room < 0:
+            break
+        kept += character
+    line = _line(slot._replace(title=kept), b"")
+    return _line(slot._replace(title=kept), b" " * (SLOT_BYTES - len(line)))
+
+
+def clean_title(title: str) -> str:
+    """A title as oh-my-pi stores it: control characters and runs of blanks become one blank."""
+    return re.sub(" +", " ", re.sub("[\x00-\x1f\x7f-\x9f]", " ", title)).strip()
+
+
+class TitleTracker:
+    """Finds the title in force while slot, header and changes go by in the order of the file."""
+
+    def __init__(self) -> None:
+        self._slot: TitleSlot | None = None
+        self._in_header = False
+        self._title = ""
+        self.source: str | None = None
+
+    @property
+    def current(self) -> str | None:
+        """The title; None for an untitled session."""
+        return self._title.strip() or None
+
+    def see_slot(self, slot: TitleSlot) -> None:
+        self._slot = slot
+        self._title, self.source = slot.title, slot.source
+
+    def see_header(self, fields: Mapping[str, Any]) -> None:
+        """A title in the header counts where there is no slot."""
+        title, source = fields.get("title"), fields.get("titleSource")
+        if self._slot is None and isinstance(title, str) and title:
+            self._in_header = True
+            self._title, self.source = title, source if isinstance(source, str) else None
+
+    def see_change(self, fields: Mapping[str, Any]) -> None:
+        """An entry that records a new title.
+
+        A title in the slot or in the header is what the program last wrote there; a change replaces it only
+        if it is younger than the slot, or says that the header's title is what it replaces.
+        """
+        title, source, time = fields.get("title"), fields.get("source"), fields.get("timestamp")
+        if not isinstance(title, str):
+            return
+        if self._slot is not None:
+            forced = self.source == "user" and source == "auto"
+            newer = isinstance(time, str) and time > self._slot.updated and not forced
+        else:
+            newer = not self._in_header or fields.get("previousTitle") == self._title
+        if newer:
+            self._title, self.source = title, source if isinstance(source, str) else None
+
+
+def _line(slot: TitleSlot, pad: bytes) -> bytes:
+    source = {} if slot.source is None else {"source": slot.source}
+    fields = {"type": "title", "v": 1, "title": slot.title, **source, "updatedAt": slot.updated}
+    return json_codec.dumps(fields)[:-1] + b',"pad":"' + pad + b'"}\n'

@@ -1,0 +1,100 @@
+"""A path of an Operator session as a new file: its lines, re-chained where some are left out.
+
+Labels and moves are left out and the labels set again at the end, as Operator does. Operator leaves the
+children of what it drops without their parent; here they hang from what stood before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from branchline.entries import Header, Label, json_codec, splice
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.operator.parts import Refuse
+from branchline.formats.operator.reader import OperatorReading
+from branchline.formats.operator.writer import entry_line, header_line
+from branchline.tree import ROOT
+
+__all__ = ["fork_lines", "whole_lines"]
+
+_LEFT_OUT = frozenset({"label", "leaf"})
+
+
+def fork_lines(transcript: EntryLog, leaf: int, header: Header, refuse: Refuse) -> Iterator[bytes]:
+    """The header, the path to an entry, and the labels of what is on it."""
+    reading, tree = transcript.reading, transcript.tree
+    assert isinstance(reading, OperatorReading)
+    if leaf in reading.inner:
+        raise refuse("part")
+    # A name that was given last hangs below the leaf; whoever forks there means to keep it.
+    chain = tree.path_positions(
+        reading.leaf if tree.nearest_conversation_entry(reading.leaf) == leaf else leaf
+    )
+    kept = [position for position in chain if _is_kept(reading, position)]
+    following = _following(chain, kept)
+    yield header_line(header)
+    last: str | None = None
+    for position in kept:
+        yield _linked(transcript, position, last, following) + b"\n"
+        last = tree.keys[position]
+    for number, (key, state) in enumerate(reading.labels.items()):
+        labelled = tree.positions.get(key, ROOT)
+        if following.get(labelled) == labelled:
+            label = Label(id=_label_id(header, number), timestamp=state.time, target=key, label=state.text)
+            yield entry_line(label, last, name=lambda named: named, refuse=refuse)
+            last = label.id
+
+
+def whole_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
+    """The header, and everything that follows the old one, damaged lines included, as it is."""
+    yield header_line(header)
+    for line in transcript.bytes_between(transcript.reading.header_end, None).split(b"\n"):
+        if line.strip():
+            yield line + b"\n"
+
+
+def _is_kept(reading: OperatorReading, position: int) -> bool:
+    tree = reading.tree
+    return (
+        tree.types[position] not in _LEFT_OUT
+        and position not in tree.placeholders
+        and position not in reading.inner
+    )
+
+
+def _following(chain: list[int], kept: list[int]) -> dict[int, int]:
+    """For each entry of the path itself if it is kept, else the next one that is."""
+    found: dict[int, int] = {}
+    waiting = iter(reversed(kept))
+    following = next(waiting, None)
+    later: int | None = None
+    for position in reversed(chain):
+        if position == following:
+            later, following = position, next(waiting, None)
+        if later is not None:
+            found[position] = later
+    return found
+
+
+def _linked(transcript: EntryLog, position: int, parent: str | None, following: dict[int, int]) -> bytes:
+    """The bytes of an entry with the id and parent that it has in the new file."""
+    tree = transcript.tree
+    line = transcript.raw(position)
+    fields = json_codec.loads(line)
+    changes: dict[str, Any] = {}
+    if fields["id"] != tree.keys[position]:
+        changes["id"] = tree.keys[position]
+    if fields.get("parent_id") != parent:
+        changes["parent_id"] = parent
+    if fields["type"] == "compaction" and isinstance(first := fields.get("first_kept_entry_id"), str):
+        found = transcript.reading.linker.latest_with_id(first)
+        moved = tree.keys[following[found]] if found in following else first
+        if moved != first:
+            changes["first_kept_entry_id"] = moved
+    return splice.set_fields(line, changes) if changes else line
+
+
+def _label_id(header: Header, number: int) -> str:
+    return hashlib.sha256(f"label {header.id} {number}".encode()).hexdigest()[:16]

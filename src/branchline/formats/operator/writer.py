@@ -1,0 +1,324 @@
+"""New entries as Operator writes them: one line each, chained behind the last line of the file.
+
+Operator takes the last line as the place where the session stands and looks for name, model and level along
+the path from there. So a new entry that continues the conversation hangs from the last line of its branch,
+also where that is a label or a name.
+
+Characters at which Operator's reader would cut a line in two are written as escapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from branchline.context import ModelRef
+from branchline.entries import (
+    SIDE_TYPES,
+    AssistantMessage,
+    BranchSummary,
+    Compaction,
+    Cost,
+    Custom,
+    CustomContent,
+    CustomMessage,
+    Entry,
+    Header,
+    Image,
+    Label,
+    Leaf,
+    Message,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    SystemMessage,
+    Text,
+    Thinking,
+    ThinkingLevelChange,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    UnknownMessage,
+    Usage,
+    UserMessage,
+    blocks_text,
+    json_codec,
+    message_from_fields,
+)
+from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.entry_refs import reference_id
+from branchline.formats.operator.parts import Refuse, parts_of
+from branchline.formats.operator.reader import OperatorReading
+from branchline.formats.operator.records import LEVELS, STOP_REASONS
+from branchline.formats.operator.timestamps import seconds_of
+from branchline.tree import ROOT
+
+__all__ = ["OperatorWriter", "entry_line", "header_line"]
+
+_CUTS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
+_REASONS = {ours: theirs for theirs, ours in STOP_REASONS.items() if theirs != "content_filter"}
+
+
+def header_line(header: Header) -> bytes:
+    """The first line of a file."""
+    return _line(
+        {
+            "type": "session",
+            "version": 3,
+            "id": header.id,
+            "timestamp": seconds_of(header.timestamp),
+            "cwd": header.cwd,
+        }
+        | ({} if header.parent_session is None else {"parent_session": header.parent_session})
+    )
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    data = json_codec.dumps(fields)
+    if not data.isascii():
+        for raw, escape in _CUTS:
+            data = data.replace(raw, escape)
+    return data + b"\n"
+
+
+class OperatorWriter:
+    """Where the file stands while lines are added to it."""
+
+    def __init__(self, reading: OperatorReading, refuse: Refuse) -> None:
+        tree = reading.tree
+        self._reading = reading
+        self._refuse = refuse
+        self._fresh: dict[str | None, ModelRef | None] = {}  # what was added, and the model in force there
+        self._tip = self._key(reading.leaf)
+        self._standing = self._key(tree.nearest_conversation_entry(reading.leaf))
+
+    def lines(self, entries: Iterable[Entry]) -> bytes:
+        """The lines for these entries. NotSupported when one of them has no place in this format."""
+        return b"".join([self._add(entry) for entry in entries])
+
+    def _add(self, entry: Entry) -> bytes:
+        parent = self._tip if isinstance(entry, Leaf) or entry.parent == self._standing else entry.parent
+        change = self._change_before(entry, parent)
+        lines = b""
+        if change is not None:
+            lines = self._line(change, parent)
+            parent = change.id
+        line = lines + self._line(entry, parent)
+        self._tip = entry.id
+        if isinstance(entry, Leaf):
+            self._tip = self._standing = entry.target
+        else:
+            self._standing = entry.parent if entry.type in SIDE_TYPES else entry.id
+        return line
+
+    def _line(self, entry: Entry, parent: str | None) -> bytes:
+        line = entry_line(entry, self._name(parent), name=self._name, refuse=self._refuse)
+        model = self._model_at(parent)
+        if isinstance(entry, ModelChange):
+            model = ModelRef(provider=entry.provider, id=entry.model_id)
+        self._fresh[entry.id] = model
+        return line
+
+    def _change_before(self, entry: Entry, parent: str | None) -> ModelChange | None:
+        """The choice of a model that must stand before an answer, which has no other place to name it."""
+        message = _known(entry.message) if isinstance(entry, MessageEntry) else None
+        if not isinstance(message, AssistantMessage) or not message.model:
+            return None
+        model = ModelRef(provider=message.provider or "", id=message.model)
+        if model == self._model_at(parent):
+            return None
+        return ModelChange(
+            id=self._free_id(f"model {entry.id}"),
+            timestamp=entry.timestamp,
+            provider=model.provider,
+            model_id=model.id,
+        )
+
+    def _model_at(self, key: str | None) -> ModelRef | None:
+        """The model in force at an entry."""
+        if key is None or key in self._fresh:
+            return self._fresh.get(key)
+        return self._reading.models.at(self._reading.tree.position(key))
+
+    def _free_id(self, seed: str) -> str:
+        """An id that is not used yet."""
+        while (found := uuid4_from(seed)[:8]) in self._reading.tree or found in self._fresh:
+            seed += "+"
+        return found
+
+    def _key(self, position: int) -> str | None:
+        return None if position == ROOT else self._reading.tree.keys[position]
+
+    def _name(self, key: str | None) -> str | None:
+        """How the file names an entry."""
+        if key is None or key in self._fresh:
+            return key
+        reading = self._reading
+        if reading.tree.position(key) in reading.inner:
+            raise self._refuse("part")
+        name = reference_id(reading, key)
+        if name is None:
+            raise self._refuse("repeated id")
+        return name
+
+
+def entry_line(
+    entry: Entry, parent: str | None, *, name: Callable[[str | None], str | None], refuse: Refuse
+) -> bytes:
+    """One entry below this parent. ``name`` gives the id by which the file knows an entry."""
+    fields: dict[str, Any] = {"id": entry.id, "timestamp": seconds_of(entry.timestamp)}
+    if parent is not None:
+        fields["parent_id"] = parent
+    if isinstance(entry, MessageEntry):
+        message = _known(entry.message)
+        if isinstance(message, CustomContent):
+            entry = CustomMessage(
+                id=entry.id,
+                custom_type=message.custom_type,
+                content=message.content,
+                display=message.display,
+                details=message.details,
+            )
+        else:
+            fields["type"] = "message"
+            fields["message"] = _message(message, entry.id, fields["timestamp"], refuse)
+            return _line(fields)
+    fields["type"] = entry.type
+    fields |= {key: value for key, value in _own(entry, parent, name, refuse).items() if value is not None}
+    return _line(fields)
+
+
+def _own(
+    entry: Entry, parent: str | None, name: Callable[[str | None], str | None], refuse: Refuse
+) -> dict[str, Any]:
+    """The fields of a type, in their order; those that are None are left out."""
+    match entry:
+        case ThinkingLevelChange():
+            if entry.thinking_level not in LEVELS:
+                raise refuse("thinking level")
+            return {"thinking_level": entry.thinking_level}
+        case ModelChange():
+            return {"model_id": entry.model_id, "provider_id": entry.provider}
+        case Compaction():
+            if entry.retained_tail is not None:
+                raise refuse("kept messages")
+            first_kept = entry.first_kept
+            return {
+                "summary": entry.summary,
+                "first_kept_entry_id": entry.id if first_kept in (None, entry.id) else name(first_kept),
+                "tokens_before": round(entry.tokens_before or 0),
+                "details": entry.details,
+                "from_hook": bool(entry.from_hook),
+            }
+        case BranchSummary():
+            return {
+                "from_id": "root" if parent is None else parent,
+                "summary": entry.summary,
+                "details": entry.details,
+                "from_hook": bool(entry.from_hook),
+            }
+        case Label():
+            return {"label": entry.label or None, "target_id": name(entry.target)}
+        case Leaf():
+            return {"target_id": name(entry.target)}
+        case SessionInfo():
+            if not entry.name.strip():
+                raise refuse("no title")
+            return {"name": entry.name}
+        case Custom():
+            return {"custom_type": entry.custom_type, "data": entry.data}
+        case CustomMessage():
+            return {
+                "custom_type": entry.custom_type,
+                "content": parts_of(entry.content, (Text, Image), refuse),
+                "display": entry.display is not False,
+                "details": entry.details,
+            }
+        case Unknown(type="channel"):
+            return {key: entry.fields.get(key) for key in ("name", "chat_id", "user_id")}
+        case _:
+            raise refuse(entry.type)
+
+
+def _known(message: Message) -> Message:
+    """A message that came as a plain object, as the record of its role."""
+    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
+
+
+def _message(message: Message, entry_id: str, time: float, refuse: Refuse) -> dict[str, Any]:
+    contents: list[dict[str, Any]]
+    more: dict[str, Any] = {}
+    match message:
+        case UserMessage():
+            role, contents = "user", parts_of(message.content, (Text, Image), refuse)
+        case SystemMessage():
+            if message.sections or message.tools_added or message.tools_removed:
+                raise refuse("system state")
+            role, contents = "system", parts_of(message.content, (Text,), refuse)
+        case AssistantMessage():
+            role, contents = "assistant", parts_of(message.content, (Text, Thinking, ToolCall), refuse)
+            more = {
+                "usage": _usage(message.usage or Usage()),
+                "stop_reason": _stop_reason(message, refuse),
+                "error": message.error_message or "",
+            }
+        case ToolResult():
+            role, contents = "tool", [_tool_result(message, refuse)]
+        case _:
+            raise refuse("message")
+    spoken = message.timestamp
+    return {
+        "contents": contents,
+        "id": _message_id(entry_id),
+        "timestamp": time if spoken is None else seconds_of(spoken),
+        "role": role,
+        **more,
+    }
+
+
+def _tool_result(message: ToolResult, refuse: Refuse) -> dict[str, Any]:
+    parts_of(message.content, (Text,), refuse)  # Operator's results are texts
+    details = message.details
+    if details is not None and not isinstance(details, dict):
+        details = {"details": details}
+    return {
+        "type": "tool_result",
+        "id": message.tool_call_id,
+        "content": blocks_text(message.content),
+        "is_error": message.is_error is True,
+        "metadata": msgspec.to_builtins(details or {}),
+        "terminate": False,
+    }
+
+
+def _stop_reason(message: AssistantMessage, refuse: Refuse) -> str:
+    if message.raw_stop_reason == "content_filter":
+        return "content_filter"
+    reason = message.stop_reason or "stop"
+    if reason not in _REASONS:
+        raise refuse("stop reason")
+    return _REASONS[reason]
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    cost: Cost = usage.cost
+    return {
+        "input_tokens": round(usage.input),
+        "output_tokens": round(usage.output),
+        "cache_read_tokens": round(usage.cache_read),
+        "cache_write_tokens": round(usage.cache_write),
+        "cost": {
+            "input": float(cost.input),
+            "output": float(cost.output),
+            "cache_read": float(cost.cache_read),
+            "cache_write": float(cost.cache_write),
+            "total": float(cost.total),
+        },
+    }
+
+
+def _message_id(entry_id: str) -> str:
+    """Messages have an id of their own, a UUID of version 4; made from the entry's, it needs no dice."""
+    return uuid4_from(f"message {entry_id}")

@@ -1,0 +1,65 @@
+"""Versions 1 and 2, upgraded in memory: ids made from positions, the same on every load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from branchline._sha256 import sha256
+from branchline.entries import Entry, entry_from_fields, json_codec
+from branchline.formats.pi.records import shallow_record
+from branchline.formats.protocol import LogIndex
+from branchline.tree import ROOT
+
+__all__ = ["CURRENT_VERSION", "FIRST_TYPES", "assign_position_id", "upgraded"]
+
+CURRENT_VERSION = 3
+FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})
+"""Those that version 1 has."""
+
+
+def _position_id(session: str, index: int) -> str:
+    """The id of the object at this index (header 0) of a version 1 file: the same on every load."""
+    return sha256(f"{session}:{index}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def assign_position_id(fields: dict[str, Any], reading: LogIndex) -> dict[str, Any]:
+    """Version 1 to 2 for one entry: it gets an id and hangs from the entry before it.
+
+    One that has both already is not of version 1, whatever became of the header, and keeps them.
+    """
+    if isinstance(fields.get("id"), str) and "parentId" in fields:
+        return fields
+    count = len(reading.tree)
+    entry_id = _position_id("" if reading.header is None else reading.header.id, count + 1)
+    parent = reading.tree.keys[-1] if count else None
+    return {**fields, "id": entry_id, "parentId": parent}
+
+
+def _object_position(index: int, reading: LogIndex) -> int:
+    """The position of the object with this index, which counts every readable object (the header is 0).
+
+    -1 for the header and for other objects that are no entries.
+    """
+    position = index - 1
+    for passed, size in enumerate(reading.other_objects, 1):
+        if size + passed == index:
+            return ROOT
+        position -= size + passed < index
+    return position
+
+
+def upgraded(line: bytes, reading: LogIndex, position: int) -> Entry:
+    """The record of an entry of version 1 or 2, as version 3 would hold it."""
+    try:
+        fields = json_codec.loads(line)
+    except ValueError:
+        return shallow_record(line)
+    if reading.version == 1:
+        fields["id"] = reading.tree.keys[position]
+        kept = fields.pop("firstKeptEntryIndex", None)
+        if isinstance(kept, int) and (first := _object_position(kept, reading)) in range(position + 1):
+            fields["firstKeptEntryId"] = reading.tree.keys[first]
+    message = fields.get("message")
+    if isinstance(message, dict) and message.get("role") == "hookMessage":
+        fields["message"] = {**message, "role": "custom"}
+    return entry_from_fields(fields)

@@ -1,0 +1,120 @@
+"""Whole files of piglet made from another one: forks and copies.
+
+A fork holds the messages that the model would see, in a straight line. Payloads are copied byte for byte, and
+entries keep their ids, so that the same message has the same name in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from branchline.context import milliseconds
+from branchline.entries import Header, json_codec, splice
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.go_json import dumps, go_timestamp
+from branchline.formats.piglet.log_index import PigletReading
+from branchline.formats.piglet.messages import custom_message_text, decode_message, plain
+from branchline.formats.piglet.rows import MESSAGES, readable_messages
+from branchline.formats.piglet.writer import meta_fields, meta_row
+from branchline.tree import ROOT
+
+__all__ = ["copied_lines", "forked_lines"]
+
+
+class _Message(NamedTuple):
+    """A message of the conversation: what its entry says, values as JSON text."""
+
+    kind: str
+    id: str
+    written: bytes
+    data: bytes
+
+
+def forked_lines(transcript: EntryLog, leaf: int, header: Header) -> Iterator[bytes]:
+    """A fork: two meta rows, then the conversation up to an entry as plain messages.
+
+    Under the id of its source it is a part of that session, which has no parent in itself.
+    """
+    reading = _reading(transcript)
+    messages = _conversation(transcript, leaf)
+    fields = meta_fields(header)
+    written = go_timestamp(header.timestamp)
+    yield meta_row(fields, written)
+    fields |= {"model": reading.model}
+    parent_id = header.parent_session if reading.header is None else reading.header.id
+    if parent_id != header.id:
+        fields |= {"parentId": parent_id, "forkPoint": len(messages)}
+    yield meta_row(fields, written)
+    parent = None
+    for message in messages:
+        yield _line(message, parent)
+        parent = message.id
+
+
+def copied_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
+    """Every entry of the tree under new meta rows; lines without an id get the one that they have here."""
+    reading, tree = _reading(transcript), transcript.tree
+    fields = meta_fields(header)
+    written = go_timestamp(header.timestamp)
+    yield meta_row(fields, written)
+    fields |= {"model": reading.model, "title": reading.title}
+    if header.parent_session is not None and reading.header is not None:
+        fields |= {"parentId": reading.header.id, "forkPoint": tree.types.count("message")}
+    yield meta_row(fields, written)
+    for position, key in enumerate(tree.keys):
+        line = transcript.raw(position).strip()
+        said = json_codec.loads_object(line)
+        if position in tree.placeholders:
+            if said is not None:
+                continue  # a part of a damaged line that would pass for a line if it stood alone
+        elif said is not None and not said.get("id"):
+            parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+            line = _with_links(line, key, parent)
+        yield line + b"\n"
+
+
+def _conversation(transcript: EntryLog, leaf: int) -> list[_Message]:
+    """What the model would see at an entry, message by message: a compaction stands for all before it."""
+    messages: list[_Message] = []
+    tree = transcript.tree
+    for position in tree.path_positions(leaf):
+        key = tree.keys[position]
+        if position in tree.placeholders:
+            continue
+        line = transcript.raw(position)
+        fields = json_codec.loads(line)
+        kind, data = fields.get("type"), fields.get("data")
+        if kind == "compact" and (held := readable_messages(data)):
+            written = dumps(fields.get("ts") or "")
+            messages = [
+                _Message(one["type"], f"{key}.{number}", written, dumps(one["data"]))
+                for number, one in enumerate(held, 1)
+            ]
+        elif kind == "custom_message" and (words := custom_message_text(data)) is not None:
+            made, payload = plain(*words, milliseconds(tree.times[position]))
+            messages.append(_Message(made, key, dumps(fields.get("ts") or ""), dumps(payload)))
+        elif kind in MESSAGES and decode_message(kind, data) is not None:
+            spots = splice.field_ranges(line)
+            written = line[slice(*spots["ts"])] if "ts" in spots else b'""'
+            messages.append(_Message(kind, key, written, line[slice(*spots["data"])]))
+    return messages
+
+
+def _line(message: _Message, parent: str | None) -> bytes:
+    links = b',"parentId":' + dumps(parent) if parent else b""
+    head = b'{"type":' + dumps(message.kind) + b',"id":' + dumps(message.id) + links
+    return head + b',"ts":' + message.written + b',"data":' + message.data + b"}\n"
+
+
+def _with_links(line: bytes, key: str, parent: str | None) -> bytes:
+    """A line without an id, with the one that it has in this tree."""
+    fields: dict[str, Any] = {"id": key}
+    if parent is not None:
+        fields["parentId"] = parent
+    return splice.set_fields(line, fields)
+
+
+def _reading(transcript: EntryLog) -> PigletReading:
+    assert isinstance(transcript.reading, PigletReading)
+    return transcript.reading

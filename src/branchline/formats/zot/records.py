@@ -1,0 +1,262 @@
+"""Message rows of zot and our messages, both ways. Blocks carry no type: which keys they have tells it.
+
+The results of all calls of an answer stand in one row; here each is a message. What zot has no field for is
+kept in ``message.meta``, which zot copies and never reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    CompactionSummaryMessage,
+    Content,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+    UnknownMessage,
+    UserMessage,
+    blocks_text,
+    json_codec,
+    message_from_fields,
+)
+from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields
+from branchline.formats.go_json import dumps, time_text, utc_time
+
+__all__ = ["SUMMARY_HEADING", "CurrentModel", "decode_message", "known", "message_row", "results_row"]
+
+SUMMARY_HEADING = "## Context Summary (compacted)\n\n"
+"""How a summary begins that stands for what was said before."""
+
+_ELSEWHERE = frozenset({"usage", "provider", "model"})  # have rows of their own
+
+Fields = dict[str, Any]
+
+
+class CurrentModel:
+    """Who answers: a row does not say it, the last meta row before it does."""
+
+    def __init__(self, meta: Fields) -> None:
+        self.provider = _text(meta.get("provider")) or None
+        self.model = _text(meta.get("model")) or None
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+def decode_message(message: Fields, speaker: CurrentModel, number: int = 0, tool_name: str = "") -> Message:
+    """The message in a row; of a row of tool results the one with this number."""
+    time = milliseconds(utc_time(_text(message.get("time"))))
+    rest = _rest(message.get("meta"))
+    role = message.get("role")
+    content = message.get("content")
+    if role == "tool":
+        result = _result(content, number, tool_name, time)
+        return restore_extra_fields(result, rest.get(str(number)))
+    blocks = _blocks(content)
+    meta = message.get("meta")
+    if role == "user" and isinstance(meta, dict) and meta.get("compaction") == "true":
+        before = _text(meta.get("tokens_before"))
+        return CompactionSummaryMessage(
+            summary=blocks_text(blocks),
+            tokens_before=int(before) if before.isascii() and before.isdigit() else None,
+            timestamp=time,
+        )
+    if role == "user":
+        return restore_extra_fields(UserMessage(content=blocks, timestamp=time), rest)
+    if role == "assistant":
+        calls = any(isinstance(block, ToolCall) for block in blocks)
+        answer = AssistantMessage(
+            content=blocks,
+            provider=speaker.provider,
+            model=speaker.model,
+            stop_reason="toolUse" if calls else "stop",
+            timestamp=time,
+        )
+        return restore_extra_fields(answer, rest)
+    return UnknownMessage(role=_text(role), fields=message)
+
+
+def _blocks(content: Any) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return (Text(text=content),)
+    return tuple(map(_block, content)) if isinstance(content, list) else ()
+
+
+def _block(fields: Any) -> Block:
+    """One block, by the keys it has; what fits none, or not with its values, is kept as it is."""
+    if isinstance(fields, str):
+        return Text(text=fields)
+    if not isinstance(fields, dict):
+        return UnknownBlock(type="", fields={"value": fields})
+    if (
+        "reasoning_id" in fields
+        or "encrypted_content" in fields
+        or ("summary" in fields and "text" not in fields)
+    ):
+        return _reasoning(fields)
+    if "call_id" in fields:
+        return UnknownBlock(type="tool_result", fields=fields)
+    if "name" in fields and ("arguments" in fields or "id" in fields):
+        arguments = fields.get("arguments")
+        if isinstance(arguments, dict) or arguments is None:
+            return ToolCall(id=_text(fields.get("id")), name=_text(fields["name"]), arguments=arguments or {})
+        return UnknownBlock(type="toolCall", fields=fields)
+    if "mime_type" in fields:
+        return Image(data=_text(fields.get("data")), mime_type=_text(fields["mime_type"]))
+    if not isinstance(fields.get("text", ""), str):
+        return UnknownBlock(type="text", fields=fields)
+    return Text(text=fields.get("text", ""))
+
+
+def _reasoning(fields: Fields) -> Thinking:
+    """Thoughts; what their provider wants back is the signature, written as that provider names it."""
+    item = {
+        name: text
+        for name, key in (("id", "reasoning_id"), ("encrypted_content", "encrypted_content"))
+        if (text := _text(fields.get(key)))
+    }
+    summary = _text(fields.get("summary"))
+    if not item:
+        return Thinking(thinking=summary)
+    parts = [{"type": "summary_text", "text": summary}] if summary else []
+    signature = json_codec.dumps({"type": "reasoning", **item, "summary": parts}).decode("utf-8", "replace")
+    return Thinking(thinking=summary, thinking_signature=signature)
+
+
+def _result(content: Any, number: int, tool_name: str, time: int | None) -> ToolResult:
+    fields = content[number] if isinstance(content, list) and number < len(content) else content
+    if not isinstance(fields, dict) or "call_id" not in fields:
+        said = _blocks([fields] if isinstance(fields, dict) else fields)
+        return ToolResult(tool_call_id="", tool_name=tool_name, content=said, is_error=False, timestamp=time)
+    return ToolResult(
+        tool_call_id=_text(fields["call_id"]),
+        tool_name=tool_name,
+        content=_blocks(fields.get("content")),
+        is_error=fields.get("is_error") is True,
+        timestamp=time,
+    )
+
+
+def _rest(meta: Any) -> Fields:
+    """What we kept beside a message; what has rows of its own is not taken from there."""
+    text = meta.get(FIELD) if isinstance(meta, dict) else None
+    if not isinstance(text, str):
+        return {}
+    try:
+        rest = json_codec.loads(text.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return {}
+    if not isinstance(rest, dict):
+        return {}
+    return {name: value for name, value in rest.items() if name not in _ELSEWHERE}
+
+
+# -- writing ----------------------------------------------------------------------------------------------
+
+
+def known(message: Message) -> Message:
+    """The message as one of ours, where plain fields were given for it."""
+    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
+
+
+def message_row(message: Message, speaker: CurrentModel) -> bytes | None:
+    """The row of a message of the person or the model; None when zot has no such message."""
+    typed = known(message)
+    meta: Fields = {}
+    match typed:
+        case UserMessage():
+            role, blocks = "user", _written(typed.content)
+        case AssistantMessage():
+            role, blocks = "assistant", _written(typed.content)
+        case CompactionSummaryMessage():
+            role, blocks = "user", [{"text": typed.summary}]
+            meta["compaction"] = "true"
+            if typed.tokens_before is not None:
+                meta["tokens_before"] = str(int(typed.tokens_before))
+        case _:
+            return None
+    if blocks is None:
+        return None
+    fields: Fields = {"role": role, "content": blocks or None, "time": time_text(typed.timestamp)}
+    if not meta:
+        rest = extra_fields(message, decode_message(fields, speaker), _ELSEWHERE)
+        meta = _kept(rest)
+    return _row(fields, meta)
+
+
+def results_row(results: Sequence[tuple[Message, str]]) -> bytes | None:
+    """The one row for the results of an answer's calls, each with the name of its tool."""
+    blocks: list[Fields] = []
+    times = []
+    for message, _ in results:
+        typed = known(message)
+        said = _written(typed.content) if isinstance(typed, ToolResult) else None
+        if not isinstance(typed, ToolResult) or said is None:
+            return None
+        times.append(typed.timestamp)
+        blocks.append(
+            {"call_id": typed.tool_call_id, "content": said or None, "is_error": typed.is_error is True}
+        )
+    fields: Fields = {"role": "tool", "content": blocks, "time": time_text(times[-1])}
+    rest: Fields = {}
+    for number, (message, name) in enumerate(results):
+        found = decode_message(fields, CurrentModel({}), number, name)
+        if missing := extra_fields(message, found):
+            rest[str(number)] = missing
+    return _row(fields, _kept(rest))
+
+
+def _row(fields: Fields, meta: Fields) -> bytes:
+    message = {**fields, "meta": meta} if meta else fields
+    return dumps({"type": "message", "message": message}) + b"\n"
+
+
+def _kept(rest: Fields) -> Fields:
+    return {FIELD: dumps(rest).decode("utf-8", "surrogatepass")} if rest else {}
+
+
+def _written(content: Content) -> list[Fields] | None:
+    """The blocks of a message as zot writes them; None when one is of a kind that zot does not have."""
+    written: list[Fields] = []
+    for block in (Text(text=content),) if isinstance(content, str) else content:
+        match block:
+            case Text():
+                written.append({"text": block.text})
+            case Image():
+                written.append({"mime_type": block.mime_type, "data": block.data})
+            case ToolCall():
+                written.append({"id": block.id, "name": block.name, "arguments": block.arguments})
+            case Thinking():
+                written.append(_written_reasoning(block))
+            case UnknownBlock():
+                return None
+    return written
+
+
+def _written_reasoning(block: Thinking) -> Fields:
+    item: Any = None
+    if (block.thinking_signature or "").startswith("{"):
+        try:
+            item = json_codec.loads((block.thinking_signature or "").encode("utf-8", "surrogatepass"))
+        except ValueError:
+            item = None
+    item = item if isinstance(item, dict) else {}
+    fields = {
+        "reasoning_id": _text(item.get("id")),
+        "summary": block.thinking,
+        "encrypted_content": _text(item.get("encrypted_content")),
+    }
+    return {name: text for name, text in fields.items() if text}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

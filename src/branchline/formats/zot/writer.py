@@ -1,0 +1,205 @@
+"""Our entries as rows of zot, behind the rows that are there.
+
+A row depends on those before it: usage is a running total, a meta row repeats everything, the results of one
+answer stand in one row right behind it. So rows are written by somebody who remembers (:class:`ZotWriter`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from branchline.entries import (
+    SIDE_TYPES,
+    AssistantMessage,
+    CompactionSummaryMessage,
+    Entry,
+    Header,
+    Leaf,
+    Message,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UsageEntry,
+    UserMessage,
+)
+from branchline.errors import NotSupported
+from branchline.formats.go_json import dumps, go_timestamp
+from branchline.formats.zot.log_index import ZotReading
+from branchline.formats.zot.records import CurrentModel, known, message_row, results_row
+from branchline.formats.zot.running_totals import CumulativeUsage
+from branchline.tree import ROOT
+
+__all__ = ["CANNOT", "VERSION", "ZotWriter", "header_fields", "meta_row"]
+
+VERSION = "0.1.62"
+"""The version of zot whose rows we write."""
+
+CANNOT = {
+    "branch": "a file of zot is one line; to go on from an earlier message it makes a fork",
+    "reset": "a file of zot is one line; start a new session instead",
+    "elsewhere": "a file of zot is one line, and somebody has gone on since; refresh to go on after that",
+    "label": "a row for it would be lost in zot's own forks",
+    "untitle": "zot keeps the last title that was not empty",
+    "compaction": "zot keeps every message; fork_compacted() makes a session that begins with the summary",
+    "branch_summary": "a file of zot is one line without branches",
+    "thinking_level_change": "zot does not record how hard a model thinks",
+    "context_edit": "zot keeps every message as it is",
+    "custom": "a row for it would be lost in zot's own forks",
+    "custom_message": "zot knows messages of person, model and tools only",
+    "message": "zot knows messages of person, model and tools only",
+    "block": "zot knows text, pictures, thoughts, tool calls and their results only",
+    "result": "the results of all calls of an answer stand in one row behind it; append them together",
+}
+
+_META = ("id", "cwd", "model", "provider", "started", "version")
+_META_IF_ANY = ("title", "parent", "fork_point")
+_PLACES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+def meta_row(fields: dict[str, Any]) -> bytes:
+    """A complete meta row, keys in zot's order; what is empty of the optional ones is left out."""
+    meta = {name: fields.get(name) or "" for name in _META}
+    meta |= {name: fields[name] for name in _META_IF_ANY if fields.get(name)}
+    return dumps({"type": "meta", "meta": meta}) + b"\n"
+
+
+def header_fields(header: Header) -> dict[str, Any]:
+    """What the first meta row of a new session says."""
+    metadata = header.metadata or {}
+    return {
+        "id": header.id,
+        "cwd": header.cwd,
+        "model": metadata.get("model"),
+        "provider": metadata.get("provider"),
+        "started": go_timestamp(header.timestamp),
+        "version": VERSION,
+        "parent": header.parent_session,
+        "fork_point": metadata.get("fork_point"),
+    }
+
+
+class ZotWriter:
+    """Writes rows behind a reading. ``refuse`` gives the exception for what zot cannot hold."""
+
+    def __init__(self, reading: ZotReading, refuse: Callable[[str], NotSupported]) -> None:
+        self._refuse = refuse
+        self._meta = dict(reading.metas[-1].fields) if reading.metas else {}
+        self._title = reading.title
+        self._sums = reading.totals.last
+        self._calls = dict(reading.calls.last) if reading.calls_open else {}
+        tree = reading.tree
+        tip = tree.nearest_conversation_entry(len(tree) - 1)
+        self._tip: set[str | None] = {None, *tree.keys} if tip == ROOT else set(tree.keys[tip:])
+        """What the next message may hang from: the last entry of the conversation, and what is behind it."""
+        self._rows: list[bytes] = []
+
+    def write(self, entries: Sequence[Entry]) -> bytes:
+        """The rows for these entries; all of them or an exception."""
+        number = 0
+        while number < len(entries):
+            results = _results_from(entries[number:])
+            written = entries[number : number + (len(results) or 1)]
+            if results:
+                self._place(entries[number])
+                self._write_results(results)
+            else:
+                self._write_one(entries[number])
+            if written[0].type not in SIDE_TYPES:
+                self._tip.clear()
+            self._tip.update(entry.id for entry in written)
+            number += len(written)
+        return b"".join(self._rows)
+
+    def _place(self, entry: Entry) -> None:
+        """Refuse what would have to hang from anything but the end of the file."""
+        if entry.parent not in self._tip:
+            raise self._refuse("elsewhere")
+
+    def _write_one(self, entry: Entry) -> None:
+        match entry:
+            case MessageEntry():
+                self._place(entry)
+                self._write_message(entry.message)
+            case ModelChange():
+                self._place(entry)
+                self._write_model(entry.provider, entry.model_id)
+            case SessionInfo():
+                if not entry.name:
+                    raise self._refuse("untitle")
+                self._title = entry.name
+                self._rows.append(dumps({"title": entry.name, "type": "rename"}) + b"\n")
+            case UsageEntry():
+                self._write_usage(entry.usage or Usage())
+            case Leaf():
+                raise self._refuse("reset" if entry.target is None else "branch")
+            case _:
+                raise self._refuse(entry.type)
+
+    def _write_message(self, message: Message) -> None:
+        typed = known(message)
+        if isinstance(typed, AssistantMessage):
+            self._write_what_belongs_to(typed)
+        row = message_row(message, CurrentModel(self._meta))
+        if row is None:
+            speaks = isinstance(typed, UserMessage | AssistantMessage | CompactionSummaryMessage)
+            raise self._refuse("block" if speaks else "message")
+        self._rows.append(row)
+        self._calls = {}
+        if isinstance(typed, AssistantMessage) and not isinstance(typed.content, str):
+            self._calls = {block.id: block.name for block in typed.content if isinstance(block, ToolCall)}
+
+    def _write_what_belongs_to(self, answer: AssistantMessage) -> None:
+        """The rows that zot writes before an answer: another model, and what it spent so far."""
+        if answer.model and (answer.provider or "", answer.model) != (
+            self._meta.get("provider") or "",
+            self._meta.get("model") or "",
+        ):
+            self._write_model(answer.provider or "", answer.model)
+        if answer.usage is not None and _added(CumulativeUsage(), answer.usage) != CumulativeUsage():
+            self._write_usage(answer.usage)
+
+    def _write_results(self, results: Sequence[Message]) -> None:
+        typed = [known(message) for message in results]
+        answered = [message.tool_call_id for message in typed if isinstance(message, ToolResult)]
+        if sorted(answered) != sorted(self._calls):
+            raise self._refuse("result")
+        named = [(message, self._calls[call]) for message, call in zip(results, answered, strict=True)]
+        row = results_row(named)
+        if row is None:
+            raise self._refuse("block")
+        self._rows.append(row)
+        self._calls = {}
+
+    def _write_model(self, provider: str, model: str) -> None:
+        self._meta |= {"provider": provider, "model": model, "title": self._title}
+        self._rows.append(meta_row(self._meta))
+
+    def _write_usage(self, usage: Usage) -> None:
+        self._sums = _added(self._sums, usage)
+        numbers = {name: getattr(self._sums, name) for name in CumulativeUsage.__struct_fields__}
+        self._rows.append(dumps({"type": "usage", "usage": numbers, "cumulative": numbers}) + b"\n")
+
+
+def _results_from(entries: Sequence[Entry]) -> list[Message]:
+    """The tool results that stand together at the start of these entries."""
+    results: list[Message] = []
+    for entry in entries:
+        if not isinstance(entry, MessageEntry) or not isinstance(known(entry.message), ToolResult):
+            break
+        results.append(entry.message)
+    return results
+
+
+def _added(sums: CumulativeUsage, usage: Usage) -> CumulativeUsage:
+    tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
+    numbers = {name: getattr(sums, name) + more for name, more in zip(_PLACES, tokens, strict=True)}
+    return CumulativeUsage(**numbers, cost_usd=_sum(sums.cost_usd, usage.cost.total))
+
+
+def _sum(one: float, other: float) -> float:
+    # Decimal digits of money, not of binary fractions: 0.1 + 0.2 is 0.3 in a file that people read.
+    return one + other if type(one) is type(other) is int else round(one + other, 12)

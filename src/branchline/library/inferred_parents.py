@@ -1,0 +1,99 @@
+"""Parents that no header names: what Claude Code copies into a new file without a word about it.
+
+Such a copy begins with records of the original. While files are read for a listing their records are marked;
+only files that hold the first record of another are read again, together, and the rules of the format say
+which of them the records belong to.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from branchline.errors import BranchlineError
+from branchline.formats import EntryLog
+from branchline.library.row_reader import read_log
+from branchline.library.rows import SessionRow
+from branchline.stores import StoredLog, snapshot_of
+
+__all__ = ["ForkOrigin"]
+
+_FORMAT = "claude-code"
+_MADE_UP = "line-"  # keys of records that have none of their own
+
+
+class ParentInference:
+    """What was seen of the records of each file: eight bytes for each."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, array[int]] = {}
+
+    def add(self, transcript: EntryLog) -> None:
+        """Remember the records of a file that was read."""
+        if transcript.format.name == _FORMAT:
+            keys = (key for key in transcript.tree.keys if not key.startswith(_MADE_UP))
+            self._marks[transcript.name] = array("q", map(hash, keys))
+
+    def parents_for(self, rows: Iterable[SessionRow]) -> list[SessionRow]:
+        """The rows, those of copies with the file that they were copied from as their parent."""
+        rows = list(rows)
+        numbers = {
+            row.path: number
+            for number, row in enumerate(rows)
+            if row.path is not None and not row.subagent and self._marks.get(row.path)
+        }
+        for family in self._families(numbers):
+            for number, parent in _parents(rows, family):
+                rows[number] = msgspec.structs.replace(rows[number], parent_session=rows[parent].path)
+        return rows
+
+    def _families(self, numbers: dict[str, int]) -> list[list[int]]:
+        """Groups of at least two rows in which each holds the first record of another."""
+        starts: dict[int, int] = {}
+        member = {number: number for number in numbers.values()}  # of whom, up to the one that stands for all
+
+        def standing_for(number: int) -> int:
+            while member[number] != number:
+                member[number] = number = member[member[number]]
+            return number
+
+        for path, number in numbers.items():
+            first = starts.setdefault(self._marks[path][0], number)
+            member[standing_for(number)] = standing_for(first)
+        for path, number in numbers.items():
+            for mark in starts.keys() & set(self._marks[path]):
+                member[standing_for(number)] = standing_for(starts[mark])
+        families: dict[int, list[int]] = {}
+        for number in numbers.values():
+            families.setdefault(standing_for(number), []).append(number)
+        return [family for family in families.values() if len(family) > 1]
+
+
+def _parents(rows: Sequence[SessionRow], family: Sequence[int]) -> list[tuple[int, int]]:
+    """For rows without a parent the row that their beginning belongs to."""
+    if all(rows[number].parent_session is not None for number in family):
+        return []
+    from branchline.formats.claude_code import ClaudeCodeReading, lineage  # noqa: PLC0415  few need it
+
+    readings: dict[int, ClaudeCodeReading] = {}
+    for number in family:
+        transcript = _read_again(rows[number])
+        if transcript is not None and isinstance(transcript.reading, ClaudeCodeReading):
+            readings[number] = transcript.reading
+    numbers = list(readings)
+    return [
+        (number, numbers[kin.parent])
+        for number, kin in zip(numbers, lineage(list(readings.values())), strict=True)
+        if kin.parent is not None and rows[number].parent_session is None
+    ]
+
+
+def _read_again(row: SessionRow) -> EntryLog | None:
+    assert row.path is not None
+    try:
+        with snapshot_of(row.path) as read:
+            return read_log(read, StoredLog(row.key, row.size, row.modified_ms / 1000, row.path))
+    except (BranchlineError, OSError):
+        return None  # gone or unreadable by now: nobody can tell its kin

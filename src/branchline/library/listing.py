@@ -1,0 +1,90 @@
+"""Many files looked at one after the other: rows as they are read, and a count of everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, Self, TypeVar
+
+from branchline.library.rows import Listing, SessionRow, latest_first
+from branchline.stores import SkippedFile
+
+__all__ = ["LazyListing", "Progress"]
+
+Progress = Callable[[int, int, Sequence[SessionRow] | None], None]
+"""``progress(loaded, total, rows)``: after each file; now and then, and at the end, with the sorted rows."""
+
+_T = TypeVar("_T")
+
+
+class LazyListing(Iterator[SessionRow], Generic[_T]):
+    """An iterator over rows. Each step reads one file, or as many as it takes to find one that is listed.
+
+    ``total`` files are to be looked at and ``loaded`` were. ``rows`` are those found so far, in the order of
+    reading, ``hidden`` is what was left out, with reasons. ``listing()`` tells at any time what is known by
+    then.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[_T],
+        look: Callable[[_T], SessionRow | SkippedFile],
+        hidden: Iterable[SkippedFile] = (),
+        *,
+        limit: int | None = None,
+    ) -> None:
+        self._files = files
+        self._look = look
+        self._limit = limit
+        self.total = len(files)
+        self.loaded = 0
+        self.rows: list[SessionRow] = []
+        self.hidden = list(hidden)
+
+    @property
+    def unreadable(self) -> int:
+        """How many of the rows so far are files that could not be read."""
+        return sum(row.problem is not None for row in self.rows)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> SessionRow:
+        while not self.is_done:
+            row = self._step()
+            if row is not None:
+                return row
+        raise StopIteration
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing more to look at, or nobody asked for more."""
+        return self.loaded == self.total or (self._limit is not None and len(self.rows) >= self._limit)
+
+    def listing(self) -> Listing:
+        """What was found so far, sorted."""
+        return Listing(sorted(self.rows, key=latest_first), self.hidden, self.total - self.loaded)
+
+    def finish(self, progress: Progress | None = None) -> Listing:
+        """Look at everything that is left. An exception that ``progress`` raises ends it."""
+        next_partial = self.loaded + 1
+        while not self.is_done:
+            self._step()
+            if progress is not None and not self.is_done:
+                # Every tenth at first, then ever more rarely: sorting must not cost more than reading.
+                partial = self.loaded >= next_partial
+                progress(self.loaded, self.total, sorted(self.rows, key=latest_first) if partial else None)
+                if partial:
+                    next_partial = self.loaded - self.loaded % 10 + max(10, self.loaded // 10)
+        listing = self.listing()
+        if progress is not None:
+            progress(self.total, self.total, listing)
+        return listing
+
+    def _step(self) -> SessionRow | None:
+        row = self._look(self._files[self.loaded])
+        self.loaded += 1
+        if isinstance(row, SkippedFile):
+            self.hidden.append(row)
+            return None
+        self.rows.append(row)
+        return row

@@ -1,0 +1,87 @@
+"""Regular expressions of people, tried in a process of their own: some take longer than anybody lives.
+
+A pattern such as ``(a+)+b`` can try every way of parting a text. While it does, nothing else in this process
+would move, whatever thread it runs in. So a child is asked, which can be ended; a pattern that has no answer
+for one session in a few seconds is given up, and the list says so.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Self
+
+__all__ = ["RegexTimeout", "RegexWorker"]
+
+SECONDS = 2.0
+_CHILD = """
+import re, struct, sys
+source, out = sys.stdin.buffer, sys.stdout.buffer
+def text():
+    return source.read(struct.unpack("<Q", source.read(8))[0]).decode("utf-8", "surrogatepass")
+pattern = re.compile(text(), re.IGNORECASE | re.MULTILINE)
+while head := source.read(8):
+    texts = [text() for _ in range(struct.unpack("<Q", head)[0])]
+    out.write(b"y" if any(map(pattern.search, texts)) else b"n")
+    out.flush()
+"""
+
+
+class RegexTimeout(Exception):
+    """A pattern had no answer in time."""
+
+
+class RegexWorker:
+    """Looks for one pattern. Used by one thread at a time, in a ``with`` block."""
+
+    def __init__(self, pattern: str, *, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._child = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-S", "-c", _CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._write(_text(pattern))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self._child.kill()
+        for stream in (self._child.stdin, self._child.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:  # what was not written any more need not be
+                    continue
+        self._child.wait()
+
+    def __call__(self, texts: Sequence[str]) -> bool:
+        """Whether the pattern is in any of these. RegexTimeout when that takes too long."""
+        timer = threading.Timer(self._seconds, self._child.kill)
+        timer.start()
+        try:
+            self._write(struct.pack("<Q", len(texts)) + b"".join(map(_text, texts)))
+            assert self._child.stdout is not None
+            answer = self._child.stdout.read(1)
+        except OSError:
+            answer = b""
+        finally:
+            timer.cancel()
+        if not answer:
+            raise RegexTimeout
+        return answer == b"y"
+
+    def _write(self, data: bytes) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.write(data)
+        self._child.stdin.flush()
+
+
+def _text(text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return struct.pack("<Q", len(data)) + data

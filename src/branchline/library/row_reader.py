@@ -1,0 +1,248 @@
+"""One look at a stored log: as much as a row needs and no more.
+
+Three depths: the directory alone, the header, the whole file. The whole file is read once, in file order, and
+of its payloads only those that a row shows are decoded. Nothing here writes, locks or caches.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import msgspec
+
+from branchline.context import ModelRef, milliseconds
+from branchline.context.selection import model_of
+from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
+from branchline.errors import BranchlineError, NotASession
+from branchline.formats import EntryLog, Format, Survey, decompressed, detect
+from branchline.library.rows import SessionRow
+from branchline.log.system import describe_oserror
+from branchline.stores import Read, StoredLog
+from branchline.tree import Tree
+
+__all__ = [
+    "ReadLog",
+    "deep_row",
+    "first_prompt_line",
+    "header_row",
+    "one_line",
+    "problem_row",
+    "read_log",
+    "read_row",
+    "shallow_row",
+]
+
+_NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
+_HEAD = 1 << 16
+_AT_ONCE = 1 << 18
+"""Files up to this size are read by one call and looked at in memory."""
+_PREVIEW = 200
+
+
+def one_line(text: str, length: int = _PREVIEW) -> str:
+    """The beginning of a text with every run of white space as one blank."""
+    words = text.lstrip()[: 4 * length]
+    if not words.isprintable() or "  " in words:
+        words = " ".join(words.split())
+    return words.rstrip() if len(words) <= length else words[: length - 1] + "…"
+
+
+def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
+    """What the directory tells."""
+    key = stored.key
+    named = _NAME.fullmatch(key)
+    return SessionRow(
+        key=key,
+        id=key if named is None else named[1],
+        path=stored.path,
+        size=stored.size,
+        modified_ms=round(stored.modified * 1000),
+        draft=draft,
+    )
+
+
+def header_row(stored: StoredLog, header: Header, format_name: str) -> SessionRow:
+    """What the directory and the header tell."""
+    return _row(stored, header, None, format=format_name, version=header.version)
+
+
+def problem_row(stored: StoredLog, problem: Exception, *, draft: bool = False) -> SessionRow:
+    """A row for a file that cannot be read as a session."""
+    return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
+
+
+class ReadLog(NamedTuple):
+    """What the whole file tells."""
+
+    row: SessionRow
+    format: Format
+    header: Header | None
+    transcript: EntryLog | None
+    """Where a survey was not enough."""
+
+
+class _Log(NamedTuple):
+    """A log, its beginning, and whether that is all of it."""
+
+    name: str
+    format: Format
+    read: Read
+    start: bytes
+    whole: bool
+
+
+def read_row(
+    read: Read,
+    stored: StoredLog,
+    *,
+    known: Format | None = None,
+    expected: Format | None = None,
+    draft: bool = False,
+) -> ReadLog:
+    """The row of a log. NotASession when nothing in it is one; the formats are as in :func:`read_log`."""
+    log = _open(read, stored, known, expected)
+    found = log.format.survey(log.start) if log.whole else None
+    if found is not None:
+        return ReadLog(_surveyed_row(stored, found, log.format, draft=draft), log.format, found.header, None)
+    transcript = _transcript(log)
+    row = deep_row(stored, transcript, draft=draft)
+    return ReadLog(row, log.format, transcript.reading.header, transcript)
+
+
+def read_log(
+    read: Read, stored: StoredLog, *, known: Format | None = None, expected: Format | None = None
+) -> EntryLog:
+    """The session in a log. NotASession when nothing in it is one.
+
+    ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
+    """
+    return _transcript(_open(read, stored, known, expected))
+
+
+def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
+    name = stored.path or stored.key
+    wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
+    start = read(0, wanted)
+    whole = len(start) < wanted
+    if whole:
+
+        def read(offset: int, size: int) -> bytes:
+            return start[offset : offset + size]
+
+    head = start[:_HEAD]
+    format_ = detect(head, name, expected=expected) if known is None else known
+    return _Log(name, format_, decompressed(format_, head, read), start, whole)
+
+
+def _transcript(log: _Log) -> EntryLog:
+    transcript = EntryLog(log.format, log.read, log.name, reader=log.format.listing_reader(log.name))
+    if transcript.reading.header is None and not len(transcript.tree):
+        raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
+    return transcript
+
+
+def _surveyed_row(stored: StoredLog, found: Survey, format_: Format, *, draft: bool) -> SessionRow:
+    """What a survey of the whole file tells; the same as :func:`deep_row` would."""
+    modified = round(stored.modified * 1000)
+    spoken = found.last_message_time or milliseconds(found.header.timestamp)
+    return _row(
+        stored,
+        found.header,
+        found.model,
+        draft=draft,
+        title=found.title,
+        last_activity_ms=round(spoken) if spoken else modified,
+        messages=found.messages,
+        total_messages=found.total_messages,
+        first_prompt=one_line(found.first_prompt) or None,
+        format=format_.name,
+        version=found.header.version,
+        findings=0,
+    )
+
+
+def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:
+    """What the whole file tells."""
+    reading, tree = transcript.reading, transcript.tree
+    header = reading.header
+    path = tree.path_positions(reading.leaf)
+    return _row(
+        stored,
+        header,
+        model_of(transcript, path),
+        draft=draft,
+        title=reading.title,
+        last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
+        messages=_count(tree, path),
+        total_messages=tree.types.count("message"),
+        first_prompt=first_prompt_line(transcript),
+        format=reading.format,
+        version=reading.version if header is None else header.version,
+        findings=len(reading.findings),
+    )
+
+
+def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **told: Any) -> SessionRow:
+    """What the directory, the header and whatever else was read tell."""
+    return SessionRow(
+        key=stored.key,
+        id=shallow_row(stored).id if header is None else header.id,
+        path=stored.path,
+        size=stored.size,
+        modified_ms=round(stored.modified * 1000),
+        cwd=None if header is None else header.cwd,
+        created=None if header is None else header.timestamp or None,
+        parent_session=None if header is None else header.parent_session,
+        provider=None if model is None else model.provider,
+        model=None if model is None else model.id,
+        **told,
+    )
+
+
+def first_prompt_line(transcript: EntryLog) -> str | None:
+    """The first prompt with words on one line; in a fork, the first of its own if it has one."""
+    start = transcript.reading.inherited_entries
+    return _first_words(transcript, start, len(transcript.tree)) or _first_words(transcript, 0, start)
+
+
+def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
+    tree = transcript.tree
+    while position < end:
+        try:
+            position = tree.roles.index("user", position, end)
+        except ValueError:
+            break
+        entry = transcript.entry(position)
+        if isinstance(entry, MessageEntry) and (words := one_line(message_text(entry.message, " "))):
+            return words
+        position += 1
+    return None
+
+
+def _count(tree: Tree, path: list[int]) -> int:
+    """The messages of person, model and tools on a path."""
+    roles, types = tree.roles, tree.types
+    count = sum(map(COUNTED_ROLES.__contains__, map(roles.__getitem__, path)))
+    if types.count("message") != len(roles) - roles.count(None):
+        # Entries of other types may hold something called a message; nobody counts that.
+        count -= sum(types[place] != "message" and roles[place] in COUNTED_ROLES for place in path)
+    return count
+
+
+def _last_activity(transcript: EntryLog, modified: int) -> int:
+    reading, tree = transcript.reading, transcript.tree
+    if reading.last_message_time is not None:
+        return round(reading.last_message_time)
+    times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in ACTIVITY_ROLES]
+    if reading.header is not None:
+        times = times or [reading.header.timestamp]
+    return max(filter(None, map(milliseconds, times)), default=modified)
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, OSError):
+        return describe_oserror(problem)
+    if isinstance(problem, BranchlineError):
+        return str(problem)
+    return f"{type(problem).__name__}: {problem}"

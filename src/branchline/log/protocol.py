@@ -1,0 +1,69 @@
+"""What a log is, whatever it is kept in: a name, bytes from the start, and one writer at a time."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Literal, NamedTuple, Protocol
+
+__all__ = ["Durability", "Log", "TornTail", "Writer", "require_lines"]
+
+Durability = Literal["fsync", "os"]
+"""When `append` returns: "fsync": the bytes are on stable storage; "os": the kernel has them."""
+
+
+class TornTail(NamedTuple):
+    """An unfinished last line that was closed before an append. Its bytes are still in the log."""
+
+    offset: int
+    size: int
+    kept_at: str | None
+    """Path of a copy of the fragment; None where a log keeps no copies."""
+
+
+class Writer(Protocol):
+    """What you hold while you hold the lock."""
+
+    @property
+    def end(self) -> int:
+        """Size of the log: as found when the lock was taken, then after each append of this writer.
+
+        Compare it with the end you know: in between are lines that somebody else wrote.
+        """
+
+    @property
+    def torn(self) -> TornTail | None:
+        """The torn tail that an append of this writer closed, if there was one."""
+
+    def append(self, data: bytes) -> int:
+        """Append one or several whole lines in one write; return the offset where `data` begins.
+
+        The offset is larger than `end` was if a tail was closed, or if a writer that does not lock
+        came in between. Raises `NotSaved` when nothing was saved, `LogShrank` when the log has lost
+        lines that were acknowledged here, `ValueError` when `data` is not whole lines.
+        """
+
+
+class Log(Protocol):
+    """One append-only log of lines."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it: a path or a key."""
+
+    def size(self) -> int:
+        """How many bytes there are now."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes from `offset`; fewer than `size` only at the end, none beyond it."""
+
+    def exclusive(self) -> AbstractContextManager[Writer]:
+        """Take the lock (with a time limit) for the length of a `with` block."""
+
+    def close(self) -> None:
+        """Let go of descriptors. Closing twice is harmless."""
+
+
+def require_lines(data: bytes) -> None:
+    """Refuse what would leave the log without a newline at its end."""
+    if not data or data[-1] != 0x0A:
+        raise ValueError("a log is appended to in whole lines: the data must end in a newline")

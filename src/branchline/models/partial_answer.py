@@ -1,0 +1,97 @@
+"""The answer so far: what the events of a stream add up to before it is whole.
+
+When a stream breaks off, what was shown of it is kept as a message of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, assert_never
+
+from branchline.entries import AssistantMessage, Block, Text, Thinking, ToolCall, Usage
+from branchline.models.protocol import Done, Model, ModelEvent, TextDelta, ThinkingDelta, ToolCallDelta
+
+__all__ = ["INCOMPLETE", "PartialAnswer"]
+
+INCOMPLETE = "incomplete"
+"""The only argument of a call that broke off before its arguments were whole: their text so far."""
+
+
+class PartialAnswer:
+    """Collects the events of one stream."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, _Piece] = {}
+        self._whole: AssistantMessage | None = None
+
+    def take(self, event: ModelEvent) -> None:
+        match event:
+            case TextDelta() | ThinkingDelta():
+                kind: type[Text | Thinking] = Text if isinstance(event, TextDelta) else Thinking
+                self._piece(event.block, kind).parts.append(event.text)
+            case ToolCallDelta():
+                piece = self._piece(event.block, ToolCall)
+                piece.id += event.id
+                piece.name += event.name
+                piece.parts.append(event.arguments)
+            case Done():
+                self._whole = event.message
+            case _:
+                assert_never(event)
+
+    @property
+    def message(self) -> AssistantMessage | None:
+        """The answer, once it is there."""
+        return self._whole
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing that a person could have seen has come."""
+        return self._whole is None and not self.blocks()
+
+    def blocks(self) -> tuple[Block, ...]:
+        """What has come so far, block by block."""
+        found = (piece.block() for _number, piece in sorted(self._blocks.items()))
+        return tuple(block for block in found if block is not None)
+
+    def interrupted(self, model: Model, *, stop_reason: str, error_message: str | None) -> AssistantMessage:
+        """What has come so far as a message that says why there is no more."""
+        return AssistantMessage(
+            content=self.blocks(),
+            api=getattr(model, "api", None),
+            provider=model.provider,
+            model=model.id,
+            usage=Usage(),
+            stop_reason=stop_reason,
+            error_message=error_message,
+        )
+
+    def _piece(self, number: int, kind: type[Text | Thinking | ToolCall]) -> _Piece:
+        piece = self._blocks.get(number)
+        if piece is None:
+            piece = self._blocks[number] = _Piece(kind)
+        return piece
+
+
+class _Piece:
+    def __init__(self, kind: type[Text | Thinking | ToolCall]) -> None:
+        self.kind = kind
+        self.parts: list[str] = []
+        self.id = ""
+        self.name = ""
+
+    def block(self) -> Block | None:
+        text = "".join(self.parts)
+        if self.kind is Text:
+            return Text(text=text) if text else None
+        if self.kind is Thinking:
+            return Thinking(thinking=text) if text else None
+        return ToolCall(id=self.id, name=self.name, arguments=_arguments(text)) if self.name else None
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {INCOMPLETE: text}
+    return found if isinstance(found, dict) else {INCOMPLETE: text}

@@ -1,0 +1,124 @@
+"""What is said between a conversation and a model: one request, then events until the answer is whole.
+
+A :class:`Model` streams. The last event of a stream is :class:`Done` with the whole answer; a stream that
+does not get there raises one of the errors under :class:`~branchline.errors.ModelError`. Whoever no longer
+wants the answer closes the iterator or cancels the task that waits for it: there is no other signal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from branchline.entries import AssistantMessage, Message
+
+__all__ = [
+    "THINKING_LEVELS",
+    "Done",
+    "Model",
+    "ModelEvent",
+    "ModelRequest",
+    "TextDelta",
+    "ThinkingDelta",
+    "Tool",
+    "ToolCallDelta",
+    "model_name",
+]
+
+THINKING_LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How hard a model is told to think, least first. Providers that know fewer steps take the nearest."""
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a model may call: a name, a sentence, a JSON schema of an object, and the function.
+
+    The function gets the arguments by name and may be a coroutine function. It returns a text, content
+    blocks, or any JSON value; what it raises is told to the model as an error.
+    """
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
+    function: Callable[..., Any]
+
+
+class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One question to a model.
+
+    ``messages`` are user, assistant and tool-result messages, every call answered exactly once; what
+    :func:`~branchline.models.request_for` makes of a context is of this kind. ``goes_on`` says that the next
+    request is likely to begin with the same messages, so that keeping them in a provider's cache pays.
+    """
+
+    messages: tuple[Message, ...]
+    system: str = ""
+    tools: tuple[Tool, ...] = ()
+    thinking_level: str = "off"
+    max_tokens: int | None = None
+    cacheable: bool = True
+
+
+class TextDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """More of the text of one block of the answer."""
+
+    block: int
+    text: str
+
+
+class ThinkingDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """More of a thought."""
+
+    block: int
+    text: str
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """More of a tool call: ``arguments`` are a piece of JSON text; id and name may come late or piecewise."""
+
+    block: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole answer, with stop reason and usage."""
+
+    message: AssistantMessage
+
+
+ModelEvent = TextDelta | ThinkingDelta | ToolCallDelta | Done
+
+
+class Model(Protocol):
+    """Answers requests."""
+
+    @property
+    def provider(self) -> str:
+        """Who serves it: the part of its name before the colon."""
+        ...
+
+    @property
+    def id(self) -> str:
+        """The name that the provider gives it."""
+        ...
+
+    @property
+    def context_window(self) -> int | None:
+        """How many tokens a request and its answer may have together; None when nobody knows."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """The answer, piece by piece."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections. A model may be used again afterwards."""
+        ...
+
+
+def model_name(model: Model) -> str:
+    """The name that :func:`~branchline.models.model_by_name` understands."""
+    return f"{model.provider}:{model.id}"

@@ -1,0 +1,112 @@
+"""What goes wrong at a provider, told as one of our errors: what happened to which model, and what helps."""
+
+from __future__ import annotations
+
+import re
+
+import httpx2
+from pydantic_ai import exceptions as theirs
+
+from branchline.errors import (
+    AuthMissing,
+    ContextOverflow,
+    MalformedStream,
+    ModelError,
+    ModelRefused,
+    NetworkFailure,
+    RateLimited,
+    UnknownModel,
+)
+
+__all__ = ["COMPATIBLE", "construction_error", "request_error"]
+
+COMPATIBLE = "openai-compatible"
+"""The provider of a model that was named by its address only."""
+
+_KEY = re.compile(r"`(\w*(?:KEY|TOKEN)\w*)`")
+_OVERFLOW = re.compile(
+    r"context[ _-]?(length|window|size)|prompt is too long|too many tokens|maximum context", re.IGNORECASE
+)
+_LONGEST = 500
+
+
+def construction_error(name: str, problem: Exception) -> ModelError:
+    """Why a model could not be made from its name."""
+    provider = name.partition(":")[0]
+    text = str(problem)
+    if isinstance(problem, ImportError):
+        group = re.search(r"pydantic-ai-slim\[([\w-]+)\]", text)
+        package = f"pydantic-ai-slim[{group.group(1) if group else provider}]"
+        return UnknownModel(f"{name} needs a client library that is not installed: pip install '{package}'")
+    if key := _KEY.search(text):
+        return AuthMissing(f"{name} needs a key: set {key.group(1)} to the one that {provider} gave you")
+    hint = re.search(r"Did you mean '([^']+)'", text)
+    meant = f"; did you mean {hint.group(1)}?" if hint else ""
+    return UnknownModel(
+        f"there is no model {name}: {_short(text)}{meant}" if not hint else f"there is no model {name}{meant}"
+    )
+
+
+def request_error(name: str, problem: Exception) -> ModelError:
+    """Why a request failed."""
+    said = _said(problem)
+    match problem:
+        case ModelError():
+            return problem
+        case theirs.ModelContextWindowExceededError():
+            return ContextOverflow(f"the request is too long for {name}: {said}")
+        case theirs.ModelRateLimitError():
+            return RateLimited(
+                f"{name} takes no more requests for now: {said}", retry_after=problem.retry_after
+            )
+        case theirs.ModelAuthenticationError():
+            return AuthMissing(f"{name} refused the key: {said}; check {_key_of(name)}")
+        case theirs.ModelNotFoundError():
+            return UnknownModel(f"the provider does not know {name}: {said}")
+        case theirs.ModelRequestRejectedError() | theirs.ModelHTTPError() if _OVERFLOW.search(said):
+            return ContextOverflow(f"the request is too long for {name}: {said}")
+        case (
+            theirs.ModelUnavailableError()
+            | theirs.ModelServerError()
+            | theirs.ModelConnectionError()
+            | theirs.ModelRequestTimeout()
+        ):
+            return NetworkFailure(f"{name} was not reached: {said}", retry_after=problem.retry_after)
+        case theirs.ModelHTTPError() if problem.status_code >= 500 or problem.status_code == 408:
+            return NetworkFailure(f"{name} was not reached: {said}", retry_after=problem.retry_after)
+        case (
+            theirs.ModelRequestRejectedError()
+            | theirs.ModelQuotaExceededError()
+            | theirs.ModelHTTPError()
+            | theirs.ContentFilterError()
+            | theirs.UserError()
+        ):
+            return ModelRefused(f"{name} does not take this request: {said}")
+        case httpx2.TransportError() | OSError():
+            return NetworkFailure(f"the line to {name} broke: {said}")
+        case _:
+            return MalformedStream(f"what {name} sent is not an answer ({type(problem).__name__}: {said})")
+
+
+def _said(problem: Exception) -> str:
+    """The provider's own words where there are some."""
+    body = getattr(problem, "body", None)
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        words = inner.get("message") if isinstance(inner, dict) else inner
+        if isinstance(words, str) and words:
+            return _short(words)
+    cause = problem.__cause__
+    return _short(str(problem) or str(cause) or type(problem).__name__)
+
+
+def _key_of(name: str) -> str:
+    provider = name.partition(":")[0]
+    if provider == COMPATIBLE:
+        return "the key that you gave for this address"
+    return f"{re.sub('[^A-Z0-9]', '_', provider.upper())}_API_KEY"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -1,0 +1,257 @@
+"""A session made of another one: which format, which lines, which place, and what must still be said there.
+
+A fork of a session stays in its format, written as its own program would write one; a session that is only
+read here becomes one of ours. A copy is planned, changed in memory, and written at last, in one piece.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+from branchline import places
+from branchline.clock import Clock, iso
+from branchline.context import milliseconds
+from branchline.entries import CompactionSummaryMessage, Header, Label
+from branchline.formats import PI, EntryLog, Format, LabelState
+from branchline.log import Durability
+from branchline.session import locator
+from branchline.session.ids import check_session_id
+from branchline.session.queries import SessionQueries
+from branchline.session.writer import SessionWriter
+from branchline.stores import FilesStore, Store, check_key
+from branchline.stores.companion_folders import copy_folder
+from branchline.tree import ROOT
+
+if TYPE_CHECKING:
+    from branchline.session.session import Session
+
+__all__ = [
+    "ForkAt",
+    "ForkDestination",
+    "ForkPlan",
+    "ForkScope",
+    "copied_name",
+    "execute",
+    "fork_position",
+    "new_writer",
+    "plan",
+    "plan_compacted",
+    "time_after",
+]
+
+ForkAt = Literal["at", "before"]
+ForkScope = Literal["path", "tree"]
+
+S = TypeVar("S", bound="Session")
+
+_DAY = 86_400_000
+
+
+class ForkDestination(NamedTuple):
+    """Where a new session goes: what the caller asked for, None where nothing was."""
+
+    cwd: str | os.PathLike[str] | None = None
+    store: Store | None = None
+    id: str | None = None
+    to: str | None = None
+
+
+class ForkPlan(NamedTuple):
+    """A copy that is not written yet, and what is to be said in it before it is."""
+
+    pen: SessionWriter
+    cwd: str
+    stand: str | None
+    """The entry to stand on; None where the copy ends by itself, or for the start of a whole tree."""
+    labels: list[tuple[str, LabelState]]
+    reset: bool = False
+    """Whether to stand before the first entry."""
+    title: str | None = None
+    folder: str | None = None
+    """The file whose folder is copied with it."""
+
+
+def new_writer(
+    format_: Format,
+    header: Header,
+    store: Store,
+    *,
+    lines: bytes | None = None,
+    durability: Durability = "fsync",
+) -> SessionWriter:
+    """A session that does not exist yet, with its header or all these lines; a draft until it is shown."""
+    if isinstance(store, FilesStore) and store.suffix != format_.suffix:
+        raise ValueError(
+            f"files of {format_.name} end in {format_.suffix}, those of this store in {store.suffix}: "
+            f"FilesStore(…, suffix={format_.suffix!r})"
+        )
+    return SessionWriter(
+        format_,
+        start=format_.encode_header(header) if lines is None else lines,
+        held=lines is not None,
+        store=store,
+        key=check_key(format_.file_key(header)),
+        draft=True,
+        durability=durability,
+    )
+
+
+def fork_position(source: SessionQueries, entry_id: str | None, position: ForkAt) -> int:
+    """The last conversation entry that a fork takes along; -1 when it takes none."""
+    key = source.leaf if entry_id is None else entry_id
+    here = ROOT if key is None else source.index.position(key)
+    if position == "before" and here != ROOT:
+        here = source.index.parents[here]
+    return source.index.nearest_conversation_entry(here)
+
+
+def plan(
+    source: SessionQueries,
+    leaf: int,
+    *,
+    scope: ForkScope,
+    place: ForkDestination,
+    clock: Clock,
+    durability: Durability,
+) -> ForkPlan:
+    """The copy of a path, or of a whole tree that stands on an entry. NotSupported where it cannot be."""
+    transcript = source.transcript
+    own = transcript.format
+    format_, header, store = _target(source, place, clock)
+    if format_ is own:
+        whole = scope == "tree"
+        lines = own.copy(transcript, header) if whole else own.fork(transcript, leaf, header)
+    else:
+        lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
+    pen = new_writer(format_, header, store, lines=lines, durability=durability)
+    return ForkPlan(
+        pen=pen,
+        cwd=header.cwd,
+        stand=_stand(source, leaf, pen, scope),
+        labels=_labels(source, pen) if scope == "path" else [],
+        reset=scope == "tree" and leaf == ROOT,
+        title=source.title if format_ is not own and pen.transcript.reading.title is None else None,
+        folder=source.file if format_ is own and own.copies_companion_folder and scope == "tree" else None,
+    )
+
+
+def plan_compacted(
+    source: SessionQueries,
+    leaf: int,
+    first_kept: int,
+    summary: CompactionSummaryMessage,
+    *,
+    place: ForkDestination,
+    clock: Clock,
+    durability: Durability,
+) -> ForkPlan:
+    """A copy of a path that begins with a summary, in a format that has no other compaction."""
+    format_, header, store = _target(source, place, clock)
+    lines = format_.fork_compacted(source.transcript, leaf, header, summary=summary, first_kept=first_kept)
+    pen = new_writer(format_, header, store, lines=lines, durability=durability)
+    return ForkPlan(pen=pen, cwd=header.cwd, stand=None, labels=[])
+
+
+def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None) -> S:
+    """Write a copy in one piece, and show it in listings if there is a reply in it; or leave nothing.
+
+    ``made`` is the session of the plan; ``then`` is done in it before anything is written.
+    """
+    if plan.labels:
+        made._write([_label(key, state) for key, state in plan.labels], side=True)  # noqa: SLF001
+    if plan.stand is not None:
+        made.branch(plan.stand)
+    elif plan.reset and len(made):
+        made.reset()
+    if plan.title and len(made):
+        made.set_title(plan.title)
+    if then is not None:
+        then()
+    if not len(made):
+        plan.pen.buffered = False  # nobody has said anything: the first entry makes the file
+        return made
+    plan.pen.create()
+    if "assistant" in made.index.roles:
+        try:
+            plan.pen.publish()
+        except BaseException:
+            plan.pen.discard_draft()
+            raise
+    if plan.folder is not None and made.file is not None:
+        copy_folder(plan.folder, made.file)
+    return made
+
+
+def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | None) -> bytes:
+    """The copy as a file of another format; labels and title are set in a native one by whoever writes it."""
+    from branchline.conversion import (
+        convert,
+        native_lines,
+    )
+
+    if target is PI:
+        return b"".join([target.encode_header(header), *native_lines(transcript, leaf)])
+    return convert(transcript, target, header, leaf=leaf).data
+
+
+def _label(key: str, state: LabelState) -> Callable[[dict[str, Any]], Label]:
+    """A label as it was set elsewhere, at the time when it was."""
+    return lambda common: Label(**{**common, "timestamp": state.time}, target=key, label=state.text)
+
+
+def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tuple[Format, Header, Store]:
+    """Format, header and store of a copy."""
+    own = source.transcript.format
+    name = copied_name(own, place.to)
+    format_ = locator.writable_format(name)
+    cwd = source.cwd if place.cwd is None else places.resolve_cwd(place.cwd)
+    store = place.store
+    # Who names pi or us means one of two places for the same format; beside the parent is for who names none.
+    if store is None and format_ is own and (place.to is None or own is not PI):
+        store = locator.sibling_store(source.store, own, own_cwd=source.cwd, cwd=cwd)
+    fresh = clock.session_id() if place.id is None else check_session_id(place.id)
+    timestamp = time_after(source.index.times, clock.now())
+    header = Header(
+        version=3,
+        id=format_.session_id(fresh, timestamp) if place.id is None else fresh,
+        timestamp=timestamp,
+        cwd=cwd,
+        parent_session=source.file or source.id,
+    )
+    return format_, header, locator.store_of(name, cwd) if store is None else store
+
+
+def copied_name(own: Format, to: str | None) -> str:
+    """Whose session a copy becomes."""
+    if to is not None:
+        return to
+    return own.name if own.writable and own is not PI else locator.NATIVE
+
+
+def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:
+    """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it."""
+    keys = source.index.keys
+    chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
+    return next((keys[position] for position in chain if keys[position] in pen.transcript.tree), None)
+
+
+def _labels(source: SessionQueries, pen: SessionWriter) -> list[tuple[str, LabelState]]:
+    """The labels of entries that are in the copy, where the format has not carried them itself."""
+    there = pen.transcript
+    return [
+        (key, state)
+        for key, state in source.transcript.reading.labels.items()
+        if key in there.tree and there.reading.labels.get(key) != state
+    ]
+
+
+def time_after(times: Iterable[str], now: int) -> str:
+    """The time of a copy: later than the entries in it, also when the last one was made this very moment.
+
+    A clock that runs ahead is believed for a day.
+    """
+    believed = iso(now + _DAY)
+    newest = max((time for time in times if time < believed), default="")
+    return iso(now) if newest < iso(now) else iso((milliseconds(newest) or now) + 1)

@@ -1,0 +1,166 @@
+"""Where sessions lie: in our own layout, or where the program that they belong to keeps its own.
+
+A session *of branchline* has pi's format and lies in our layout; any other name means the program of that
+name, its format and its folders.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from branchline import places
+from branchline.entries import Header
+from branchline.errors import BranchlineError, NotSupported
+from branchline.formats import PI, Format, format_named, peek
+from branchline.stores import FilesStore, MemoryStore, Store
+
+__all__ = [
+    "NATIVE",
+    "SessionRef",
+    "assembled_content",
+    "external_title",
+    "known_cwd",
+    "newest_first",
+    "sibling_store",
+    "store_in",
+    "store_of",
+    "writable_format",
+]
+
+NATIVE = "branchline"
+"""Whose sessions are ours: pi's format, kept in our own layout."""
+
+
+def writable_format(name: str | None) -> Format:
+    """The format of the sessions of this program, which must be one that is written here."""
+    if name in (None, NATIVE):
+        return PI
+    format_ = format_named(str(name))
+    if not format_.writable:
+        raise NotSupported(
+            f"sessions of {format_.name} are read here, not written; fork one to go on with it"
+        )
+    return format_
+
+
+def store_of(name: str | None, cwd: str) -> FilesStore:
+    """Where the sessions of a program for this working directory lie."""
+    if name in (None, NATIVE):
+        return FilesStore(places.session_directory(cwd))
+    format_ = format_named(str(name))
+    directory = places.directory_in(format_.directory, cwd)
+    if directory is None:
+        raise NotSupported(f"where {format_.name} keeps its sessions is not known; name a directory")
+    return FilesStore(directory, suffix=format_.suffix)
+
+
+def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: str) -> FilesStore:
+    """The sessions of a program in this directory or, where none is named, of this working directory."""
+    if directory is None:
+        return store_of(name, cwd)
+    return FilesStore(directory, suffix=writable_format(name).suffix)
+
+
+def assembled_content(format_: Format, path: str, head: bytes) -> Callable[[bytes], bytes] | None:
+    """What makes a whole session of a file that is compressed or begins in others; None where it is one."""
+    packed = format_.is_compressed(head)
+    if not packed and not format_.has_external_prefix(head):
+        return None
+
+    def whole(data: bytes) -> bytes:
+        return format_.assemble(format_.decompress(data) if packed else data, path, _finder(format_, path))
+
+    return whole
+
+
+def _finder(format_: Format, path: str) -> Callable[[str], bytes | None]:
+    """Finds files of the same program by how their names end, and reads them."""
+    known: dict[str, str] = {}
+
+    def find(ending: str) -> bytes | None:
+        if not known:
+            for root in format_.roots_near(path):
+                for directory, _, names in os.walk(root):
+                    # A plain file comes before a compressed one of the same name.
+                    for name in sorted(names):
+                        known.setdefault(format_.key_of(name), os.path.join(directory, name))
+        for key in sorted(known):
+            if ending and key.endswith(ending):
+                try:
+                    with open(known[key], "rb") as file:
+                        data = file.read()
+                    return format_.decompress(data) if format_.is_compressed(data) else data
+                except (OSError, NotSupported):
+                    return None
+        return None
+
+    return find
+
+
+def external_title(format_: Format, path: str, header: Header | None) -> str | None:
+    """The title of a session that its program keeps in another file, if it has one there."""
+    titles = format_.titles_near(path)
+    if titles is None or header is None:
+        return None
+    try:
+        with open(titles, "rb") as file:
+            return format_.titles(file.read()).get(header.id)
+    except OSError:
+        return None
+
+
+class SessionRef(NamedTuple):
+    """A session that may be gone on with; ``cwd`` where it does not tell its working directory itself."""
+
+    key: str
+    cwd: str | None
+
+
+def newest_first(store: FilesStore, cwd: str, name: str | None, *, mixed: bool) -> Iterator[SessionRef]:
+    """The sessions of a working directory, of a program if one is named.
+
+    ``mixed`` says that the store may hold those of other directories, which are passed over. A session that
+    does not tell its directory belongs to that of its folder.
+    """
+    wanted = writable_format(name)
+    mixed = mixed or (name not in (None, NATIVE) and _is_shared(wanted, cwd))
+    for stored in store.scan().found:
+        try:
+            with store.snapshot(stored.key) as read:
+                found = peek(read, stored.path or stored.key)
+        except (OSError, BranchlineError):
+            continue  # gone or unreadable by now: it is not the one to continue
+        if found.header is None or (name is not None and found.format is not wanted):
+            continue
+        told = found.header.cwd
+        if not mixed or not told or places.resolve_cwd(told) == cwd:
+            yield SessionRef(stored.key, None if told else cwd)
+
+
+def _is_shared(format_: Format, cwd: str) -> bool:
+    """Whether a program keeps the sessions of this working directory among those of others."""
+    here, below = (places.directory_in(format_.directory, place) for place in (cwd, os.path.join(cwd, "x")))
+    return here == below
+
+
+def sibling_store(store: Store | None, format_: Format, *, own_cwd: str, cwd: str) -> Store | None:
+    """The store in which a copy for ``cwd`` lies beside its parent; None when it belongs elsewhere."""
+    if store is None or cwd == own_cwd or isinstance(store, MemoryStore):
+        return store
+    return store if format_ is not PI and _is_shared(format_, cwd) else None
+
+
+def known_cwd(format_: Format, header: Header | None, path: str) -> str | None:
+    """The working directory of a session that does not tell it: this one, if the file lies in its folder.
+
+    None where the file tells it, or where nobody can know.
+    """
+    if header is None or header.cwd or format_ is PI:
+        return None
+    here = places.resolve_cwd()
+    directory = places.directory_in(format_.directory, here)
+    if directory is None or _is_shared(format_, here):
+        return None
+    return here if os.path.realpath(directory) == os.path.realpath(os.path.dirname(path)) else None

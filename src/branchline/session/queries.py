@@ -1,0 +1,233 @@
+"""What a session answers: who it is, its tree, its context. Nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from branchline.clock import Clock
+from branchline.context import Context, build_context
+from branchline.entries import SIDE_TYPES, Entry, Header
+from branchline.formats import EntryLog
+from branchline.log import TornTail
+from branchline.session.nodes import Node
+from branchline.session.observers import Observers
+from branchline.session.writer import SessionWriter
+from branchline.stores import Store
+from branchline.tree import ROOT, Finding, Tree
+
+if TYPE_CHECKING:
+    from branchline.context import UsageTotals
+    from branchline.tree import Filter, Outline
+
+__all__ = ["SessionQueries"]
+
+
+class SessionQueries:
+    """The answers of a session."""
+
+    def __init__(self, pen: SessionWriter, *, clock: Clock, cwd: str | None = None) -> None:
+        self._pen = pen
+        self._clock = clock
+        self._cwd = cwd
+        self._leaf = pen.transcript.leaf
+        self._closed = False
+        self._observers: Observers | None = None
+
+    # -- what it is -----------------------------------------------------------------------------------
+
+    @property
+    def transcript(self) -> EntryLog:
+        """The log as it was read: tree, spans, findings."""
+        return self._pen.transcript
+
+    @property
+    def header(self) -> Header:
+        header = self.transcript.reading.header
+        return Header(id=self._pen.key) if header is None else header
+
+    @property
+    def id(self) -> str:
+        return self.header.id
+
+    @property
+    def cwd(self) -> str:
+        """The working directory that this session belongs to."""
+        return self.header.cwd if self._cwd is None else self._cwd
+
+    @property
+    def format(self) -> str:
+        """Whose format the log has, by name."""
+        return self.transcript.format.name
+
+    @property
+    def file(self) -> str | None:
+        """The file of this session (of a draft: the one it will have); None in memory."""
+        return self._pen.path
+
+    @property
+    def key(self) -> str:
+        """The name of this session in its store."""
+        return self._pen.key
+
+    @property
+    def store(self) -> Store | None:
+        return self._pen.store
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether the first reply is still to come, so that no listing shows this session."""
+        return self._pen.draft
+
+    @property
+    def title(self) -> str | None:
+        return self.transcript.title
+
+    @property
+    def parent_session(self) -> str | None:
+        """The session that this one was forked from: a path, or an id."""
+        return self.header.parent_session
+
+    @property
+    def read_only(self) -> str | None:
+        """Why nothing may be appended, or None."""
+        return self.transcript.reading.read_only
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is strange about the file."""
+        return self.transcript.findings
+
+    @property
+    def foreign_appends(self) -> int:
+        """How many entries others have appended, as far as we have noticed, since this was opened."""
+        return self._pen.taken_in
+
+    @property
+    def torn_tails(self) -> list[TornTail]:
+        """Torn tails that our own appends closed."""
+        return self._pen.torn
+
+    # -- the tree -------------------------------------------------------------------------------------
+
+    @property
+    def index(self) -> Tree:
+        """The tree as an index: positions, parents, types."""
+        return self.transcript.tree
+
+    @property
+    def leaf(self) -> str | None:
+        """The entry that the next append hangs from; None before the first one and after a reset."""
+        return self._leaf
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __contains__(self, entry_id: object) -> bool:
+        return entry_id in self.index
+
+    def entry(self, entry_id: str) -> Entry:
+        """The record of one entry. EntryNotFound when there is none."""
+        return self.transcript.entry(self.index.position(entry_id))
+
+    def entries(self, entry_ids: Iterable[str] | None = None) -> list[Entry]:
+        """The records of these entries; of all, in file order, when none are named."""
+        if entry_ids is None:
+            return self.transcript.entries(range(len(self.index)))
+        return self.transcript.entries([self.index.position(entry_id) for entry_id in entry_ids])
+
+    def raw(self, entry_id: str) -> bytes:
+        """The line of an entry as it lies in the log."""
+        return self.transcript.raw(self.index.position(entry_id))
+
+    def path(self, entry_id: str | None = None) -> list[str]:
+        """The conversation from a root to an entry (default: the leaf), side records left out."""
+        return self.index.conversation_path(self._leaf if entry_id is None else entry_id)
+
+    def tree(self) -> list[Node]:
+        """The roots; each node knows its children."""
+        return [Node(self, key) for key in self.index.roots()]
+
+    def children(self, entry_id: str | None) -> list[str]:
+        """What continues the conversation after an entry, oldest first; of None: how it begins.
+
+        Side records are passed through; ``index.children`` has them.
+        """
+        return self.index.conversation_children(entry_id)
+
+    def newest_descendant(self) -> str | None:
+        """The youngest conversation entry below the leaf, where somebody may have gone on; None when none is.
+
+        A program that does not record where it went on leaves a file that stands higher than it should.
+        """
+        index = self.index
+        here = ROOT if self._leaf is None else index.position(self._leaf)
+        waiting = list(index.root_positions() if here == ROOT else index.child_positions(here))
+        newest = ROOT
+        while waiting:
+            position = waiting.pop()
+            if position > newest and index.nearest_conversation_entry(position) == position:
+                newest = position
+            waiting += index.child_positions(position)
+        return None if newest == ROOT else index.keys[newest]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels in force, by entry."""
+        labels = self.transcript.reading.labels
+        return {key: state.text for key, state in labels.items() if key in self.index}
+
+    def label(self, entry_id: str) -> str | None:
+        """The label of an entry."""
+        self.index.position(entry_id)
+        state = self.transcript.reading.labels.get(entry_id)
+        return None if state is None else state.text
+
+    def outline(
+        self,
+        filter: Filter = "default",  # noqa: A002
+        *,
+        matches: Callable[[int], bool] | None = None,
+        folded: Iterable[str] = (),
+    ) -> Outline:
+        """The tree as rows for a screen."""
+        from branchline.tree import Outline  # noqa: PLC0415  an agent draws no trees
+
+        return Outline(
+            self.index,
+            ROOT if self._leaf is None else self.index.position(self._leaf),
+            filter=filter,
+            labels=self.labels,
+            matches=matches,
+            folded={self.index.position(key) for key in folded},
+        )
+
+    def context(self, leaf: str | None = None) -> Context:
+        """What a model would see at an entry (default: the leaf)."""
+        key = self._leaf if leaf is None else leaf
+        context = build_context(self.transcript, ROOT if key is None else self.index.position(key))
+        self.transcript.forget_messages()
+        return context
+
+    def usage(self) -> UsageTotals:
+        """Tokens and cost of everything in the file, own and inherited apart."""
+        from branchline.context import totals  # noqa: PLC0415  who only talks does not add up
+
+        return totals(self.transcript, inherited_entries=self.inherited_entries)
+
+    @property
+    def inherited_entries(self) -> int:
+        """How many entries came with the fork: those that are older than the session itself."""
+        return self.transcript.reading.inherited_entries
+
+    @property
+    def fork_point(self) -> str | None:
+        """The last entry of the conversation that came with the fork; None when nothing did."""
+        tree = self.index
+        for position in range(self.inherited_entries - 1, -1, -1):
+            if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
+                return tree.keys[position]
+        return None
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id} {len(self.index)} entries at {self._leaf}>"

@@ -1,0 +1,312 @@
+"""The one way into a session's log: lock, see what others wrote, write, then remember.
+
+A pen owns the log and the transcript of one session. It knows drafts (a session without a reply is kept
+where no listing shows it) and upgrades (a file of version 1 or 2 is rewritten, with a backup, before the
+first append). It does not know what the entries mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+
+from branchline.entries import Entry
+from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
+from branchline.formats import EntryLog, Format
+from branchline.log import Durability, FileLog, Log, MemoryLog, TornTail, replace_file
+from branchline.stores import Store
+
+__all__ = ["SessionWriter"]
+
+_TAIL = 1 << 20
+
+
+class SessionWriter:
+    """Reads and appends to one session, wherever it is kept.
+
+    A session that exists has a ``log``. One that does not has a ``store`` and a ``key``, and in ``start`` the
+    lines that it begins with: its header, or (``held``) a whole copy, to which what is appended is added
+    until :meth:`begin` writes it.
+    """
+
+    def __init__(
+        self,
+        format: Format,  # noqa: A002
+        *,
+        log: Log | None = None,
+        start: bytes = b"",
+        held: bool = False,
+        store: Store | None = None,
+        key: str = "",
+        draft: bool = False,
+        durability: Durability = "fsync",
+        for_context: bool = False,
+    ) -> None:
+        self.format = format
+        self.key = key
+        self.store = store
+        self.draft = draft
+        self.torn: list[TornTail] = []
+        self.taken_in = 0  # how many entries of others were taken in since it was opened
+        self.durability: Durability = durability
+        self._log = log
+        self.buffered = held
+        if log is None:
+            # In memory alone, so that nothing must be cleaned up when nothing follows.
+            self._unwritten = start
+            self.transcript = EntryLog(format, MemoryLog(start).read, key)
+        else:
+            self._lock_as_the_program_does(log)
+            reader = format.context_reader(log.name) if for_context and not _compacted(log) else None
+            self.transcript = EntryLog(format, log.read, log.name, reader=reader)
+
+    # -- asking ---------------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> Log | None:
+        """The log, once there is one: a new session has none before its first entry."""
+        return self._log
+
+    @property
+    def path(self) -> str | None:
+        """Where the session lies, or will lie once it has a reply; None in memory."""
+        if isinstance(self._log, FileLog) and not self.draft:
+            return self._log.path
+        found = getattr(self.store, "path_of", None)
+        return None if found is None else str(found(self.key))
+
+    def catch_up(self) -> int:
+        """Take in what others wrote; returns how many entries are new."""
+        if self._log is None:
+            return 0
+        before = len(self.transcript.tree)
+        if isinstance(self._log, FileLog):
+            self._require_same_file(self._log)
+        reading = self.transcript.reading
+        size = self._log.size()
+        if size < reading.consumed:
+            raise LogShrank(
+                f"cannot go on reading {self._log.name}: the file ends at {size}, "
+                f"expected at least {reading.consumed}; open it again to see what is left"
+            )
+        if size == reading.consumed and not reading.unterminated:
+            return len(self.transcript.tree) - before
+        if not self.transcript.is_unchanged():
+            raise LogReplaced(
+                f"cannot go on reading {self._log.name}: its lines were rewritten while it was open; "
+                "open it again to see what is there now"
+            )
+        self.transcript.catch_up()
+        count = len(self.transcript.tree) - before
+        self.taken_in += count
+        return count
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def append(self, make: Callable[[], list[Entry]]) -> list[str]:
+        """Write the entries that ``make`` gives once everything in the log is known; all of them or none.
+
+        Returns their keys in the tree, which a format without ids makes itself.
+        """
+        if self._log is None:
+            known = len(self.transcript.tree)
+            data = self.format.encode(make(), self.transcript.reading)
+            if self.buffered:
+                self.buffer(data)
+            else:
+                self.create(data)
+            return self.transcript.tree.keys[known:]
+        if self.draft:
+            self._follow()
+        transcript = self.transcript
+        reading = transcript.reading
+        if reading.version < reading.current_version:
+            self._upgrade()
+            reading = transcript.reading
+        with self._log.exclusive() as writer:
+            if writer.end != reading.consumed or reading.unterminated:
+                self.catch_up()
+                reading = transcript.reading
+            made = make()
+            data = self.format.encode(made, reading)
+            offset = writer.append(data)
+            if writer.torn is not None:
+                self.torn.append(writer.torn)
+            # Still under the lock, so that no other thread can take the same lines in a second time.
+            if offset == reading.consumed and not reading.unterminated:
+                keys = reading.tree.keys
+                known = len(keys)
+                transcript.take(data, made)
+                return keys[known:]
+            try:
+                transcript.catch_up()
+            except OSError as problem:
+                raise LogError(
+                    f"what was appended to {self._log.name} is saved, but cannot be read back ({problem}); "
+                    "open it again"
+                ) from problem
+        return self._keys_between(offset, offset + len(data))
+
+    def buffer(self, lines: bytes) -> None:
+        """Keep whole lines of a new session back; with whatever follows they are written by :meth:`begin`."""
+        self._unwritten += lines
+        self.transcript.rebind(MemoryLog(self._unwritten).read, self.key)
+        self.transcript.take(lines)
+
+    def create(self, lines: bytes = b"") -> None:
+        """Write the header, what was held back and these lines, in one piece, as a new session."""
+        assert self.store is not None
+        log = self.store.create(
+            self.key, self._unwritten + lines, draft=self.draft, durability=self.durability
+        )
+        self._use(log)
+        self.buffered = False
+        if lines:
+            self.transcript.take(lines)
+
+    def publish(self) -> None:
+        """Turn a draft into a session that listings show; what is not written yet will be one at once.
+
+        After a failure it is the draft that it was.
+        """
+        if self.draft and self._log is not None:
+            assert self.store is not None
+            try:
+                published = self.store.publish(self.key, durability=self.durability)
+            except (SessionNotFound, FileExistsError):
+                already = self._published()  # by somebody else who has this draft open
+                if already is None:
+                    raise
+                published = already
+            self.draft = False
+            self._use(published)
+        self.draft = False
+
+    def close(self, *, keep_draft: Callable[[], bool]) -> None:
+        """Let go of the log; a draft that holds nothing worth keeping, also from others, is forgotten."""
+        if self._log is None:
+            return
+        try:
+            if self.draft and not keep_draft():
+                assert self.store is not None
+                # Whatever goes wrong here, the draft stays: that is the safe side.
+                with contextlib.suppress(BranchlineError, OSError), self._log.exclusive():
+                    self.catch_up()
+                    if not keep_draft():
+                        self.store.drop_draft(self.key)
+        finally:
+            self._log.close()
+
+    def discard_draft(self) -> None:
+        """Take a draft back that nobody else has seen."""
+        assert self.store is not None
+        if self._log is not None:
+            self._log.close()
+            self.store.drop_draft(self.key)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _lock_as_the_program_does(self, log: Log) -> None:
+        """Hold, while we write, the lock that the program of this session takes around its own writes."""
+        if isinstance(log, FileLog) and not self.draft and (lock := self.format.lock_file(log.path)):
+            log.add_lock(lock)
+
+    def _keys_between(self, start: int, end: int) -> list[str]:
+        """The entries whose lines begin in this part of the log; somebody else's may follow already."""
+        reading, keys = self.transcript.reading, []
+        position = len(reading.tree) - 1
+        while position >= 0 and (offset := reading.span(position).offset) >= start:
+            if offset < end:
+                keys.append(reading.tree.keys[position])
+            position -= 1
+        return keys[::-1]
+
+    def _follow(self) -> None:
+        """Go on with the session that somebody else has made of this draft.
+
+        Its lock lies beside the session; who kept the lock of the draft would write beside the others.
+        """
+        published = self._published()
+        if published is not None:
+            self.draft = False
+            self._use(published)
+
+    def _published(self) -> Log | None:
+        """The session that was made of this draft, if one was; not another one that has taken its name."""
+        assert self.store is not None
+        if self.store.stat(self.key) is None:
+            return None
+        found = self.store.open(self.key, durability=self.durability)
+        ours = self._log
+        if found is ours or (
+            isinstance(found, FileLog) and isinstance(ours, FileLog) and found.identity == ours.identity
+        ):
+            return found
+        found.close()
+        return None
+
+    def _use(self, log: Log) -> None:
+        old, self._log = self._log, log
+        self._lock_as_the_program_does(log)
+        self.transcript.rebind(log.read, log.name)
+        if old is not None:
+            old.close()
+
+    def _upgrade(self) -> None:
+        """Rewrite a file of an older version as version 3: beside the old one, checked, with a backup."""
+        log = self._log
+        if isinstance(log, FileLog):
+            # Where the file was replaced, somebody has perhaps upgraded it already; that is looked at below.
+            with contextlib.suppress(LogReplaced), log.exclusive():
+                self.catch_up()
+                lines = list(self.format.upgrade(self.transcript))
+                wanted = list(self.transcript.tree.keys)
+
+                def complete(path: str) -> None:
+                    with FileLog(path) as copy:
+                        found = EntryLog(self.format, copy.read, path).tree.keys
+                    if found != wanted:
+                        raise ReadOnly(f"cannot upgrade {log.path}: the new file would not hold every entry")
+
+                replace_file(log.path, lines, backup=True, check=complete)
+            self._take_up_upgraded(log.path)
+        elif log is not None:
+            self._use(MemoryLog(b"".join(self.format.upgrade(self.transcript)), log.name))
+            self.transcript.reload()
+
+    def _take_up_upgraded(self, path: str) -> None:
+        """Go on with the newer version of this session that lies in its place, whoever has written it."""
+        opened = FileLog(path, durability=self.durability)
+        try:
+            found = EntryLog(self.format, opened.read, opened.name)
+        except BaseException:
+            opened.close()
+            raise
+        known = self.transcript.tree.keys
+        newer = found.reading.version > self.transcript.reading.version
+        if not newer or found.tree.keys[: len(known)] != known:
+            opened.close()
+            raise _replaced(path)
+        self._use(opened)
+        self.transcript.adopt(found)
+
+    def _require_same_file(self, log: FileLog) -> None:
+        try:
+            status = os.stat(log.path)
+        except OSError:
+            return  # renamed or deleted: what we hold is still the session
+        if (status.st_dev, status.st_ino) != log.identity:
+            if self.transcript.reading.version == self.transcript.reading.current_version:
+                raise _replaced(log.path)
+            self._take_up_upgraded(log.path)
+
+
+def _replaced(path: str) -> LogReplaced:
+    return LogReplaced(f"another file lies at {path} now; open it again to see it")
+
+
+def _compacted(log: Log) -> bool:
+    """Whether a compaction stands near the end, so that a context needs few of the entries before it."""
+    end = log.size()
+    return b'"type":"compaction"' in log.read(max(0, end - _TAIL), _TAIL)

@@ -1,0 +1,154 @@
+"""The settings in force: defaults, then the file, then the environment; and what could not be used, with why.
+
+Reading never fails. A file that is no TOML, a name that does not exist, a value of the wrong kind: each costs
+itself and is told with its line. ``BRANCHLINE_CONFIG`` names another file, ``BRANCHLINE_THEME`` and its like
+overrule one setting.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from branchline.settings.schema import Settings, names, parse_value, validate
+
+__all__ = ["LoadedSettings", "SettingFinding", "Source", "load", "settings_path"]
+
+_LARGEST = 1 << 20  # nobody writes a megabyte of settings; a device never ends
+_PREFIX = "BRANCHLINE_"
+
+Source = Literal["default", "file", "environment"]
+
+
+class SettingFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something in the file or the environment that is not in force, and why."""
+
+    where: str
+    """The file, or the name of the variable."""
+    line: int | None = None
+    message: str
+
+    def __str__(self) -> str:
+        place = self.where if self.line is None else f"{self.where}, line {self.line}"
+        return f"{place}: {self.message}"
+
+
+class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings in force, and where each of them comes from."""
+
+    settings: Settings
+    path: str
+    """The file that was read, or that would be."""
+    exists: bool
+    sources: dict[str, Source]
+    lines: dict[str, int]
+    """The line of each setting that the file has."""
+    findings: tuple[SettingFinding, ...] = ()
+
+
+def settings_path(environment: Mapping[str, str] | None = None) -> str:
+    """Where the file of this person lies, whether there is one or not."""
+    environment = os.environ if environment is None else environment
+    if chosen := environment.get("BRANCHLINE_CONFIG"):
+        return os.path.abspath(os.path.expanduser(chosen))
+    if home := environment.get("BRANCHLINE_HOME"):
+        return os.path.join(os.path.abspath(os.path.expanduser(home)), "config.toml")
+    import platformdirs  # noqa: PLC0415  only who has settings pays for it
+
+    return os.path.join(platformdirs.user_config_dir("branchline", appauthor=False), "config.toml")
+
+
+def load(environment: Mapping[str, str] | None = None) -> LoadedSettings:
+    """Read the settings. Never fails: what is wrong is a finding, and the default stays in force."""
+    environment = os.environ if environment is None else environment
+    path = settings_path(environment)
+    text, findings = _text(path)
+    values: dict[str, Any] = {}
+    sources: dict[str, Source] = dict.fromkeys(names(), "default")
+    lines: dict[str, int] = {}
+    if text:
+        lines = _from_file(path, text, values, findings)
+        sources |= dict.fromkeys(values, "file")
+    for name in names():
+        variable = _PREFIX + name.upper()
+        if words := environment.get(variable):
+            try:
+                values[name] = parse_value(name, words)
+            except ValueError as problem:
+                findings.append(SettingFinding(where=variable, message=str(problem)))
+            else:
+                sources[name] = "environment"
+    return LoadedSettings(
+        settings=Settings(**values),
+        path=path,
+        exists=text is not None,
+        sources=sources,
+        lines=lines,
+        findings=tuple(findings),
+    )
+
+
+def _text(path: str) -> tuple[str | None, list[SettingFinding]]:
+    """The text of the file, None where there is none."""
+    data = b""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with open(descriptor, "rb") as file:
+            data = file.read(_LARGEST + 1) or b""
+        if len(data) > _LARGEST:
+            return "", [SettingFinding(where=path, message="is larger than a megabyte and was not read")]
+        return data.decode("utf-8-sig"), []
+    except (FileNotFoundError, NotADirectoryError):
+        return None, []
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        return "", [SettingFinding(where=path, line=line, message="is not UTF-8; nothing in the file counts")]
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or str(problem)
+        return "", [SettingFinding(where=path, message=f"could not be read: {why}")]
+
+
+def _from_file(
+    path: str, text: str, values: dict[str, Any], findings: list[SettingFinding]
+) -> dict[str, int]:
+    import tomllib  # noqa: PLC0415  who has no file pays for none
+
+    from branchline.settings.toml_edit import statements  # noqa: PLC0415
+
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        place = re.search(r"\(at line (\d+)", str(problem))
+        line = None if place is None else int(place[1])
+        words = re.sub(r" \(at .*\)", "", str(problem))
+        message = f"is no TOML ({words}); nothing in the file counts"
+        findings.append(SettingFinding(where=path, line=line, message=message))
+        return {}
+    lines = {statement.name: statement.line for statement in reversed(statements(text))}
+    for name, value in found.items():
+        line = lines.get(name) or _table_line(text, name)
+        if name not in names():
+            findings.append(SettingFinding(where=path, line=line, message=_unknown(name)))
+            continue
+        try:
+            values[name] = validate(name, value)
+        except ValueError as problem:
+            findings.append(SettingFinding(where=path, line=line, message=str(problem)))
+    return {name: line for name, line in lines.items() if name in values}
+
+
+def _table_line(text: str, name: str) -> int | None:
+    place = re.search(rf"^[ \t]*\[+[ \t]*[\"']?{re.escape(name)}\b", text, re.MULTILINE)
+    return None if place is None else text.count("\n", 0, place.start()) + 1
+
+
+def _unknown(name: str) -> str:
+    import difflib  # noqa: PLC0415
+
+    close = difflib.get_close_matches(name, names(), n=1)
+    hint = f"; did you mean {close[0]}?" if close else "; `branchline config` lists all"
+    return f"there is no setting {name!r}{hint}"

@@ -1,0 +1,150 @@
+"""What a store is: logs by key, with drafts that no listing shows and a trash that gives back.
+
+A key is a bare name, never a path. Anything that keeps these promises can hold sessions; the suite in
+:mod:`branchline.stores.conformance` checks them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+from branchline.errors import InvalidId
+from branchline.log import Durability, Log
+
+__all__ = ["Read", "ScanResult", "SkippedFile", "Store", "StoredLog", "TrashItem", "by_newest", "check_key"]
+
+Read = Callable[[int, int], bytes]
+"""``read(offset, size)``: bytes of a log, fewer than ``size`` only at its end."""
+
+
+class StoredLog(NamedTuple):
+    """One log as the store sees it, without opening it."""
+
+    key: str
+    size: int
+    modified: float
+    """Unix seconds."""
+    path: str | None = None
+    """Where the file lies; None where there are no files."""
+
+
+class SkippedFile(NamedTuple):
+    """Something that looks like a session and is not listed, and why."""
+
+    name: str
+    reason: str
+
+
+class ScanResult(NamedTuple):
+    """What lies in a store: the logs newest first, and what was seen but is not a log."""
+
+    found: list[StoredLog]
+    hidden: list[SkippedFile]
+
+
+class TrashItem(NamedTuple):
+    """A log in the trash; ``token`` brings it back."""
+
+    token: str
+    key: str
+    size: int
+    removed: float
+    """Unix seconds."""
+    draft: bool = False
+
+
+class Store(Protocol):
+    """Keyed logs."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    def scan(self) -> ScanResult:
+        """Everything there is, without opening any log. Nothing there is an empty scan, not an error."""
+        ...
+
+    def stat(self, key: str) -> StoredLog | None:
+        """One log; None when there is none, drafts left out."""
+        ...
+
+    def snapshot(self, key: str) -> AbstractContextManager[Read]:
+        """A cheap look at a log or a draft, for those who only read. SessionNotFound when there is none."""
+        ...
+
+    def open(self, key: str, *, durability: Durability = "fsync") -> Log:
+        """The log of this key, or the draft. SessionNotFound when there is neither."""
+        ...
+
+    def create(self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync") -> Log:
+        """A new log that holds these lines. FileExistsError when a log or a draft has this key."""
+        ...
+
+    def publish(self, key: str, *, durability: Durability = "fsync") -> Log:
+        """Turn a draft into a log that is listed. FileExistsError when the key is taken."""
+        ...
+
+    def drafts(self) -> list[StoredLog]:
+        """Drafts, newest first: sessions whose first reply never came."""
+        ...
+
+    def drop_draft(self, key: str) -> bool:
+        """Forget a draft that holds nothing worth keeping; False when there is none."""
+        ...
+
+    def rename(self, key: str, new_key: str) -> StoredLog:
+        """Give a log another key. SessionNotFound without a source, FileExistsError for a taken target.
+
+        Whoever has the log open goes on appending to it.
+        """
+        ...
+
+    def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
+        """Move a log (or a draft) to the trash; None when there is none."""
+        ...
+
+    def trashed(self) -> list[TrashItem]:
+        """What lies in the trash, last removed first."""
+        ...
+
+    def restore(self, token: str) -> StoredLog:
+        """Bring a log back. SessionNotFound for an unknown token, FileExistsError when its key is taken."""
+        ...
+
+    def in_use(self, keys: Iterable[str]) -> set[str]:
+        """Those of these logs and drafts that somebody is known to have open, or to be writing, now."""
+        ...
+
+
+_LONGEST = 249
+"""Bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}").fullmatch
+_FORBIDDEN = re.compile(r"[/\\\x00-\x1f\x7f]").search
+
+
+def check_key(key: str) -> str:
+    """The key itself, if it may be a file name: bare, visible, no path. InvalidId otherwise."""
+    if not is_key(key):
+        raise InvalidId(f"{key!r} cannot name a session: an id is a bare name, never a path")
+    return key
+
+
+def is_key(key: str) -> bool:
+    """Whether this may be the key of a log."""
+    if _PLAIN(key) is not None:
+        return True
+    if not key or key[0] == "." or _FORBIDDEN(key) is not None or key != key.strip():
+        return False
+    try:
+        return len(key.encode("utf-8", "surrogateescape")) <= _LONGEST
+    except UnicodeEncodeError:
+        return False
+
+
+def by_newest(item: Any) -> tuple[float, str]:
+    """Sort key: latest change first, ties by key."""
+    return (-item.modified, item.key)

@@ -1,0 +1,67 @@
+"""Links that only point back: what the younger formats of the family ask of a reader.
+
+A parent id means the nearest earlier entry that carries it. Where there is none (it was lost, comes only
+later, or is the entry itself) the entry hangs from the entry before it in the file: a guess, reported. No
+ring can arise, and nothing has to wait for the end of the file.
+"""
+
+from __future__ import annotations
+
+from branchline.tree.index import ROOT, Tree
+from branchline.tree.linker import Linker, LinkFinding
+
+__all__ = ["BackwardLinker"]
+
+
+class BackwardLinker(Linker):
+    """A linker for formats in which a healthy parent always stands on an earlier line."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree)
+        self._lost: list[LinkFinding] = []
+
+    def add(
+        self,
+        entry_id: str,
+        parent_id: str | None,
+        *,
+        type: str,  # noqa: A002
+        time: str = "",
+        role: str | None = None,
+        quiet: bool = False,
+        placeholder: bool = False,
+        after_gap: bool = False,
+    ) -> int:
+        """Add one entry and return its position."""
+        del after_gap  # every missing parent is guessed, with or without a gap before it
+        self._claim()
+        position = len(self.tree)
+        parent = ROOT
+        if parent_id is not None:
+            parent = self._parent_before(position, entry_id, parent_id)
+        key = self._key_for(entry_id, position, placeholder=placeholder)
+        self.tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
+        return position
+
+    def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
+        del found  # wherever it is, it is not above
+        return self._missing_parent(position, entry_id, parent_id)
+
+    def resolve(self) -> None:
+        """Nothing waits but keys."""
+        self._claim()
+
+    def findings(self) -> list[LinkFinding]:
+        return sorted([*self._oddities, *self._lost], key=lambda oddity: oddity.position)
+
+    def _missing_parent(self, position: int, entry_id: str, parent_id: str) -> int:
+        lost = "names itself" if parent_id == entry_id else f"names {parent_id}, which is not above it,"
+        if position == 0:
+            self._lost.append(
+                LinkFinding(position, "orphan", f"{entry_id} {lost} as its parent; shown as a root")
+            )
+            return ROOT
+        before = self.tree.keys[position - 1]
+        message = f"{entry_id} {lost} as its parent; linked to {before}, the entry before it"
+        self._lost.append(LinkFinding(position, "guessed-link", message))
+        return position - 1

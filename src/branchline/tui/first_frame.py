@@ -1,0 +1,92 @@
+"""The browser as it looks at first, known without Textual: its lines, each on its ground.
+
+Textual is larger than everything else together and takes most of the time of a start. What it will show first
+is known before it is there, so that a person can read while it is loaded. The same lines are drawn by the
+same state at the same places: when the screens take over, nothing moves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from rich.color import ColorSystem
+from rich.style import Style
+
+from branchline.tui.browser_state import BrowserState
+from branchline.tui.hint_line import hints
+from branchline.tui.styles import GROUNDS, styles_for
+from branchline.views.browser.layout import is_previewing, layout_for
+from branchline.views.spans import Line, Span, cut_line, line_width, make_line, with_cursor
+
+__all__ = ["Area", "color_system", "first_frame", "to_ansi"]
+
+Ground = Literal["background", "panel", "cursor-ground"]
+
+
+class Area(NamedTuple):
+    """A part of a row of the screen."""
+
+    line: Line
+    columns: int
+    ground: Ground = "background"
+    ink: Literal["foreground", "border"] = "foreground"
+
+
+def first_frame(state: BrowserState, width: int, height: int) -> list[list[Area]]:
+    """Every row of the screen; the preview is still empty."""
+    bars = state.bars(width)
+    layout = layout_for(width, height, crowded=bool(bars.programs), previewing=is_previewing(width, height))
+    room = layout.room(len(state))
+    hint_line = make_line(*(span for hint in hints("sessions", width) for span in hint.line))
+    pills = [bars.top, bars.programs] if bars.programs else [bars.top]
+    border = [[Area(make_line("─" * width), width, ink="border")]]
+    pane = [*border, *([[Area((), width)]] * (layout.below - 1))] if layout.below else []
+    return [
+        *([Area(make_line(*(pill.span for pill in line)), width, "panel")] for line in pills),
+        [Area(state.search_line(state.words), width)],
+        [Area(state.columns_line(room), width)],
+        *([*_row(state, index, room, layout.columns), *_pane(layout.beside)] for index in range(layout.rows)),
+        *pane,
+        [Area(state.seen_line(), width)],
+        [Area(hint_line, width, "panel")],
+    ]
+
+
+def _row(state: BrowserState, index: int, room: int, columns: int) -> list[Area]:
+    if index < len(state):
+        line = state.line(index, room)
+        row = Area(with_cursor(line), room, "cursor-ground") if index == 0 else Area(line, room)
+    else:
+        row = Area((Span(state.empty_words() if index == 0 and not len(state) else "", "dim"),), room)
+    return [row, *([Area((), columns - room)] if columns > room else [])]
+
+
+def _pane(columns: int) -> list[Area]:
+    return [Area(make_line("│"), 1, ink="border"), Area((), columns - 1)] if columns else []
+
+
+def to_ansi(picture: list[list[Area]], theme: str, system: ColorSystem | None) -> str:
+    """A picture as a terminal takes it, from its upper left corner; every row is filled to its end."""
+    grounds, styles = GROUNDS[theme], styles_for(theme)
+    words = []
+    for number, row in enumerate(picture, 1):
+        words.append(f"\x1b[{number};1H")
+        for line, columns, ground_name, ink in row:
+            ground = Style(color=grounds[ink], bgcolor=grounds[ground_name])
+            shown = cut_line(line, columns)
+            for text, role in (*shown, Span(" " * (columns - line_width(shown)))):
+                words.append((ground + styles[role]).render(text, color_system=system))
+    return "".join(words)
+
+
+def color_system(environment: Mapping[str, str] | None = None) -> ColorSystem | None:
+    """What colours a terminal has, by what it says about itself; None for none."""
+    environment = os.environ if environment is None else environment
+    if environment.get("NO_COLOR"):
+        return None
+    if environment.get("COLORTERM", "").strip().lower() in ("truecolor", "24bit"):
+        return ColorSystem.TRUECOLOR
+    kind = environment.get("TERM", "").strip().lower().rpartition("-")[2]
+    return ColorSystem.EIGHT_BIT if kind in ("256color", "kitty") else ColorSystem.STANDARD

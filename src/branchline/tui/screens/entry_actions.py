@@ -1,0 +1,245 @@
+"""What is done with an entry of a tree: go there, fork, label, copy, export, compare."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+
+from branchline.errors import BranchlineError
+from branchline.flows import NavigateResult, arun, fork, navigate
+from branchline.session import Session
+from branchline.tui.entry_options import entry_options
+from branchline.tui.exporting import export_path
+from branchline.tui.navigating import TreeCursor
+from branchline.tui.screens.base import ListScreen
+from branchline.tui.screens.dialogs import InputDialog, SelectDialog
+from branchline.tui.screens.full_entry import FullEntryScreen
+from branchline.tui.screens.streaming_dialog import StreamingDialog
+from branchline.tui.session_watcher import SessionWatcher
+from branchline.tui.summarizing import NO_MODEL, SummaryModel, navigate_with_summary
+from branchline.views.entry_rows import copy_text
+
+__all__ = ["EntryActionsScreen"]
+
+
+class EntryActionsScreen(ListScreen):
+    """A list of entries that acts on the one under the cursor; the screen shows them."""
+
+    def __init__(self, session: Session, *, at: str | None = None) -> None:
+        super().__init__()
+        self.home = os.path.expanduser("~")
+        self.living = SessionWatcher(session)
+        self.tree_state = TreeCursor(session, at=at, home=self.home)
+        self.acting = False
+        """A flow works on the session in another thread; two at once would lose where it stands."""
+
+    @property
+    def session(self) -> Session:
+        return self.tree_state.session
+
+    def show_rows(self) -> None:
+        """Show the rows as they are arranged now."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> str | None:
+        """The id of the entry under the cursor."""
+        state = self.tree_state
+        state.move_to(self.list.cursor)  # its message may still be on the way when the next key comes
+        return self.session.index.keys[state.position] if state.cursor >= 0 else None
+
+    def on_row_list_chosen(self) -> None:
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        key = self.key
+        if key is None:
+            return
+        index = self.session.index
+        prompt = index.roles[index.position(key)] == "user"
+        model = self.branchline.summary_model
+        options = entry_options(prompt=prompt, model=None if model is None else model.name)
+        actions: dict[str, Callable[[str], None]] = {
+            "navigate": self._navigate,
+            "summary": self._navigate_with_summary,
+            "written": self._navigate_summed_up,
+            "before": lambda entry: self._fork(entry, before=True),
+            "at": lambda entry: self._fork(entry, before=False),
+            "label": self._label,
+            "read": lambda _entry: self.action_transcript(),
+            "whole": self._read_whole,
+            "copy": lambda _entry: self.action_copy(),
+            "export": self._export,
+            "compare": self._compare,
+        }
+
+        def picked(name: str | None) -> None:
+            if name is not None:
+                actions[name](key)
+
+        self.ask(SelectDialog("This entry", options), picked)
+
+    def _attempt(self, work: Callable[[], Awaitable[str | None]]) -> None:
+        """Do something that may fail, and say what came of it."""
+
+        async def attempt() -> None:
+            self.acting = True
+            try:
+                words = await work()
+            except (BranchlineError, OSError, ValueError) as problem:
+                self.tell(str(problem), wrong=True)
+                return
+            finally:
+                self.acting = False
+            if words is not None:
+                self.tell(words)
+            self.tree_state.set_session(self.session)
+            self.show_rows()
+
+        self.run_worker(attempt(), exclusive=True, group="doing")
+
+    def _navigate(self, key: str, summary: str | None = None) -> None:
+        async def go() -> str:
+            flow = navigate(self.session, key, summarize=summary is not None)
+            hooks = self.branchline.hooks
+            return self._moved(await arun(flow, hooks=hooks, summarizer=lambda _request: summary or ""))
+
+        self._attempt(go)
+
+    def _moved(self, done: NavigateResult) -> str:
+        """Stand where navigating has led, and say what came of it."""
+        if done.status != "done":
+            return "you are there already" if done.status == "unchanged" else f"not moved: {done.reason}"
+        self.words = self.tree_state.words = ""  # the new place may be none that the search finds
+        if done.new_leaf is not None:
+            self.tree_state.position = self.session.index.position(done.new_leaf)
+        if done.text is not None:
+            self.app.copy_to_clipboard(done.text.encode("utf-8", "replace").decode())
+            return "you stand before this prompt; its text is copied, to be sent again"
+        return "the next message continues here"
+
+    def _navigate_with_summary(self, key: str) -> None:
+        def said(summary: str | None) -> None:
+            if summary is not None and summary.strip():
+                self._navigate(key, summary)
+
+        self.ask(InputDialog("What happened on the branch that you leave?"), said)
+
+    def _navigate_summed_up(self, key: str) -> None:
+        model = self.branchline.summary_model
+        if model is None:
+            self.tell(NO_MODEL, wrong=True)
+            return
+
+        def focused(focus: str | None) -> None:
+            if focus is not None:
+                self._attempt(lambda: self._summed_up(key, model, focus))
+
+        question = InputDialog("What should the summary look at?", hint="empty: the whole branch")
+        self.ask(question, focused)
+
+    async def _summed_up(self, key: str, model: SummaryModel, focus: str) -> str:
+        writing = StreamingDialog(f"{model.name} sums up the branch that you leave")
+        await self.app.push_screen(writing)
+        try:
+            done = await navigate_with_summary(
+                self.session,
+                key,
+                model,
+                focus=focus,
+                hooks=self.branchline.hooks,
+                abort=writing.abort,
+                told=writing.told,
+            )
+        finally:
+            writing.end()
+        return self._moved(done)
+
+    def _fork(self, key: str, *, before: bool) -> None:
+        async def make() -> str:
+            flow = fork(self.session, key, position="before" if before else "at")
+            done = await arun(flow, hooks=self.branchline.hooks)
+            if done.session is None:
+                return f"not forked: {done.reason}"
+            with done.session as made:
+                name, draft = made.id, made.is_draft
+            self.branchline.forked()
+            if draft:
+                return f"forked into {name}, which lists show after its first reply"
+            return f"forked into {name}"
+
+        self._attempt(make)
+
+    def action_label(self) -> None:
+        if self.key is not None:
+            self._label(self.key)
+
+    def _label(self, key: str) -> None:
+        def named(label: str | None) -> None:
+            if label is None:
+                return
+
+            async def write() -> None:
+                self.session.append_label(key, label.strip() or None)
+
+            self._attempt(write)
+
+        self.ask(
+            InputDialog("Label of this entry", self.session.label(key) or "", hint="empty takes it away"),
+            named,
+        )
+
+    def action_copy(self) -> None:
+        if self.key is not None:
+            text = copy_text(self.session.entry(self.key))
+            if text:
+                self.copy(text, "text")
+            else:
+                self.tell("this entry has no text to copy")
+
+    def _export(self, key: str) -> None:
+        def named(path: str | None) -> None:
+            if not path:
+                return
+
+            async def write() -> str:
+                return f"written: {export_path(self.session, key, path, home=self.home)}"
+
+            self._attempt(write)
+
+        self.ask(InputDialog("Export to which file?", f"{self.session.id[:8]}-{key[:8]}.md"), named)
+
+    def _read_whole(self, key: str) -> None:
+        self.app.push_screen(FullEntryScreen(self.session, self.session.index.position(key), self.home))
+
+    def action_transcript(self) -> None:
+        if self.key is not None and self.session.file is not None:
+            key = self.key
+            self.branchline.reopen(
+                self.session, lambda session: self.branchline.show_transcript(session, key)
+            )
+
+    def action_turns(self) -> None:
+        from branchline.tui.screens.turns import TurnPickerScreen  # noqa: PLC0415
+
+        def picked(choice: tuple[str, str] | None) -> None:
+            if choice is None:
+                return
+            what, key = choice
+            if what == "fork":
+                self._fork(key, before=True)
+            else:
+                self.tree_state.position = self.session.index.position(key)
+                self.tree_state.set_session(self.session)
+                self.show_rows()
+
+        self.ask(TurnPickerScreen(self.session), picked)
+
+    def _compare(self, key: str) -> None:
+        if self.session.leaf is None:
+            self.tell("there is no current branch to compare with")
+            return
+        leaf = self.session.leaf
+        self.branchline.reopen(
+            self.session, lambda session: self.branchline.show_comparison(session, session, leaf, key)
+        )

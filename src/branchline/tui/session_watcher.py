@@ -1,0 +1,63 @@
+"""A session that others write to while it is shown: what is new, and what is wrong.
+
+Looking costs one question to the file system when nothing has happened.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from branchline.errors import BranchlineError, LogReplaced, LogShrank
+from branchline.session import Session
+
+__all__ = ["SessionUpdate", "SessionWatcher"]
+
+
+class SessionUpdate(NamedTuple):
+    """What a look has brought: entries, words to say, or another session in the place of the old one."""
+
+    entries: int = 0
+    words: str | None = None
+    session: Session | None = None
+
+
+class SessionWatcher:
+    """Looks at a session again and again; says each thing once."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._said: str | None = None
+
+    def poll(self) -> SessionUpdate:
+        """What happened since the last look. Never fails."""
+        path = self.session.file
+        if path is not None and not self.session.is_draft and not os.path.exists(path):
+            return self._once(f"{path} is gone; what was read of it is still shown here")
+        try:
+            entries = self.session.refresh_log()
+        except (LogShrank, LogReplaced) as problem:
+            return self._reopened(path, str(problem))
+        except (BranchlineError, OSError, ValueError) as problem:
+            return self._once(f"cannot look at it again: {problem}")
+        self._said = None
+        return SessionUpdate(entries=entries)
+
+    def _reopened(self, path: str | None, reason: str) -> SessionUpdate:
+        if path is not None:
+            try:
+                fresh = Session.open(path)
+            except (BranchlineError, OSError, ValueError) as problem:
+                return self._once(f"the file became shorter or another one: {problem}")
+            self.session.close()
+            self.session = fresh
+            return SessionUpdate(
+                words="the file became shorter or another one; it was read again", session=fresh
+            )
+        return self._once(reason)
+
+    def _once(self, words: str) -> SessionUpdate:
+        if words == self._said:
+            return SessionUpdate()
+        self._said = words
+        return SessionUpdate(words=words)

@@ -1,0 +1,50 @@
+"""Lines of spans as strips of the screen: the only place where words of a session meet Textual.
+
+Every text is filtered here, also when a view did it before: nothing that reaches the screen can act on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from branchline.views.spans import Piece, StyleRole, cut_line
+from branchline.views.text import width
+
+__all__ = ["highlight", "to_strip"]
+
+
+def to_strip(line: Iterable[Piece], columns: int, styles: Mapping[StyleRole, Style], ground: Style) -> Strip:
+    """A line cut and filled to exactly this width, on its ground."""
+    segments = [Segment(text, ground + styles[role]) for text, role in cut_line(line, columns)]
+    return Strip(segments).adjust_cell_length(columns, ground)
+
+
+def highlight(strip: Strip, words: Sequence[str], style: Style) -> Strip:
+    """A strip in which some words (of lower case) are marked wherever they stand."""
+    text = strip.text
+    lowered = text.lower()
+    if len(lowered) != len(text) or not any(word in lowered for word in words):
+        return strip  # where letters change their number, places cannot be told
+    places = [found for word in words for found in _places(lowered, word)]
+    letters = [False] * len(text)
+    for start, end in places:
+        letters[start:end] = [True] * (end - start)
+    edges = [place for place in range(1, len(text)) if letters[place] != letters[place - 1]]
+    cuts = [width(text[:place]) for place in edges]
+    parts = strip.divide([*cuts, strip.cell_length])
+    looks = [letters[place] for place in (0, *edges)]
+    return Strip.join(
+        Strip(Segment.apply_style(part, post_style=style), part.cell_length) if look else part
+        for part, look in zip(parts, looks, strict=False)
+    )
+
+
+def _places(text: str, word: str) -> Iterator[tuple[int, int]]:
+    start = text.find(word)
+    while start >= 0:
+        yield start, start + len(word)
+        start = text.find(word, start + len(word))

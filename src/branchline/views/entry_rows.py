@@ -1,0 +1,197 @@
+"""What a row of the tree screen says about its entry, what a search looks at, and what is copied.
+
+The texts are those of the session, not filtered: the screen that shows them does that
+(:func:`branchline.views.text.safe`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never
+
+from branchline.context.javascript import utf16_cut
+from branchline.entries import (
+    AssistantMessage,
+    BashExecution,
+    BranchSummary,
+    Compaction,
+    ContextEdit,
+    Custom,
+    CustomMessage,
+    Damaged,
+    Entry,
+    Label,
+    Leaf,
+    Message,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
+    ThinkingLevelChange,
+    ToolResult,
+    Unknown,
+    UnknownMessage,
+    UsageEntry,
+    UserMessage,
+    blocks_text,
+    message_text,
+)
+from branchline.tree import EntrySource
+from branchline.views.tool_calls import Call, ToolCallLookup, call_text, single_line
+
+__all__ = ["RowTexts", "copy_text", "row_text", "search_text"]
+
+_MESSAGE_LENGTH = 200
+_ERROR_LENGTH = 80
+
+
+class RowTexts:
+    """The row texts of one session; tool results are named by their calls."""
+
+    def __init__(self, source: EntrySource, *, home: str = "") -> None:
+        self.source = source
+        self.home = home
+        self._calls = ToolCallLookup(source)
+
+    def __call__(self, position: int) -> str:
+        return self.of(position, self.source.entry(position))
+
+    def of(self, position: int, entry: Entry) -> str:
+        """The row text of an entry that was read already."""
+        call = None
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
+            call = self._calls.find(position, entry.message.tool_call_id)
+        text = row_text(entry, call=call, home=self.home)
+        return text if text or not self._is_foreign else _foreign_text(entry)
+
+    @property
+    def _is_foreign(self) -> bool:
+        """Whether another program than pi wrote this; rows that pi draws empty are for pi's own types."""
+        return getattr(getattr(self.source, "format", None), "name", "pi") != "pi"
+
+
+def row_text(entry: Entry, *, call: Call | None = None, home: str = "") -> str:
+    """One line about an entry; ``call`` is the one that a tool result answers. Unknown types are empty."""
+    match entry:
+        case MessageEntry():
+            return _message_row(entry.message, call, home)
+        case CustomMessage():
+            return f"[{entry.custom_type}]: {single_line(blocks_text(entry.content))}".strip()
+        case Compaction():
+            thousands = math.floor((entry.tokens_before or 0) / 1000 + 0.5)
+            return f"[compaction: {thousands}k tokens]"
+        case BranchSummary():
+            return f"[branch summary]: {single_line(entry.summary)}".strip()
+        case ModelChange():
+            return f"[model: {single_line(entry.model_id)}]"
+        case ThinkingLevelChange():
+            return f"[thinking: {single_line(entry.thinking_level)}]"
+        case Custom():
+            return f"[custom: {single_line(entry.custom_type)}]"
+        case ContextEdit():
+            return f"[context {_edit(entry)}: {entry.target}]"
+        case Label():
+            return f"[label: {'(cleared)' if entry.label is None else entry.label}]"
+        case SessionInfo():
+            return f"[title: {entry.name or 'empty'}]"
+        case Damaged():
+            return f"[damaged]: {single_line(entry.text[:_ERROR_LENGTH])}"
+        case UsageEntry() | Leaf() | Unknown():
+            return ""
+        case _:
+            assert_never(entry)
+
+
+def _foreign_text(entry: Entry) -> str:
+    """What a row says about an entry that is nothing but its type."""
+    match entry:
+        case UsageEntry():
+            return f"[usage: {single_line(entry.kind)}]"
+        case Leaf():
+            return f"[moved to {'the start' if entry.target is None else single_line(entry.target)}]"
+        case _:
+            return f"[{single_line(entry.type)}]"
+
+
+def _message_row(message: Message, call: Call | None, home: str) -> str:
+    match message:
+        case UserMessage():
+            return f"user: {_beginning(message)}".strip()
+        case AssistantMessage():
+            return f"assistant: {_beginning(message) or _silence(message)}"
+        case ToolResult():
+            return f"[{message.tool_name}]" if call is None else single_line(call_text(call, home))
+        case BashExecution():
+            return f"[bash]: {single_line(message.command)}".strip()
+        case UnknownMessage():
+            return f"[{message.role}]"
+        case _:
+            return f"[{message.__struct_config__.tag}]"
+
+
+def _beginning(message: Message) -> str:
+    return single_line(utf16_cut(message_text(message), _MESSAGE_LENGTH))
+
+
+def _silence(message: AssistantMessage) -> str:
+    """Why an answer has no words."""
+    if message.stop_reason == "aborted":
+        return "(aborted)"
+    if message.error_message:
+        return utf16_cut(single_line(message.error_message), _ERROR_LENGTH)
+    return "(no content)"
+
+
+def _edit(entry: ContextEdit) -> str:
+    return "omit" if entry.replacement is None else "replace"
+
+
+def search_text(entry: Entry, label: str = "") -> str:
+    """What the words of a search are looked for in. Case is the searcher's business."""
+    match entry:
+        case MessageEntry():
+            message = entry.message
+            role = message.role if isinstance(message, UnknownMessage) else message.__struct_config__.tag
+            parts = [str(role), utf16_cut(message_text(message), _MESSAGE_LENGTH)]
+        case CustomMessage():
+            parts = [entry.custom_type, blocks_text(entry.content)]
+        case Compaction():
+            parts = ["compaction"]
+        case BranchSummary():
+            parts = ["branch summary", entry.summary]
+        case SessionInfo():
+            parts = ["title", entry.name]
+        case ModelChange():
+            parts = ["model", entry.model_id]
+        case ThinkingLevelChange():
+            parts = ["thinking", entry.thinking_level]
+        case Custom():
+            parts = ["custom", entry.custom_type]
+        case ContextEdit():
+            parts = ["context edit", _edit(entry), entry.target]
+        case Label():
+            parts = ["label", entry.label or ""]
+        case Damaged():
+            parts = ["damaged", entry.text[:_MESSAGE_LENGTH]]
+        case UsageEntry() | Leaf() | Unknown():
+            parts = []
+        case _:
+            assert_never(entry)
+    return " ".join(part for part in (label, *parts) if part)
+
+
+def copy_text(entry: Entry) -> str:
+    """The whole text of an entry, to be copied: words, a command, a summary, an error; else empty."""
+    match entry:
+        case MessageEntry():
+            text = message_text(entry.message)
+            if isinstance(entry.message, AssistantMessage) and not text.strip():
+                return entry.message.error_message or ""
+            return text
+        case CustomMessage():
+            return blocks_text(entry.content)
+        case Compaction() | BranchSummary():
+            return entry.summary
+        case Damaged():
+            return entry.text
+        case _:
+            return ""

@@ -1,0 +1,48 @@
+"""Numbers, sizes and ages in the few words that fit a line."""
+
+from __future__ import annotations
+
+__all__ = ["age", "count", "format_size", "money", "tokens"]
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """``1 entry``, ``3 entries``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def age(moment_ms: float, now: float) -> str:
+    """How long ago, in one short word: ``now``, ``5m``, ``3h``, ``2d``, ``1w``, ``4mo``, ``1y``."""
+    seconds = now - moment_ms / 1000
+    days = int(seconds // _DAY)
+    if seconds < _MINUTE:
+        return "now"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)}m"
+    if seconds < _DAY:
+        return f"{int(seconds // _HOUR)}h"
+    if days < 7:
+        return f"{days}d"
+    if days < 30:
+        return f"{days // 7}w"
+    return f"{days // 30}mo" if days < 365 else f"{days // 365}y"
+
+
+def format_size(size: int) -> str:
+    """``312 bytes``, ``12.3 kB``, ``4.0 MB``."""
+    if size < 1000:
+        return count(size, "byte")
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
+
+
+def tokens(number: float) -> str:
+    """``840``, ``12.3k``, ``1.2M``."""
+    if abs(number) < 1000:
+        return f"{number:g}"
+    return f"{number / 1000:.1f}k" if abs(number) < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def money(amount: float) -> str:
+    """``$0.0031``, ``$1.25``."""
+    return f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}"
