@@ -63,9 +63,11 @@ from branchline.errors import (
     PermissionDenied,
     RateLimited,
     ReadOnly,
+    SecretsLeft,
     SessionMoved,
     SessionNotFound,
     SummaryFailed,
+    TooLarge,
     UnknownModel,
 )
 from branchline.session import Node, Session
@@ -121,6 +123,7 @@ __all__ = [
     "Policy",
     "RateLimited",
     "ReadOnly",
+    "SecretsLeft",
     "Session",
     "SessionLibrary",
     "SessionMoved",
@@ -130,6 +133,7 @@ __all__ = [
     "SystemMessage",
     "Text",
     "Thinking",
+    "TooLarge",
     "ToolCall",
     "ToolResult",
     "UnknownBlock",

@@ -16,6 +16,7 @@ What comes from files, other programs and people is one of these::
     ├── InvalidId            an id that cannot be a file name or is malformed (also a ValueError)
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
     │   └── TooLarge         a compressed file unpacks to more than the setting max_unpacked allows
+    ├── SecretsLeft          what was redacted still holds secrets and is not written; names kinds and lines
     ├── FlowError            a flow could not do what was asked; nothing was written
     │   ├── NoSummarizer     a summary is wanted and there is nothing that writes one
     │   ├── SummaryFailed    the summary did not come, is empty or was cut off
@@ -69,6 +70,7 @@ __all__ = [
     "PermissionDenied",
     "RateLimited",
     "ReadOnly",
+    "SecretsLeft",
     "SessionMoved",
     "SessionNotFound",
     "SummaryFailed",
@@ -133,6 +135,10 @@ class NotSupported(BranchlineError):
 
 class TooLarge(NotSupported):
     """A compressed file unpacks to more than the setting ``max_unpacked`` allows."""
+
+
+class SecretsLeft(BranchlineError):
+    """What was redacted still holds secrets; it is not written. Says of which kind and in which line."""
 
 
 class FlowError(BranchlineError):

@@ -239,39 +239,41 @@ def test_a_document_has_no_secrets_anywhere(run, data, write_session, world) -> 
         assert part not in result.stdout
 
 
-def test_what_still_holds_secrets_is_not_written(run, spiked, world, monkeypatch) -> None:
-    from branchline.views import redact
+@pytest.mark.parametrize("name", ["out.jsonl", "out.md"])
+def test_a_file_that_still_holds_secrets_is_refused(name, run, spiked, world, monkeypatch) -> None:
+    from branchline import redaction
 
-    def careless(data):
-        return redact.RedactedBytes(data, [redact.Found("password", 1)])
+    monkeypatch.setattr(redaction, "redact", lambda text: redaction.Redacted(text, []))
+    monkeypatch.setattr(redaction, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
 
-    monkeypatch.setattr(redact, "redact_bytes", careless)
+    result = run("export", spiked, "-o", name, code=1)
 
-    result = run("export", spiked, "-o", "out.jsonl", code=1)
-
-    assert "still holds secrets after they were replaced (1 password)" in result.stderr
+    assert "there are still secrets after redaction (github-token in line " in result.stderr
     assert "--no-redact exports it as it is" in result.stderr
-    assert not (world / "out.jsonl").exists()
-    assert run("export", spiked, code=1).stdout_bytes == b""
+    assert TOKEN not in result.stderr
+    assert PASSWORD not in result.stderr
+    assert not (world / name).exists()
+    assert not list(world.glob(f".{name}*"))
+    assert run("export", spiked, "--format", name.split(".")[1], code=1).stdout_bytes == b""
 
 
-def test_a_document_that_still_holds_secrets_is_not_written(run, spiked, world, monkeypatch) -> None:
-    from branchline.views import redact
+def test_a_file_that_still_holds_secrets_replaces_no_other(run, spiked, world, monkeypatch) -> None:
+    from branchline import redaction
 
-    monkeypatch.setattr(redact, "redact", lambda text: redact.Redacted(text, [redact.Found("jwt", 2)]))
+    (world / "out.jsonl").write_bytes(b"before")
+    monkeypatch.setattr(redaction, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
 
-    result = run("export", spiked, "-o", "out.md", code=1)
+    run("export", spiked, "-o", "out.jsonl", "--force", code=1)
 
-    assert "still holds secrets after they were replaced (2 jwt)" in result.stderr
-    assert not (world / "out.md").exists()
+    assert (world / "out.jsonl").read_bytes() == b"before"
 
 
 def test_what_would_be_another_tree_is_not_written(run, data, spiked, world, monkeypatch) -> None:
-    from branchline.views import redact
+    from branchline import redaction
 
     leaf = data("inspect", spiked)["leaf"].encode()
     monkeypatch.setattr(
-        redact, "redact_bytes", lambda data: redact.RedactedBytes(data.replace(leaf, b"gone"), [])
+        redaction, "redact_bytes", lambda data: redaction.RedactedBytes(data.replace(leaf, b"gone"), [])
     )
 
     result = run("export", spiked, "-o", "out.jsonl", code=1)

@@ -15,9 +15,9 @@ import pytest
 
 from branchline import demo, places
 from branchline.library import SessionLibrary, build_forest
+from branchline.redaction import redact_bytes
 from branchline.session import Session
 from branchline.tree import severity
-from branchline.views.redact import redact_bytes
 from support import ROOT
 
 SESSIONS = Path(demo.sessions_directory())
@@ -47,7 +47,7 @@ def test_the_script_writes_the_same_bytes_again(monkeypatch):
 def test_it_is_small_and_tells_no_secret():
     assert sum(path.stat().st_size for path in SESSIONS.iterdir()) < 150_000
     for path in FILES:
-        assert redact_bytes(path.read_bytes()).found == []
+        assert redact_bytes(path.read_bytes()).hits == []
 
 
 def test_it_has_several_programs_over_several_days(rows):

@@ -20,13 +20,13 @@ from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
 from branchline.cli.words import count, format_size, time_words
-from branchline.errors import NotSupported
+from branchline.errors import NotSupported, SecretsLeft
 from branchline.formats.suffixes import JSONL
 
 if TYPE_CHECKING:
     from branchline.entries import Entry
+    from branchline.redaction import Hit
     from branchline.session import Session
-    from branchline.views.redact import Found
 
 __all__ = ["export_command", "export_conversation"]
 
@@ -79,24 +79,26 @@ def export_command(
         raise click.UsageError("--json tells about a file; give one with -o FILE")
     kind = kind or _kind_of(output)
     with resolve_session(session, directory) as live:
-        sieve = Redactor(off=no_redact)
-        data = _exported(live, kind, sieve, branch_only=branch_only, portable=portable)
+        redactor = _Redactor(off=no_redact)
+        data = _exported(live, kind, redactor, branch_only=branch_only, portable=portable)
         if not to_file:
+            if not no_redact:
+                _require_clean(live, kind, data)
             out.data(data)
-            _tell(sieve, verbose=verbose)
+            _tell(redactor, verbose=verbose)
             return
         assert output is not None
         try:
-            path = _written(live, kind, data, output, force=force)
+            path = _written(live, kind, data, output, force=force, redacted=not no_redact)
         except FileExistsError as problem:
             raise click.ClickException(f"{problem.filename} exists already; --force replaces it") from None
         if out.json:
             fields = {"session": live.id, "format": kind, "branch": branch_only or kind == "md"}
-            redacted = None if no_redact else [{"kind": kind, "count": n} for kind, n in sieve.counts()]
+            redacted = None if no_redact else [{"kind": kind, "count": n} for kind, n in redactor.counts()]
             out.result("export", {**fields, "path": path, "size": len(data), "redacted": redacted})
         else:
             out.line(f"exported {live.id} to {path} ({format_size(len(data))})")
-        _tell(sieve, verbose=verbose)
+        _tell(redactor, verbose=verbose)
 
 
 def _kind_of(output: str | None) -> str:
@@ -113,32 +115,40 @@ def export_conversation(session: Session, output: str) -> str:
     Without a name it is a new file in this directory. FileExistsError when there is one.
     """
     kind = _kind_of(output) if output else "md"
-    sieve = Redactor(off=False)
-    data = _exported(session, kind, sieve)
-    path = _written(session, kind, data, os.path.expanduser(output or "."), force=False)
-    held = sum(number for _, number in sieve.counts())
+    redactor = _Redactor(off=False)
+    data = _exported(session, kind, redactor)
+    path = _written(session, kind, data, os.path.expanduser(output or "."), force=False, redacted=True)
+    held = sum(number for _, number in redactor.counts())
     return f"exported to {path}" + (f"; {count(held, 'secret')} left out" if held else "")
 
 
 def _exported(
-    session: Session, kind: str, sieve: Redactor, *, branch_only: bool = False, portable: bool = False
+    session: Session, kind: str, redactor: _Redactor, *, branch_only: bool = False, portable: bool = False
 ) -> bytes:
     if kind == "md":
-        return _markdown(session, sieve)
+        return _markdown(session, redactor)
     if kind == "zotsession":
-        return _lines(session, _portable_zot(session), sieve)
+        return _lines(session, _portable_zot(session), redactor)
     whole = _branch(session, portable=portable) if branch_only else _whole(session, portable=portable)
-    return _lines(session, whole, sieve)
+    return _lines(session, whole, redactor)
 
 
-def _written(session: Session, kind: str, data: bytes, output: str, *, force: bool) -> str:
-    """The path of the file that was written: the one that is named, or a new one in a directory."""
+def _written(session: Session, kind: str, data: bytes, output: str, *, force: bool, redacted: bool) -> str:
+    """The path of the file that was written: the one that is named, or a new one in a directory.
+
+    The finished file is searched for secrets once more before it gets its name, and refused if it has one.
+    """
     path = os.path.abspath(output)
     if os.path.isdir(path):
         ending = session.transcript.format.suffix if kind == "jsonl" else _ENDINGS[kind]
         path = os.path.join(path, session.key + ending)
+
+    def check(finished: str) -> None:
+        with open(finished, "rb") as file:
+            _require_clean(session, kind, file.read())
+
     try:
-        write_new(path, data, force=force)
+        write_new(path, data, check=check if redacted else None, force=force)
     except FileExistsError:
         raise FileExistsError(errno.EEXIST, "exists already", path) from None
     return path
@@ -147,43 +157,43 @@ def _written(session: Session, kind: str, data: bytes, output: str, *, force: bo
 # -- what is held back ------------------------------------------------------------------------------------
 
 
-class Redactor:
-    """Takes credentials out of what passes and counts them by kind; off, everything passes."""
+class _Redactor:
+    """Replaces secrets in texts and lines and counts them by kind; off, it changes nothing."""
 
     def __init__(self, *, off: bool) -> None:
         self.off = off
         self._held: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
-        from branchline.views.redact import redact
+        from branchline.redaction import redact
 
         if self.off:
             return text
-        clean, found = redact(text)
-        self._count(found)
+        clean, hits = redact(text)
+        self._count(hits)
         return clean
 
     def lines(self, data: bytes) -> bytes:
-        from branchline.views.redact import redact_bytes
+        from branchline.redaction import redact_bytes
 
         if self.off:
             return data
-        clean, found = redact_bytes(data)
-        self._count(found)
+        clean, hits = redact_bytes(data)
+        self._count(hits)
         return clean
 
     def counts(self) -> list[tuple[str, int]]:
         return sorted(self._held.items())
 
-    def _count(self, found: list[Found]) -> None:
-        self._held.update({each.kind: each.count for each in found})
+    def _count(self, hits: list[Hit]) -> None:
+        self._held.update(hit.kind for hit in hits)
 
 
-def _tell(sieve: Redactor, *, verbose: bool) -> None:
+def _tell(redactor: _Redactor, *, verbose: bool) -> None:
     """Say what was held back; that it was nothing, only to a person who looks on or asks."""
-    if sieve.off:
+    if redactor.off:
         return
-    if counts := sieve.counts():
+    if counts := redactor.counts():
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts)
         number = sum(number for _, number in counts)
         remark(f"redacted {count(number, 'secret')}: {kinds}; --no-redact leaves them in")
@@ -191,26 +201,25 @@ def _tell(sieve: Redactor, *, verbose: bool) -> None:
         remark("no secrets found")
 
 
-def _require_clean(session: Session, left: list[Found]) -> None:
-    if left:
-        kinds = ", ".join(f"{each.count:,} {each.kind}" for each in left)
-        raise click.ClickException(
-            f"cannot export {session.id}: it still holds secrets after they were replaced ({kinds}); "
-            "nothing was written, and --no-redact exports it as it is"
-        )
+def _require_clean(session: Session, kind: str, data: bytes) -> None:
+    from branchline.redaction import require_clean
+
+    try:
+        require_clean(data, lines=kind != "md")
+    except SecretsLeft as problem:
+        raise SecretsLeft(
+            f"cannot export {session.id}: {problem}; nothing was written, and --no-redact exports it as it is"
+        ) from None
 
 
 # -- what is exported -------------------------------------------------------------------------------------
 
 
-def _lines(session: Session, data: bytes, sieve: Redactor) -> bytes:
+def _lines(session: Session, data: bytes, redactor: _Redactor) -> bytes:
     """The lines of a session file as they may leave."""
-    clean = sieve.lines(data)
-    if sieve.off:
+    clean = redactor.lines(data)
+    if redactor.off:
         return clean
-    from branchline.views.redact import redact_bytes
-
-    _require_clean(session, redact_bytes(clean).found)
     if clean != data and _shape(session, clean) != _shape(session, data):
         raise click.ClickException(
             f"cannot export {session.id}: without its secrets it would be another tree; "
@@ -321,7 +330,7 @@ def _own_branch(session: Session, *, portable: bool) -> bytes:
         return copy.transcript.bytes_between(0, None)
 
 
-def _markdown(session: Session, sieve: Redactor) -> bytes:
+def _markdown(session: Session, redactor: _Redactor) -> bytes:
     """The path as a document.
 
     Credentials are taken out of the lines, where they are whole: a heading may show the beginning of one
@@ -329,7 +338,6 @@ def _markdown(session: Session, sieve: Redactor) -> bytes:
     """
     from branchline.views.cards import cards
     from branchline.views.markdown import markdown
-    from branchline.views.redact import redact
     from branchline.views.text import safe
 
     header = session.header
@@ -339,31 +347,28 @@ def _markdown(session: Session, sieve: Redactor) -> bytes:
     facts += [f"Begun {time_words(header.timestamp)}"] if header.timestamp else []
     facts += [f"Model {model.name}"] if model is not None else []
     labels = {
-        key: msgspec.structs.replace(state, text=sieve.text(state.text))
+        key: msgspec.structs.replace(state, text=redactor.text(state.text))
         for key, state in session.transcript.reading.labels.items()
     }
     text = markdown(
-        cards(_entries(session, sieve), labels=labels, home=os.path.expanduser("~")),
-        title=sieve.text(session.title or "Conversation"),
-        facts=map(sieve.text, facts),
+        cards(_entries(session, redactor), labels=labels, home=os.path.expanduser("~")),
+        title=redactor.text(session.title or "Conversation"),
+        facts=map(redactor.text, facts),
     )
-    text = sieve.text(safe(text))
-    if not sieve.off:
-        _require_clean(session, redact(text).found)
-    return text.encode("utf-8", "replace")
+    return redactor.text(safe(text)).encode("utf-8", "replace")
 
 
-def _entries(session: Session, sieve: Redactor) -> list[Entry]:
+def _entries(session: Session, redactor: _Redactor) -> list[Entry]:
     """The records of the path."""
     path = session.path()
-    if sieve.off:
+    if redactor.off:
         return session.entries(path)
     transcript = session.transcript
     entries = []
     for entry, entry_id in zip(session.entries(path), path, strict=True):
         position = session.index.position(entry_id)
         line = transcript.raw(position)
-        clean = sieve.lines(line)
+        clean = redactor.lines(line)
         # Not all that a record holds need stand in its line, so what is clean stays as it was read.
         entries.append(
             entry if clean == line else transcript.format.decode(clean, transcript.reading, position)

@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from branchline.formats import PI, EntryLog
-from branchline.views.redact import Found, redact, redact_bytes
+from branchline.redaction import RedactionCount, count_by_kind, redact, redact_bytes
 from strategies import session_files
 from support import CORPUS
 
@@ -54,7 +54,7 @@ SAMPLES = {
     "xAI": ("", "xa" + "i-" + drawn(80), "", "xai-key"),
     "Groq": ("", "gs" + "k_" + drawn(52), "", "groq-key"),
     "Hugging Face": ("", "h" + "f_" + drawn(34, string.ascii_letters), "", "huggingface-token"),
-    "Perplexity": ("", "ppl" + "x-" + drawn(48), "", "api-key"),
+    "Perplexity": ("", "ppl" + "x-" + drawn(48), "", "perplexity-key"),
     "GitHub, personal": ("", "gh" + "p_" + drawn(36), "", "github-token"),
     "GitHub, OAuth": ("", "gh" + "o_" + drawn(36), "", "github-token"),
     "GitHub, server": ("", "gh" + "s_" + drawn(36), "", "github-token"),
@@ -104,6 +104,9 @@ SAMPLES = {
     "flag, behind a tab": ("tool --access-key\t", drawn(32), "", "secret"),
     "flag, joined": ("tool --token=", drawn(32), " --verbose", "token"),
     "Markdown": ("- **Password:** `", drawn(12), "`", "password"),
+    "settings of .NET": ('<add key="ApiKey" value="', drawn(32), '"/>', "api-key"),
+    "pair": ("- name: API_KEY\n  value: ", drawn(32), "", "api-key"),
+    "sentence, weak": ("The password is ", "hunter2!!", "", "password"),
     "sentence": ("The API key: ", drawn(32), ".", "api-key"),
     "hexadecimal": ("SECRET_KEY=", drawn(64, HEX), "", "secret"),
     "Azure": ("AccountName=shop;AccountKey=", drawn(86, BASE64) + "==", ";Suffix=x", "secret"),
@@ -196,7 +199,7 @@ def test_a_credential_in_a_text_is_replaced_by_what_it_was(before, secret, behin
     done = redact(before + secret + behind)
 
     assert done.text == f"{before}[redacted:{kind}]{behind}"
-    assert done.found == [Found(kind, 1)]
+    assert count_by_kind(done.hits) == [RedactionCount(kind, 1)]
 
 
 @EVERY
@@ -220,7 +223,7 @@ def test_it_is_found_inside_a_json_string(before, secret, behind, kind) -> None:
     done = redact_bytes(line.encode())
 
     assert text_of(done.data) == f"Look:\n{before}[redacted:{kind}]{behind}\nand “more”"
-    assert done.found == [Found(kind, 1)]
+    assert count_by_kind(done.hits) == [RedactionCount(kind, 1)]
 
 
 @EVERY
@@ -254,18 +257,18 @@ def test_what_was_redacted_has_nothing_left(before, secret, behind, kind) -> Non
     again = redact(text)
 
     assert text.count("[redacted:") == 2
-    assert (again.text, again.found) == (text, [])
+    assert (again.text, again.hits) == (text, [])
 
 
 def test_kinds_are_counted() -> None:
     text = "\n".join(before + secret + behind for before, secret, behind, _ in SAMPLES.values())
 
-    found = {each.kind: each.count for each in redact(text).found}
+    found = {each.kind: each.count for each in count_by_kind(redact(text).hits)}
 
     assert found == {
         kind: sum(sample[3] == kind for sample in SAMPLES.values()) for *_, kind in SAMPLES.values()
     }
-    assert [each.kind for each in redact(text).found] == sorted(found)
+    assert [each.kind for each in count_by_kind(redact(text).hits)] == sorted(found)
 
 
 def test_a_key_that_is_cut_off_goes_as_far_as_it_is_there() -> None:
@@ -323,7 +326,7 @@ def test_ids_are_never_changed() -> None:
         json.dumps({"id": secret, "text": secret}),
         json.dumps({"id": f"[redacted:{kind}]", "text": f"[redacted:{kind}]"}),
     )
-    assert done.found == [Found(kind, 2)]
+    assert count_by_kind(done.hits) == [RedactionCount(kind, 2)]
 
 
 def test_pictures_are_never_changed() -> None:
@@ -398,13 +401,13 @@ def test_a_very_deep_line_is_redacted() -> None:
 
 
 def test_lines_in_different_chunks_are_all_seen(monkeypatch) -> None:
-    monkeypatch.setattr("branchline.views.redact._CHUNK", 100)
+    monkeypatch.setattr("branchline.redaction.engine._CHUNK", 100)
     _, secret, _, _ = SAMPLES["GitLab"]
     lines = [line_with(f"{number} {secret if number % 3 == 0 else 'words'}") for number in range(50)]
 
     done = redact_bytes("\n".join(lines).encode())
 
-    assert done.found == [Found("gitlab-token", 17)]
+    assert count_by_kind(done.hits) == [RedactionCount("gitlab-token", 17)]
     assert done.data.decode() == "\n".join(lines).replace(secret, "[redacted:gitlab-token]")
 
 
@@ -429,8 +432,8 @@ def test_redacting_again_changes_nothing(text) -> None:
 
     again = redact(once.text)
 
-    assert (again.text, again.found) == (once.text, [])
-    assert (once.text == text) == (once.found == [])
+    assert (again.text, again.hits) == (once.text, [])
+    assert (once.text == text) == (once.hits == [])
 
 
 @given(st.dictionaries(st.sampled_from(["text", "path", "note"]), spiked_texts, min_size=1))
@@ -482,6 +485,11 @@ HOSTILE = [
     "password=" + "aB3$" * 1000 + " ", 'password="' + "[a" * 900 + '" ', "--token ", "--a-", "Bearer ", "Bearer+",
     "Basic aaaa", "://", "://a:", "://a:b@c", "-----BEGIN ", "-----BEGIN PRIVATE" + " KEY-----",
     "-----BEGIN PRIVATE" + " KEY-----\n" + "A" * 40 + "\n", "\\", '\\"', '"', "\\u0073k-", "{", '{"a":', "a", "-",
+    "1Q~", "a1Q~", "-us1", "$2b$12$", "0.", "/webhooks/", "SG.", "s.", "A3-", "pat", "Cookie: a=", "cookie=", "mysql -p",
+    " -p", " -u", "curl -u a:", "otpauth://", ":5432:a:b:", "password ", "password '", "abandon ", "abandon, ", "KEY=",
+    "key is ", "API key ", "machine a login b password ", "IDENTIFIED BY '", "datadog: ", "datadog", "{SSHA}", "sig=",
+    "&sig=", "12345678:AA", "hooks.slack.com/services/", "Private-Lines: 3\n", "fm2_", "A" * 20, "0123456789abcdef",
+    "MTk4NjIyNDgzNDcxOTI1MjQ4.", "aaaaaaaaaaaaaa.atlasv1.", '"name": "API_KEY", "value": ', "export PASSWORD=\n",
 ]  # fmt: skip
 
 
@@ -514,4 +522,4 @@ def test_many_lines_take_seconds_for_a_hundred_megabytes() -> None:
     done = redact_bytes(data)
 
     assert time.process_time() - start < 10
-    assert done.found == [Found("token", data.count(b"\n"))]
+    assert count_by_kind(done.hits) == [RedactionCount("token", data.count(b"\n"))]

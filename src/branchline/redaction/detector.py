@@ -1,0 +1,355 @@
+r"""Which parts of a text are secrets: keys, tokens, passwords, private keys.
+
+A secret is known by its form (``ghp_…``, ``AKIA…``), by the place where it stands (behind ``Bearer``, in a URL
+before the ``@``) or by its name (``PASSWORD=…``, ``"api_key": "…"``).
+
+Searching takes time in proportion to the text. One pass over it stops at characters that are rare and part of
+every secret's beginning or name, and checks what is around them; what is read from there is bounded, or is not
+read again. Text with escapes of its own (``\n``, ``\"``, ``\/``: JSON inside a string, source code) is
+understood as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from branchline.redaction.names import NAME_SIGNS, assigned_value, secret_kind_by_name
+from branchline.redaction.places import PLACE_SIGNS, PLACES, Read, Secret
+from branchline.redaction.randomness import is_placeholder, looks_like_words
+from branchline.redaction.rules import INNER, RULES, Inner, Rule
+from branchline.redaction.seed_phrases import seed_phrases
+from branchline.redaction.vendors import VENDOR_SIGN, vendor_key
+
+__all__ = ["Search", "Secret", "find_secrets", "search", "secret_kind_by_name"]
+
+# -- signs ------------------------------------------------------------------------------------------------
+
+_SIGNS = "~{}$|_-.KJVAWCUPBG" + "kwpcub" + string.digits + "/" + string.ascii_letters
+"""Characters to stop at: separators, capitals, letters that are rare or are stopped at for names in any case.
+The fewer different ones are used, the faster is the pass."""
+
+
+def _sign(head: str) -> int:
+    """Which character of a literal the pass stops at."""
+    return min(range(len(head)), key=lambda place: (_SIGNS.index(head[place]), place))
+
+
+class _Form(NamedTuple):
+    """A rule with one of its heads."""
+
+    head: str
+    sign: int
+    pattern: re.Pattern[str]
+    rule: Rule
+
+
+_FORMS = sorted(
+    (
+        _Form(head, _sign(head), re.compile(f"{re.escape(head)}(?P<body>{rule.body})", re.ASCII), rule)
+        for rule in RULES
+        for head in rule.heads
+    ),
+    # The longest head decides: sk-ant-… is not the key that begins with sk-.
+    key=lambda form: -len(form.head),
+)
+
+
+def _grouped(keyed: Iterable[tuple[str, _Form]]) -> dict[str, list[_Form]]:
+    groups: dict[str, list[_Form]] = {}
+    for key, form in keyed:
+        groups.setdefault(key, []).append(form)
+    return groups
+
+
+_BY_HEAD = _grouped((form.head, form) for form in _FORMS)
+_BY_SIGN = _grouped((form.head[: form.sign + 1], form) for form in _FORMS)
+"""The forms by what is before and at their sign."""
+_HEAD_SIZES = tuple(sorted({len(head) for head in _BY_HEAD}, reverse=True))
+_SIGN_SIZES: dict[str, tuple[int, ...]] = {
+    sign: tuple(sorted({len(known) for known in _BY_SIGN if known[-1] == sign}, reverse=True))
+    for sign in {known[-1] for known in _BY_SIGN}
+}
+_INNER_BY_SIGN: dict[str, list[tuple[Inner, re.Pattern[str], re.Pattern[str]]]] = {}
+for _inner in INNER:
+    _around = re.compile(re.escape(_inner.sign) + _inner.around, re.ASCII)
+    _pattern = re.compile(_inner.pattern, re.ASCII)
+    _INNER_BY_SIGN.setdefault(_inner.sign, []).append((_inner, _around, _pattern))
+
+
+_SEPARATORS = "~{}$|_-."
+_LEAST = {"_": r"(?=[\w+/-]{12})", "-": r"(?=[\w+/-]{12})", ".": r"(?=[\w.+/-]{16})"}
+"""What follows a separator at least; the fewer pass, the fewer heads are tried."""
+
+
+def _token_sign(form: _Form) -> tuple[str, str]:
+    """The sign of a form, and what must hold around it; of a head that may be a part of a word, all of it."""
+    head, sign = form.head, form.sign
+    rest = re.escape(head[sign + 1 :])
+    if head[sign] in _SEPARATORS and len(head) > _SHORT:
+        return head[sign], f"(?<={re.escape(head[: sign + 1])}){rest}"
+    return head[sign], f"{rest}(?<={re.escape(head)})(?={_bounded(form.rule.body)})"
+
+
+_SHORT = 3
+
+
+def _bounded(pattern: str) -> str:
+    """The beginning of a pattern up to what has no limit, so that asking for it at many places is cheap."""
+    start, unlimited, _ = pattern.partition(",}")
+    if not unlimited:
+        return pattern
+    return start + "}" if start.count("(") == start.count(")") else ""
+
+
+def _anchors() -> tuple[re.Pattern[str], ...]:
+    """One pattern for each sign, with what must hold around it.
+
+    A pattern that begins with a literal is searched for at the speed of memory, so that many passes take less
+    time than one with alternatives.
+    """
+    around: dict[str, dict[str, None]] = {}
+    for sign, condition in map(_token_sign, _FORMS):
+        around.setdefault(sign, {})[condition] = None
+    joined = {
+        sign: [_by_size(sign, conditions)] if sign in _SEPARATORS else list(conditions)
+        for sign, conditions in around.items()
+    }
+    for letters, condition in (*((inner.sign, inner.around) for inner in INNER), *PLACE_SIGNS, *NAME_SIGNS):
+        for letter in letters:
+            joined.setdefault(letter, []).append(condition)
+    letters, condition = VENDOR_SIGN
+    for letter in letters:
+        joined[letter].append(f"{condition}()")
+    return tuple(
+        re.compile(f"{re.escape(sign)}(?:{'|'.join(conditions)})", re.ASCII)
+        for sign, conditions in joined.items()
+    )
+
+
+_LITERAL_BEFORE = re.compile(r"\(\?<=((?:\\.|[^\\()])+)\)")
+
+
+def _by_size(sign: str, conditions: Iterable[str]) -> str:
+    """The conditions as alternatives, with literals of one size in one assertion, behind cheaper ones."""
+    sized: dict[int, list[str]] = {}
+    others: list[str] = []
+    for condition in conditions:
+        literal = _LITERAL_BEFORE.fullmatch(condition)
+        if literal is None:
+            others.append(condition)
+        else:
+            sized.setdefault(len(re.sub(r"\\(.)", r"\1", literal[1])), []).append(literal[1])
+    before = {form.head[: form.sign][-1:] for form in _FORMS if form.head[form.sign] == sign}
+    first = "" if "" in before else f"(?<=[{''.join(map(re.escape, sorted(before)))}]{re.escape(sign)})"
+    alternatives = "|".join([*(f"(?<={'|'.join(group)})" for group in sized.values()), *others])
+    return f"{_LEAST.get(sign, '')}{first}(?:{alternatives})"
+
+
+_ANCHORS = _anchors()
+
+
+def _signs(text: str) -> list[tuple[int, bool]]:
+    """Where a secret may be, in order, and whether that is more than a value behind a colon or an equals sign.
+
+    Nearly every line has such a value; only the name of a service before it makes it worth a look.
+    """
+    signs = [
+        (anchor.start(), anchor.lastindex is None)
+        for pattern in _ANCHORS
+        for anchor in pattern.finditer(text)
+    ]
+    signs.sort()
+    return signs
+
+
+# -- looking ----------------------------------------------------------------------------------------------
+
+_PLACES_BY_SIGN = {
+    letter: tuple((number, read) for number, (letters, _, read) in enumerate(PLACES) if letter in letters)
+    for letter in {letter for letters, _ in PLACE_SIGNS for letter in letters}
+}
+_NAME_LETTERS = frozenset("".join(letters for letters, _ in NAME_SIGNS))
+_VENDOR_LETTERS = frozenset(VENDOR_SIGN[0])
+
+
+class Search(NamedTuple):
+    r"""The secrets in a text, in order and without overlaps, and the places where JSON may hide one.
+
+    A secret can be hidden from a search in JSON itself, instead of in its strings, by ``\/`` for a slash, and
+    where the value of a name is a list.
+    """
+
+    secrets: list[Secret]
+    unsure: list[int]
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """The secrets in a text, in order; none overlaps another."""
+    return search(text).secrets
+
+
+def search(text: str) -> Search:
+    """The secrets in a text, and where it may hide more if it is JSON."""
+    narrow = _narrow(text)
+    found: list[Secret] = []
+    unsure: list[int] = []
+    end = named_until = token_until = 0
+    # What was read and refused is not read again for each sign in it: that would take time in proportion to
+    # the square of its length.
+    until = [0] * len(PLACES)
+    for place, sure in _signs(narrow.decode("latin-1")):
+        if place < end:
+            continue
+        sign = text[place]
+        here: list[Secret] = []
+        if sure:
+            if place >= token_until:
+                here, token_until = _token_around(text, place, end)
+            for number, read in _PLACES_BY_SIGN.get(sign, ()):
+                if not here and place >= until[number]:
+                    here, until[number] = read(text, place, _token_at)
+            if not here and sign in _NAME_LETTERS and place >= named_until:
+                here, named_until = _named(text, place)
+        if not here and sign in _VENDOR_LETTERS:
+            here, _ = vendor_key(text, place)
+        here = [secret for secret in here if secret.start >= end]
+        if here:
+            found += here
+            end = here[-1].end
+        elif sure and ("\\/" in text[max(0, place - 64) : place + _WINDOW] or _LISTED.match(text, place)):
+            unsure.append(place)
+    found += _aws_secrets(text, found)
+    found += (Secret(*span, "seed-phrase") for span in seed_phrases(narrow))
+    return Search(_apart(found), unsure)
+
+
+def _narrow(text: str) -> bytes:
+    """One byte for each character: what is searched for is ASCII, and bytes are searched faster."""
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode("ascii", "replace")
+
+
+_LISTED = re.compile(r"\w{1,16}\"[ \t]*:[ \t]*\[", re.ASCII)
+_WINDOW = 256
+
+
+def _apart(secrets: list[Secret]) -> list[Secret]:
+    """The secrets in order, those left out that overlap an earlier one."""
+    kept: list[Secret] = []
+    for secret in sorted(secrets):
+        if not kept or secret.start >= kept[-1].end:
+            kept.append(secret)
+    return kept
+
+
+def _named(text: str, place: int) -> Read:
+    value = assigned_value(text, place)
+    if value is None:
+        return Read([], 0)
+    if value.end > value.start:
+        token = _token_at(text, value.start)
+        if token and token[0].end >= value.end:
+            return Read(token, value.until)
+    if value.kind is None:
+        return Read([], value.until)
+    return Read([Secret(value.start, value.end, value.kind)], value.until)
+
+
+_AWS_SECRET = re.compile(r"(?<![0-9A-Za-z+/=_-])[0-9A-Za-z+/]{40}(?![0-9A-Za-z+/=_-])")
+_NEAR = 240
+
+
+def _aws_secrets(text: str, found: list[Secret]) -> list[Secret]:
+    """The secret access keys near an access key id."""
+    near: list[Secret] = []
+    for _, end, kind in found:
+        if kind != "aws-access-key-id":
+            continue
+        for secret in _AWS_SECRET.finditer(text, max(0, end - _NEAR), end + _NEAR):
+            value = secret[0]
+            if any(map(str.isdigit, value)) and not (
+                value.islower() or value.isupper() or is_placeholder(value)
+            ):
+                near.append(Secret(*secret.span(), "aws-secret-key"))
+    return near
+
+
+# -- tokens -----------------------------------------------------------------------------------------------
+
+
+def _token_around(text: str, place: int, end: int) -> Read:
+    """The token with its sign here, not before the end of another."""
+    sign = text[place]
+    until = 0
+    for size in _SIGN_SIZES.get(sign, ()):
+        if place + 1 - size < end:
+            continue
+        for form in _BY_SIGN.get(text[place + 1 - size : place + 1], ()):
+            # Asked in this order, so that of a long word only the beginning is read.
+            token = form.pattern.match(text, place - form.sign) if _begins(text, place - form.sign) else None
+            if token is None:
+                continue
+            if _is_token(token["body"], form.rule):
+                return Read([Secret(*token.span(), form.rule.kind)], token.end())
+            until = token.end()
+    for inner, around, pattern in _INNER_BY_SIGN.get(sign, ()):
+        if around.match(text, place) is None:
+            continue
+        for start in range(max(end, place - inner.lead), place + 1):
+            token = pattern.match(text, start) if _begins(text, start) else None
+            if token is None or token.end() <= place:
+                continue
+            if not is_placeholder(token[0]):
+                return Read([Secret(*token.span(1 if inner.group else 0), inner.kind)], token.end())
+            until = token.end()
+    return Read([], until)
+
+
+def _token_at(text: str, start: int) -> list[Secret]:
+    """The token that begins here."""
+    if not _begins(text, start):
+        return []
+    for size in _HEAD_SIZES:
+        for form in _BY_HEAD.get(text[start : start + size], ()):
+            token = form.pattern.match(text, start)
+            if token is not None and _is_token(token["body"], form.rule):
+                return [Secret(*token.span(), form.rule.kind)]
+    for inners in _INNER_BY_SIGN.values():
+        for inner, _, pattern in inners:
+            token = pattern.match(text, start)
+            if token is not None and not is_placeholder(token[0]):
+                return [Secret(*token.span(1 if inner.group else 0), inner.kind)]
+    return []
+
+
+def _is_token(body: str, rule: Rule) -> bool:
+    if is_placeholder(body):
+        return False
+    return not (rule.words and looks_like_words(body))
+
+
+_LETTERS = frozenset(string.ascii_letters + string.digits)
+_DATA = re.compile(r"[0-9A-Za-z+/]{32}")
+_ESCAPE_ENDS = re.compile(
+    r"(?:\\[abefnrtv0]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}"
+    r"|(?:[\x1b␛]|\\u001[bB]|\\x1[bB]|\\033|\\e)\[[0-9;]{0,12}[A-Za-z])\Z"
+)
+_LONGEST_ESCAPE = 20
+
+
+def _begins(text: str, start: int) -> bool:
+    """Whether something begins here and is not the middle of a word or of data in base64."""
+    before = text[start - 1 : start]
+    if before in ("-", "_"):
+        before = text[max(0, start - _LONGEST_ESCAPE) : start].rstrip("-_")[-1:]
+        return before not in _LETTERS
+    if before in ("+", "/"):
+        return _DATA.fullmatch(text, max(0, start - 33), start - 1) is None
+    if before not in _LETTERS:
+        return True
+    return _ESCAPE_ENDS.search(text, max(0, start - _LONGEST_ESCAPE), start) is not None

@@ -1,0 +1,352 @@
+r"""Secrets replaced by their kind: ``[redacted:github-token]``.
+
+:func:`redact` takes any text, :func:`redact_bytes` the lines of a session. Every byte outside a secret stays as
+it is, damage included; lines stay lines and JSON stays JSON, because the replacement needs no escape and what
+it replaces lies inside one string. Escapes of JSON hide nothing: strings are searched as a program would read
+them. The fields that link entries (``id``, ``parentId``, …) and data in base64, such as pictures, are never
+changed.
+
+The result has nothing left to find: redacting it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from branchline.errors import SecretsLeft
+from branchline.redaction.detector import Secret, find_secrets, search, secret_kind_by_name
+
+__all__ = [
+    "Hit",
+    "Redacted",
+    "RedactedBytes",
+    "RedactionCount",
+    "count_by_kind",
+    "redact",
+    "redact_bytes",
+    "require_clean",
+]
+
+Hit = Secret
+"""A secret that was replaced: its kind, and where it began and ended before it was."""
+
+
+class RedactionCount(msgspec.Struct, frozen=True):
+    """How many secrets of one kind were replaced."""
+
+    kind: str
+    count: int
+
+
+class Redacted(NamedTuple):
+    """A text without secrets, and what was replaced in it, in order."""
+
+    text: str
+    hits: list[Hit]
+
+
+class RedactedBytes(NamedTuple):
+    """Lines without secrets, and what was replaced in them, in order."""
+
+    data: bytes
+    hits: list[Hit]
+
+
+def redact(text: str) -> Redacted:
+    """The text with every secret in it replaced."""
+    return Redacted(*_redacted(text, find_secrets, _near))
+
+
+def redact_bytes(data: bytes) -> RedactedBytes:
+    """The lines of a session with every secret in them replaced."""
+    hits: list[Hit] = []
+    pieces: list[bytes] = []
+    kept = 0
+    for start, line in _suspects(data):
+        changed, found = _redacted(line, _in_line, lambda line, _: _in_line(line))
+        if found:
+            hits += _moved(found, start)
+            pieces += (data[kept:start], changed.encode("latin-1"))
+            kept = start + len(line)
+    if not pieces:
+        return RedactedBytes(data, [])
+    return RedactedBytes(b"".join([*pieces, data[kept:]]), hits)
+
+
+def count_by_kind(hits: Iterable[Hit]) -> list[RedactionCount]:
+    """How many secrets of each kind were replaced."""
+    counts = Counter(hit.kind for hit in hits)
+    return [RedactionCount(kind, count) for kind, count in sorted(counts.items())]
+
+
+_MOST_NAMED = 5
+
+
+def require_clean(data: bytes, *, lines: bool) -> None:
+    """Raise SecretsLeft, with kinds and line numbers, where a finished export still holds secrets.
+
+    ``lines`` says that these are the lines of a session, not a document.
+    """
+    # Documents are searched byte by byte too: no secret is known by a character outside of ASCII.
+    text = data.decode("latin-1")
+    hits = redact_bytes(data).hits if lines else redact(text).hits
+    if not hits:
+        return
+    lines_before = [text.count("\n", 0, hit.start) for hit in hits[:_MOST_NAMED]]
+    where = [f"{hit.kind} in line {number + 1:,}" for hit, number in zip(hits, lines_before, strict=False)]
+    more = [f"{len(hits) - _MOST_NAMED:,} more"] if len(hits) > _MOST_NAMED else []
+    raise SecretsLeft(f"there are still secrets after redaction ({', '.join([*where, *more])})")
+
+
+_ROUNDS = 8  # taking one out can show another behind it; more than two rounds need a text made for it
+_WINDOW = 40_000
+"""How far from a replacement another secret can come to light; no private key is longer."""
+
+
+def _redacted(
+    text: str, find: Callable[[str], list[Secret]], find_again: Callable[[str, list[Hit]], list[Secret]]
+) -> tuple[str, list[Hit]]:
+    """The text without what is found in it, again and again until nothing is."""
+    hits: list[Hit] = []
+    clean = text
+    secrets = find(text)
+    for _ in range(_ROUNDS):
+        if not secrets:
+            break
+        hits = _merged(hits, secrets)
+        clean = _replaced(text, hits)
+        secrets = find_again(clean, hits)
+    return clean, hits
+
+
+def _near(text: str, hits: list[Hit]) -> list[Secret]:
+    """The secrets around the marks of these hits."""
+    windows: list[tuple[int, int]] = []
+    shift = 0
+    for hit in hits:
+        mark = _placed(hit, shift)
+        shift = _shift(hit, shift)
+        start, end = max(0, mark.start - _WINDOW), min(len(text), mark.end + _WINDOW)
+        if windows and start <= windows[-1][1]:
+            start, _ = windows.pop()
+        windows.append((start, end))
+    # What touches the edge of a window may be a part of something else; it is too far from a mark to be new.
+    return [
+        Secret(start + first, start + last, kind)
+        for start, end in windows
+        for first, last, kind in find_secrets(text[start:end])
+        if (first > 0 or start == 0) and (start + last < end or end == len(text))
+    ]
+
+
+def _merged(hits: list[Hit], secrets: list[Secret]) -> list[Hit]:
+    """The hits in the original text, with those that were found after they had been replaced."""
+    merged: list[Hit] = []
+    number = shift = 0
+    for start, stop, kind in secrets:
+        end = stop
+        # Hits that end before this secret stay; those that it covers or touches become part of it.
+        while number < len(hits) and _placed(hits[number], shift).end <= start:
+            merged.append(hits[number])
+            shift = _shift(hits[number], shift)
+            number += 1
+        first = start - shift
+        while number < len(hits) and _placed(hits[number], shift).start < end:
+            end = max(end, _placed(hits[number], shift).end)
+            first = min(first, hits[number].start)
+            shift = _shift(hits[number], shift)
+            number += 1
+        merged.append(Hit(first, end - shift, kind))
+    return merged + hits[number:]
+
+
+def _mark(kind: str) -> str:
+    return f"[redacted:{kind}]"
+
+
+def _shift(hit: Hit, before: int) -> int:
+    """How far the text behind a hit moved when it was replaced."""
+    return before + len(_mark(hit.kind)) - (hit.end - hit.start)
+
+
+def _placed(hit: Hit, shift: int) -> Hit:
+    """Where the mark of a hit is in the text in which it and all before it are replaced."""
+    start = hit.start + shift
+    return Hit(start, start + len(_mark(hit.kind)), hit.kind)
+
+
+def _replaced(text: str, hits: list[Hit]) -> str:
+    pieces: list[str] = []
+    end = 0
+    for hit in hits:
+        pieces += (text[end : hit.start], _mark(hit.kind))
+        end = hit.end
+    return "".join([*pieces, text[end:]])
+
+
+# -- lines ------------------------------------------------------------------------------------------------
+
+_CHUNK = 1 << 22
+_ESCAPED = re.compile(r"\\u00(?!26|3[ceCE])[2-7]", re.ASCII)
+"""An escape for a letter or a sign, which may be a part of a secret. Only ``&``, ``<`` and ``>`` are no part of
+what a secret is known by, and some programs escape these everywhere."""
+
+
+def _suspects(data: bytes) -> Iterator[tuple[int, str]]:
+    """The lines that may hold a secret, each with its offset; one character stands for one byte."""
+    offset = 0
+    while offset < len(data):
+        end = data.find(b"\n", offset + _CHUNK) + 1 or len(data)
+        text = data[offset:end].decode("latin-1")
+        place = 0
+        for first, last, _ in _suspects_in(text):
+            if last <= place:
+                continue
+            start = text.rfind("\n", place, max(first, place)) + 1 or place
+            while start < last:
+                place = text.find("\n", start) + 1 or len(text)
+                yield offset + start, text[start:place]
+                start = place
+        offset = end
+
+
+def _suspects_in(text: str) -> list[Secret]:
+    """The secrets in JSON, found without reading its strings, and where an escape may hide one (no kind)."""
+    secrets, unsure = search(text)
+    suspects = [*secrets, *(Secret(place, place + 1, "") for place in unsure)]
+    suspects += (Secret(*escaped.span(), "") for escaped in _ESCAPED.finditer(text))
+    suspects.sort()
+    return suspects
+
+
+_STRING = re.compile(r'"(?P<inside>[^"\\]*+(?:\\.[^"\\]*+)*+)(?:"(?P<key>[ \t]*+:)?|\\?\Z)', re.DOTALL)
+_BRACKET = re.compile(r"[][{}]")
+_LINK = re.compile(r"(?!.*[Kk]ey)(?:\w*[a-z]I[Dd]s?|\w*_ids?|ids?|\w*[Uu]uid|parent\w*|leaf)", re.ASCII)
+"""Names of fields that hold ids."""
+_FREE = frozenset(
+    {"arguments", "args", "details", "data", "metadata", "input", "params", "env", "headers", "options"}
+)
+"""What stands below these belongs to tools and extensions: an ``id`` there may be anything."""
+
+
+def _in_line(line: str) -> list[Secret]:
+    """The secrets in a line: inside its strings, and between them where the line is damaged.
+
+    A string that is never closed, as in a torn line, goes to the end of the line.
+    """
+    suspects = _suspects_in(line)
+    suspects.append(Secret(len(line), len(line), ""))
+    secrets: list[Secret] = []
+    key = name = ""
+    outer: list[str] = []
+    end = number = free = 0
+    for string in _STRING.finditer(line):
+        while suspects[number].start < end:
+            number += 1
+        start, stop = string.span("inside")
+        if suspects[number].start < start:
+            secrets += _between(line, end, start)
+            while suspects[number].start < start:
+                number += 1
+        for bracket in _BRACKET.findall(line, end, start):
+            name = name if bracket == "[" else ""
+            if bracket in "{[":
+                outer.append(key)
+                free += key in _FREE
+                key = key if bracket == "[" else ""
+            elif outer:
+                key = outer.pop()
+                free -= key in _FREE
+        end = string.end()
+        suspect = suspects[number].start < stop
+        if string["key"] is not None:
+            key = _decoded(string["inside"]).text
+            name = key if suspect else ""
+            if suspect:
+                secrets += _moved(_in_string(string["inside"], "") or [], start)
+        elif (suspect or name) and not (free == 0 and _LINK.fullmatch(key)):
+            found = _in_string(string["inside"], name or key)
+            if found is not None:
+                inside = [*_moved(found, start)]
+                secrets += inside
+                while suspects[number].start < stop:
+                    if not inside and suspects[number][:2] == (start, stop):
+                        secrets.append(suspects[number])  # known by what is around the string
+                    number += 1
+    if suspects[-2:-1] and suspects[-2].start >= end:
+        secrets += _between(line, end, len(line))
+    secrets.sort()
+    return secrets
+
+
+_NAME_AND_QUOTE = re.compile(r'"(\w{1,40})"[ \t]{0,8}:[ \t]{0,8}"\Z', re.ASCII)
+
+
+def _between(line: str, start: int, end: int) -> Iterator[Secret]:
+    """The secrets outside of strings, which is inside of them where damage took or left a lone quote."""
+    name = _NAME_AND_QUOTE.search(line, max(0, start - 64), start)
+    if name is not None and _LINK.fullmatch(name[1]):
+        return iter(())
+    return _moved(find_secrets(line[start:end]), start)
+
+
+def _moved(secrets: list[Secret], offset: int) -> Iterator[Secret]:
+    return (Secret(offset + start, offset + end, kind) for start, end, kind in secrets)
+
+
+# -- strings ----------------------------------------------------------------------------------------------
+
+_DATA = re.compile(r"(?:data:[\w/+.;=-]{0,100},)?[0-9A-Za-z+/]{256,}+={0,2}", re.ASCII)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_SHORT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+class _Decoded(NamedTuple):
+    """A JSON string as a program reads it, and the way back: where the text behind each escape begins."""
+
+    text: str
+    ends: array[int]
+    raw_ends: array[int]
+
+    def raw(self, place: int) -> int:
+        """Where a place in the text is in the JSON."""
+        before = bisect_right(self.ends, place) - 1
+        return place if before < 0 else self.raw_ends[before] + place - self.ends[before]
+
+
+def _decoded(raw: str) -> _Decoded:
+    ends, raw_ends = array("q"), array("q")
+    if "\\" not in raw:
+        return _Decoded(raw, ends, raw_ends)
+    pieces: list[str] = []
+    size = end = 0
+    for escape in _ESCAPE.finditer(raw):
+        digits, sign = escape.groups()
+        piece = raw[end : escape.start()]
+        end = escape.end()
+        size += len(piece) + 1
+        pieces += (piece, _SHORT.get(sign, sign) if digits is None else chr(int(digits, 16)))
+        ends.append(size)
+        raw_ends.append(end)
+    pieces.append(raw[end:])
+    return _Decoded("".join(pieces), ends, raw_ends)
+
+
+def _in_string(raw: str, name: str) -> list[Secret] | None:
+    """The secrets inside a JSON string that is the value of this name, or None where it is data in base64."""
+    string = _decoded(raw)
+    text = string.text
+    kind = secret_kind_by_name(name, text) if name else None
+    if kind is None and _DATA.fullmatch(text):
+        return None
+    secrets = find_secrets(text)
+    if kind is not None and [secret[:2] for secret in secrets] != [(0, len(text))]:
+        secrets = [Secret(0, len(text), kind)]
+    return [Secret(string.raw(start), string.raw(end), kind) for start, end, kind in secrets]

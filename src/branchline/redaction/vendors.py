@@ -1,0 +1,58 @@
+r"""Keys without a form of their own, known by the word of a service before them.
+
+Many services give out keys of 32 hexadecimal digits or a UUID. The name of the service with a colon or an
+equals sign (``datadog: 3f2a…``, ``"heroku": "…"``) tells them from a checksum; for names that say ``key`` or
+``token`` themselves see :mod:`branchline.redaction.names`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from branchline.redaction.places import Read, Secret
+
+__all__ = ["VENDOR_SIGN", "vendor_key"]
+
+_SERVICES = (
+    "adafruit adobe airtable algolia alibaba anyscale artifactory asana assemblyai auth0 azure beamer binance bitbucket "
+    "bittrex box brave braintree buildkite circleci cloudflare codecov cohere coinbase confluent contentful coveralls "
+    "datadog dd deepgram deepseek discord drone droneci dropbox etsy facebook fastly figma finicity finnhub firebase "
+    "flickr freshbooks gitter grafana groq heroku hetzner hubspot intercom jfrog jira kraken kucoin launchdarkly linear "
+    "linkedin linode lob looker mailchimp mailgun mapbox mattermost meraki messagebird mistral mixpanel mongodb netlify "
+    "newrelic notion nytimes okta openai openweather opsgenie pagerduty paypal perplexity pinecone plaid postmark "
+    "postman qdrant railway rapidapi razorpay redis replicate rollbar sendbird sendgrid sentry serpapi shodan shopify "
+    "snyk sonarqube splunk spotify square squarespace stripe sumo sumologic supabase telegram tencent together travis "
+    "trello twilio twitch twitter typeform upstash vercel virustotal vultr wandb weaviate yandex zendesk zoom"
+).split()
+_SERVICE = re.compile(
+    rf"(?<![A-Za-z])(?i:{'|'.join(_SERVICES)}|new[ _-]relic|weights[ ]&[ ]biases)(?P<rest>[ \w.-]{{0,24}})"
+    r"(?:\\*[\"'`*]{1,3})?[ \t]{0,4}\Z"
+)
+_NO_KEYS = re.compile(
+    r"(?i:sha\d*|hash|commit|id|ids|uuid|guid|md5|digest|checksum|etag|ref|rev|revision|version|trace|span|request"
+    r"|integrity|build|image|tag|public|branch|url|uri|path|cache|fingerprint|event|dsn|session)"
+)
+_VALUE = re.compile(
+    r"[:=](?:\\*[\"'`]|[ \t*]){0,5}(?P<value>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Za-z]{24,80})(?![\w.(/-])"
+)
+_BEFORE = 48
+
+VENDOR_SIGN = (
+    ":=",
+    r"(?<![dD]\":)(?=[\\\"'` \t*]{0,6}[0-9A-Za-z]{8}(?:-[0-9A-Fa-f]{4}-|[0-9A-Za-z]{16,72}(?![\w.(/-])))",
+)
+
+
+def vendor_key(text: str, place: int) -> Read:
+    """The key behind a colon or an equals sign, where the name of a service is before that."""
+    given = _VALUE.match(text, place)
+    if given is None:
+        return Read([], 0)
+    named = _SERVICE.search(text[max(0, place - _BEFORE) : place])
+    if named is None or _NO_KEYS.search(named["rest"]):
+        return Read([], 0)
+    value = given["value"]
+    digits = sum(map(str.isdigit, value))
+    if digits < 3 or digits == len(value) or len(set(value)) < 8:
+        return Read([], 0)
+    return Read([Secret(*given.span("value"), "api-key")], given.end())
