@@ -327,6 +327,7 @@ def test_an_entry_needs_id_role_and_time(missing):
         (b'"usage":{', b'"usage":{"cost":{"total":"x"},', "usage"),
         (b'"usage":{', b'"usage":{"output":NaN,', "usage"),
         (b'"timestamp":1794700000000', b'"timestamp":1e999', "timestamp"),
+        (b'"timestamp":1794700000000', b'"timestamp":1' + b"0" * 400, "timestamp"),
         (b'"timestamp":1794700000000', b'"timestamp":"x"', "timestamp"),
         (
             b'{"type":"text"',

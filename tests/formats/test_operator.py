@@ -359,6 +359,44 @@ def test_ids_and_targets_mean_the_nearest_entry_above():
     assert kinds(found) == [("duplicate-id", 4), ("label-target", 7)]
 
 
+def test_a_target_is_above_its_pointer_also_where_a_later_entry_has_the_same_id():
+    lines = [
+        entry("a", kind="message", text="one"),
+        entry("b", "a", "message"),
+        entry("l", "b", "label", label="first", target_id="a"),
+        entry("a", "b", "message", text="two"),
+        entry("m", "a", "leaf", target_id="b"),
+        entry("b", "a", "message"),
+    ]
+
+    found = read(HEADER + b"".join(lines))
+
+    assert {key: label.text for key, label in found.reading.labels.items()} == {"a": "first"}
+    assert kinds(found) == [("duplicate-id", 5), ("duplicate-id", 7)]
+
+
+def test_a_target_that_is_no_text_may_be_an_id_written_as_a_number():
+    lines = [entry("7", kind="message"), entry("b", "7", "message"), entry("l", "b", "leaf", target_id=7)]
+
+    found = read(HEADER + b"".join(lines))
+
+    assert found.leaf == "7"
+    assert found.entry(2).target == "7"
+
+
+def test_a_compaction_keeps_the_whole_line_of_results_that_shares_its_id_with_an_earlier_entry():
+    answer = {"contents": [{"type": "tool_result", "id": key, "content": "r"} for key in ("c1", "c2")]}
+    answer |= {"id": "m", "timestamp": 3.0, "role": "tool"}
+    shared = {"id": "a", "timestamp": 3.0, "parent_id": "b", "type": "message", "message": answer}
+    compaction = entry("c", "a", "compaction", summary="s", first_kept_entry_id="a", tokens_before=1)
+    lines = [entry("a", kind="message"), entry("b", "a", "message"), json.dumps(shared).encode() + b"\n"]
+
+    fast = read(HEADER + b"".join([*lines, compaction]))
+    careful = read(HEADER + b"".join([*lines, b"\n", compaction]))
+
+    assert fast.entry(4).first_kept == careful.entry(4).first_kept == "a.1"
+
+
 def test_the_title_is_that_of_the_branch():
     lines = [
         entry("a", kind="message"),

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from branchline.context import ContextMessage, ContextRules, milliseconds
 from branchline.entries import BashExecution, Damaged, Entry, Header, UnknownMessage, json_codec, splice
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.induscode.reader import FAMILY, ORIGIN, InduscodeReader, InduscodeReading
+from branchline.formats.induscode.log_index import InduscodeLogIndex
+from branchline.formats.induscode.reader import FAMILY, ORIGIN, InduscodeReader
 from branchline.formats.induscode.records import to_entry
 from branchline.formats.induscode.writer import InduscodeWriter
 from branchline.formats.lines import head_lines
@@ -75,13 +76,11 @@ class InduscodeFormat(Format):
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The name of the file says all that a header would, but where a fork of ours comes from."""
         del whole
-        reading: LogIndex = InduscodeReading(path)
+        reader = self.reader(path)
         line = head.partition(b"\n")[0]
         if ORIGIN.encode() in line:
-            reader = self.reader(path)
             reader.feed(line + b"\n", len(line) + 1)
-            reading = reader.reading
-        return reading.header
+        return reader.reading.header
 
     def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         tree = reading.tree
@@ -98,7 +97,7 @@ class InduscodeFormat(Format):
     # -- writing --------------------------------------------------------------------------------------
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        assert isinstance(reading, InduscodeReading)
+        assert isinstance(reading, InduscodeLogIndex)
         return InduscodeWriter(reading, self.unsupported_error).encode(entries)
 
     def encode_header(self, header: Header) -> bytes:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from branchline.tree import ROOT, Tree
 
-__all__ = ["DeepestEntry", "Descendants", "HeadRow", "LeafState", "resolve_leaf"]
+__all__ = ["DeepestEntry", "Descendants", "HeadLine", "LeafState", "resolve_leaf"]
 
 
-class HeadRow(NamedTuple):
+class HeadLine(NamedTuple):
     """A head line: what it names (None: the beginning), where it lies, how many entries stand before it."""
 
     leaf: str | None
@@ -110,7 +110,7 @@ class Descendants:
                 self.newest = position
 
 
-def resolve_leaf(tree: Tree, head: HeadRow, below: Descendants) -> LeafState:
+def resolve_leaf(tree: Tree, head: HeadLine, below: Descendants) -> LeafState:
     """Where a session with this head stands; ``below`` is what lies below the entry that the head names."""
     top = below.top
     newest = len(tree) - 1

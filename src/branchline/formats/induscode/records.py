@@ -6,7 +6,6 @@ summary of a branch. The summary of a compaction stays a message, because it cut
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from branchline.entries import (
     message_from_fields,
 )
 from branchline.entries.messages import StoredMessage
+from branchline.formats.induscode.rows import finite
 
 __all__ = ["DETAILS", "FROM_HOOK", "to_entry"]
 
@@ -85,14 +85,14 @@ def _lenient(fields: Any) -> Message:
             for name, value in fields.items()
             if name in ("summary", "fromId") and isinstance(value, str)
         }
-        time = _number(fields.get("timestamp"))
+        time = finite(fields.get("timestamp"))
         match fields.get("role"):
             case "branchSummary":
                 return BranchSummaryMessage(
                     summary=own.get("summary", ""), from_id=own.get("fromId"), timestamp=time
                 )
             case "compactionSummary":
-                before = _number(fields.get("tokensBefore"))
+                before = finite(fields.get("tokensBefore"))
                 return CompactionSummaryMessage(
                     summary=own.get("summary", ""), tokens_before=before, timestamp=time
                 )
@@ -110,8 +110,4 @@ def _finite(usage: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_infinite(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
-
-
-def _number(value: Any) -> int | float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return isinstance(value, int | float) and not isinstance(value, bool) and finite(value) is None

@@ -1,19 +1,30 @@
-"""What reading needs of induscode's lines, decoded many at a time when all of them are in good order.
+"""induscode's lines as typed rows: decoded many at a time, or made from the fields of one object.
 
-A line that does not fit is looked at with care, and :func:`bad_values` says what is wrong with it.
+The typed decoder refuses a line that does not fit. :func:`row_from` makes a row of it all the same, without
+the values that do not fit, and :func:`bad_values` says which these are.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import msgspec
 
-__all__ = ["SCHEMA", "InduscodeRow", "MessageShape", "bad_values", "decode_lines", "seen_in", "spoken_at"]
+__all__ = [
+    "SCHEMA",
+    "EntryRow",
+    "HeadRow",
+    "InduscodeRow",
+    "bad_values",
+    "decode_lines",
+    "finite",
+    "row_from",
+    "spoken_at",
+]
 
-SCHEMA = "indus/transcript@1"
+SCHEMA: Final = "indus/transcript@1"
 _ENDED_WELL = (None, "", "stop", "toolUse")
 _LAST_INSTANT = 8.64e15  # the last millisecond that programs of this family can hold
 _TOKENS = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
@@ -102,64 +113,90 @@ class _Compaction(_Message, tag="compactionSummary", gc=False):
     tokensBefore: _Number = None  # noqa: N815
 
 
-class InduscodeRow(msgspec.Struct, gc=False):
-    """An entry, which has ``id``, ``role``, ``at`` and ``message``; or a head, which may have a ``leaf``."""
+class _Unknown(msgspec.Struct, gc=False):
+    """A message of another role, which the typed decoder refuses."""
 
+    type: ClassVar[str] = "message"
+    role: str
+    timestamp: _Number = None
+
+    def is_quiet(self) -> bool:
+        return False
+
+
+_KnownMessage = _User | _Assistant | _Tool | _Bash | _Custom | _Branch | _Compaction
+_MESSAGES: dict[str, type[_KnownMessage]] = {
+    str(message.__struct_config__.tag): message for message in get_args(_KnownMessage)
+}
+
+
+class _Line(msgspec.Struct, tag_field="kind", gc=False):
     schema: Literal["indus/transcript@1"]
-    kind: Literal["entry", "head"]
-    id: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class EntryRow(_Line, tag="entry", gc=False):
+    """An entry."""
+
+    id: str
+    role: str
+    at: str
+    message: _KnownMessage
     prev: str | None = None
-    role: str | msgspec.UnsetType = msgspec.UNSET
-    at: str | msgspec.UnsetType = msgspec.UNSET
-    message: _User | _Assistant | _Tool | _Bash | _Custom | _Branch | _Compaction | None = None
+
+
+class HeadRow(_Line, tag="head", gc=False):
+    """A head, which names the leaf: None is the beginning, and a head without one names nothing."""
+
     leaf: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
+InduscodeRow = EntryRow | HeadRow
 decode_lines: Callable[[memoryview], Sequence[InduscodeRow]] = msgspec.json.Decoder(InduscodeRow).decode_lines
 
 
-# -- one line, with care ----------------------------------------------------------------------------------
+# -- one object of any shape ------------------------------------------------------------------------------
 
 
-class MessageShape(NamedTuple):
-    """What the tree wants to know of a message."""
-
-    type: str
-    role: str | None
-    quiet: bool = False
-
-
-_TYPES = {"custom": "custom_message", "branchSummary": "branch_summary"}
-
-
-def seen_in(message: Any) -> MessageShape:
-    """What can be told of a message of any shape."""
-    role = message.get("role") if isinstance(message, dict) else None
-    if not isinstance(role, str):
-        return MessageShape("message", "")
-    if role in _TYPES:
-        return MessageShape(_TYPES[role], None)
-    return MessageShape("message", role, role == "assistant" and _is_quiet(message))
-
-
-def _is_quiet(message: dict[str, Any]) -> bool:
-    content, reason = message.get("content"), message.get("stopReason")
-    if reason not in _ENDED_WELL:
-        return False
-    if isinstance(content, str):
-        return not content.strip()
-    return not any(
-        isinstance(part, dict)
-        and part.get("type") == "text"
-        and isinstance(text := part.get("text"), str)
-        and text.strip()
-        for part in (content if isinstance(content, list) else ())
+def row_from(fields: Mapping[str, Any]) -> InduscodeRow:
+    """The row of a head, or of an entry whose id, role and time are texts."""
+    previous = fields.get("prev")
+    if fields["kind"] == "head":
+        return HeadRow(schema=SCHEMA, leaf=fields.get("leaf", msgspec.UNSET))
+    return EntryRow(
+        schema=SCHEMA,
+        id=fields["id"],
+        role=fields["role"],
+        at=fields["at"],
+        message=_message(fields.get("message")),  # type: ignore[arg-type]
+        prev=previous if isinstance(previous, str) else None,
     )
+
+
+def _message(message: Any) -> _KnownMessage | _Unknown:
+    fields = message if isinstance(message, dict) else {}
+    role = fields.get("role")
+    role = role if isinstance(role, str) else ""
+    time = spoken_at(fields.get("timestamp"))
+    known = _MESSAGES.get(role)
+    if known is None:
+        return _Unknown(role=role, timestamp=time)
+    if known is _Assistant:
+        content = tuple(_words(fields.get("content")))
+        return _Assistant(timestamp=time, content=content, stopReason=fields.get("stopReason"))
+    return known(timestamp=time)
+
+
+def _words(content: Any) -> Iterator[_Words]:
+    """The texts of an answer."""
+    for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
+        if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
+            yield _Words(text=part["text"])
 
 
 def spoken_at(time: Any) -> float:
     """The time of a message in milliseconds; 0 when it is none."""
-    return time if _is_number(time) and 0 < time <= _LAST_INSTANT else 0
+    moment = finite(time) or 0
+    return moment if 0 < moment <= _LAST_INSTANT else 0
 
 
 def bad_values(message: Any) -> Iterator[str]:
@@ -187,8 +224,10 @@ def bad_values(message: Any) -> Iterator[str]:
 
 
 def _is_bad(value: Any) -> bool:
-    return value is not None and not isinstance(value, bool) and not _is_number(value)
+    return value is not None and not isinstance(value, bool) and finite(value) is None
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def finite(value: Any) -> int | float | None:
+    """A number that other programs can hold; None for everything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and abs(value) <= sys.float_info.max else None

@@ -42,7 +42,7 @@ from branchline.entries import (
     message_from_fields,
 )
 from branchline.formats.entry_refs import reference_id
-from branchline.formats.induscode.reader import InduscodeReading
+from branchline.formats.induscode.log_index import InduscodeLogIndex
 from branchline.formats.induscode.records import DETAILS, FROM_HOOK
 from branchline.formats.induscode.rows import SCHEMA
 
@@ -69,7 +69,7 @@ class _Written(NamedTuple):
 class InduscodeWriter:
     """The lines for new entries behind what was read."""
 
-    def __init__(self, reading: InduscodeReading, refuse: Refuse) -> None:
+    def __init__(self, reading: InduscodeLogIndex, refuse: Refuse) -> None:
         self._reading = reading
         self._refuse = refuse
         self._has_head = reading.has_head

@@ -12,8 +12,8 @@ from typing import Any
 
 from branchline.entries import Header, Label, json_codec, splice
 from branchline.formats.entry_log import EntryLog
+from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.parts import Refuse
-from branchline.formats.operator.reader import OperatorReading
 from branchline.formats.operator.writer import entry_line, header_line
 from branchline.tree import ROOT
 
@@ -25,7 +25,7 @@ _LEFT_OUT = frozenset({"label", "leaf"})
 def fork_lines(transcript: EntryLog, leaf: int, header: Header, refuse: Refuse) -> Iterator[bytes]:
     """The header, the path to an entry, and the labels of what is on it."""
     reading, tree = transcript.reading, transcript.tree
-    assert isinstance(reading, OperatorReading)
+    assert isinstance(reading, OperatorLogIndex)
     if leaf in reading.inner:
         raise refuse("part")
     # A name that was given last hangs below the leaf; whoever forks there means to keep it.
@@ -55,7 +55,7 @@ def whole_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
             yield line + b"\n"
 
 
-def _is_kept(reading: OperatorReading, position: int) -> bool:
+def _is_kept(reading: OperatorLogIndex, position: int) -> bool:
     tree = reading.tree
     return (
         tree.types[position] not in _LEFT_OUT

@@ -14,7 +14,8 @@ from branchline.entries import AssistantMessage, Damaged, Entry, Header, Message
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
 from branchline.formats.operator.copies import fork_lines, whole_lines
-from branchline.formats.operator.reader import OperatorReader, OperatorReading
+from branchline.formats.operator.log_index import OperatorLogIndex
+from branchline.formats.operator.reader import OperatorReader
 from branchline.formats.operator.records import to_entry
 from branchline.formats.operator.timestamps import seconds_of
 from branchline.formats.operator.writer import OperatorWriter, header_line
@@ -24,7 +25,6 @@ from branchline.tree import ROOT
 __all__ = ["OPERATOR", "OperatorFormat"]
 
 _RULES = ContextRules(keeps_system_messages=True)
-_BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
 _NUMBER = rb"-?[0-9]"
 _ENTRY = re.compile(rb'\s*\{"id":"[^"]*","timestamp":' + _NUMBER)
@@ -74,11 +74,8 @@ class OperatorFormat(Format):
     def reader(self, path: str = "") -> OperatorReader:
         return OperatorReader(path)
 
-    def listing_reader(self, path: str = "") -> OperatorReader:
-        return OperatorReader(path, shape_only=True)
-
     def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        assert isinstance(reading, OperatorReading)
+        assert isinstance(reading, OperatorLogIndex)
         tree = reading.tree
         key = tree.keys[position]
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
@@ -91,7 +88,7 @@ class OperatorFormat(Format):
 
     def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """The model that was chosen last above the answer."""
-        assert isinstance(transcript.reading, OperatorReading)
+        assert isinstance(transcript.reading, OperatorLogIndex)
         model = transcript.reading.models.at(position)
         return model if model is not None and model.id else None
 
@@ -102,7 +99,7 @@ class OperatorFormat(Format):
     # -- writing --------------------------------------------------------------------------------------
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        assert isinstance(reading, OperatorReading)
+        assert isinstance(reading, OperatorLogIndex)
         return OperatorWriter(reading, self.unsupported_error).lines(entries)
 
     def encode_header(self, header: Header) -> bytes:

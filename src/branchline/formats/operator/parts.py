@@ -14,10 +14,7 @@ import msgspec
 
 from branchline.entries import Block, Content, Image, Text, Thinking, ToolCall, UnknownBlock
 
-__all__ = ["PARTS", "blocks_of", "parts_of"]
-
-PARTS = frozenset({"text", "image", "audio", "thinking", "tool_call", "tool_result"})
-"""The kinds of part that Operator knows; an entry with another one is no entry for it."""
+__all__ = ["Refuse", "blocks_of", "parts_of"]
 
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,")
 _FIRST_SIGNS = (

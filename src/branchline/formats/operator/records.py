@@ -38,28 +38,11 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.formats.operator.parts import blocks_of
+from branchline.formats.operator.rows import Fields
 from branchline.formats.operator.timestamps import instant, iso_time
 
-__all__ = ["LEVELS", "ROLES", "STOP_REASONS", "TREE_ROLES", "TYPES", "Result", "to_entry"]
+__all__ = ["LEVELS", "STOP_REASONS", "Result", "to_entry"]
 
-Fields = Mapping[str, Any]
-
-TYPES = frozenset(
-    {
-        "message",
-        "thinking_level_change",
-        "model_change",
-        "compaction",
-        "branch_summary",
-        "label",
-        "leaf",
-        "session_info",
-        "channel",
-        "custom",
-        "custom_message",
-    }
-)
-ROLES = frozenset({"system", "user", "assistant", "tool", "custom", "branch_summary", "compaction_summary"})
 LEVELS = frozenset({"off", "minimal", "low", "medium", "high", "xhigh", "max"})
 STOP_REASONS = {
     "stop": "stop",
@@ -71,9 +54,6 @@ STOP_REASONS = {
 }
 """Operator's reasons for the end of an answer, and ours."""
 
-TREE_ROLES = {"branch_summary": "branchSummary", "compaction_summary": "compactionSummary"}
-"""Roles that the tree names otherwise."""
-
 
 class Result(NamedTuple):
     """Which tool result of a message an entry stands for, and the name of the tool."""
@@ -83,11 +63,15 @@ class Result(NamedTuple):
 
 
 def to_entry(
-    fields: Fields, key: str, parent: str | None, result: Result | None, first_parts: Mapping[str, str]
+    fields: Mapping[str, Any],
+    key: str,
+    parent: str | None,
+    result: Result | None,
+    first_parts: Mapping[str, str],
 ) -> Entry:
     """The record of a line. ``first_parts`` names the first entry of a line that holds several."""
     common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": iso_time(fields.get("timestamp"))}
-    own = _Own(fields)
+    own = Fields(fields)
     match fields.get("type"):
         case "message":
             return MessageEntry(**common, message=_message(fields.get("message"), result))
@@ -113,10 +97,10 @@ def to_entry(
                 details=fields.get("details"),
                 from_hook=own.flag("from_hook"),
             )
-        case "label" if own.text_or_none("target_id") is not None:
-            return Label(**common, target=own.text("target_id"), label=own.text_or_none("label"))
+        case "label" if (target := own.reference("target_id")) is not None:
+            return Label(**common, target=target, label=own.text_or_none("label"))
         case "leaf":
-            return Leaf(**common, target=own.text_or_none("target_id"))
+            return Leaf(**common, target=own.reference("target_id"))
         case "session_info":
             return SessionInfo(**common, name=own.text("name").strip())
         case "custom":
@@ -133,32 +117,10 @@ def to_entry(
             return Unknown(type=kind if isinstance(kind, str) else "", **common, fields=dict(fields))
 
 
-class _Own:
-    """The fields of a line, each taken only if it is of its kind."""
-
-    def __init__(self, fields: Fields) -> None:
-        self._fields = fields
-
-    def text(self, name: str) -> str:
-        return self.text_or_none(name) or ""
-
-    def text_or_none(self, name: str) -> str | None:
-        value = self._fields.get(name)
-        return value if isinstance(value, str) else None
-
-    def number(self, name: str) -> int | float | None:
-        value = self._fields.get(name)
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-    def flag(self, name: str) -> bool | None:
-        value = self._fields.get(name)
-        return value if isinstance(value, bool) else None
-
-
 def _message(fields: Any, result: Result | None) -> Message:
     if not isinstance(fields, dict):
         return UnknownMessage(role="", fields={} if fields is None else {"value": fields})
-    own = _Own(fields)
+    own = Fields(fields)
     contents = fields.get("contents")
     time = instant(fields.get("timestamp"))
     match fields.get("role"):
@@ -199,7 +161,7 @@ def _tool_result(contents: Any, result: Result, time: int | None) -> Message:
     start = places[result.number]
     end = places[result.number + 1] if result.number + 1 < len(places) else len(contents)
     part = contents[start]
-    own = _Own(part)
+    own = Fields(part)
     before = contents[:start] if result.number == 0 else []
     return ToolResult(
         tool_call_id=own.text("id"),
@@ -214,7 +176,7 @@ def _tool_result(contents: Any, result: Result, time: int | None) -> Message:
 def _usage(fields: Any) -> Usage | None:
     if not isinstance(fields, dict):
         return None
-    own = _Own(fields)
+    own = Fields(fields)
     tokens = [
         own.number(name) or 0
         for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -226,11 +188,11 @@ def _usage(fields: Any) -> Usage | None:
         cache_read=tokens[2],
         cache_write=tokens[3],
         total_tokens=sum(tokens),
-        cost=_cost(_Own(cost)) if isinstance(cost, dict) else Cost(),
+        cost=_cost(Fields(cost)) if isinstance(cost, dict) else Cost(),
     )
 
 
-def _cost(own: _Own) -> Cost:
+def _cost(own: Fields) -> Cost:
     return Cost(
         input=own.number("input") or 0,
         output=own.number("output") or 0,

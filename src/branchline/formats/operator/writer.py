@@ -49,8 +49,8 @@ from branchline.entries import (
 )
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_refs import reference_id
+from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.parts import Refuse, parts_of
-from branchline.formats.operator.reader import OperatorReading
 from branchline.formats.operator.records import LEVELS, STOP_REASONS
 from branchline.formats.operator.timestamps import seconds_of
 from branchline.tree import ROOT
@@ -86,7 +86,7 @@ def _line(fields: dict[str, Any]) -> bytes:
 class OperatorWriter:
     """Where the file stands while lines are added to it."""
 
-    def __init__(self, reading: OperatorReading, refuse: Refuse) -> None:
+    def __init__(self, reading: OperatorLogIndex, refuse: Refuse) -> None:
         tree = reading.tree
         self._reading = reading
         self._refuse = refuse
