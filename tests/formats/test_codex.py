@@ -486,3 +486,27 @@ def test_the_bytes_of_a_line_stay_what_they_are():
         + b"\n"
         == data
     )
+
+
+# -- found in real files ----------------------------------------------------------------------------------
+
+FOUND = SAMPLES / "found"
+
+
+def test_totals_that_begin_again_after_a_resume_are_added():
+    found = read(next(FOUND.glob("*aa.jsonl")))
+
+    spent = [found.entry(place).usage for place, kind in enumerate(found.tree.types) if kind == "usage"]
+
+    assert [(one.input, one.output) for one in spent] == [(1_000_000, 5_000), (30_000, 300)]
+    assert totals(found).all.total.input == 1_030_000
+
+
+def test_a_record_of_the_tokens_of_one_answer_is_an_ordinary_line():
+    record = {"response_id": "r", "usage": {"input_tokens": 5, "output_tokens": 1}}
+    data = meta() + turn("one", "1") + line("token_usage_record", record) + turn("two", "2")
+
+    found = read(data)
+
+    assert found.findings == []
+    assert found.reading.foreign == 0

@@ -57,6 +57,7 @@ _LINES = frozenset(
         "inter_agent_communication",
         "inter_agent_communication_metadata",
         "security_risk_score",
+        "token_usage_record",
     }
 )
 _REGULAR = _LINES - {"session_meta"}
