@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
@@ -85,6 +85,13 @@ _BESIDE = frozenset(
 )
 
 
+class _LastPrompt(NamedTuple):
+    """What a ``last-prompt`` record says, and where it stands."""
+
+    leaf: str
+    position: int
+
+
 class ClaudeCodeReader(LineReader):
     """Reads one file; its name tells the session, and whether it is that of a sub-agent."""
 
@@ -99,7 +106,7 @@ class ClaudeCodeReader(LineReader):
         self._known.agent = agent_of(path)
         self._titles: dict[str, str] = {}
         self._summaries: list[tuple[str, str]] = []
-        self._last_prompts: list[str] = []
+        self._last_prompts: list[_LastPrompt] = []
         self._leaf = ROOT
         self._cwd = self._git = self._first_time = self._first_session = self._agent_id = ""
         self._prompt = self._spoken = ""
@@ -254,7 +261,7 @@ class ClaudeCodeReader(LineReader):
         is_title = row.customTitle is not None or row.aiTitle is not None
         links = self._known.linker
         key = links.free_key(f"line-{number}")
-        links.add_aside(key, type="session_info" if is_title else "custom", time=time)
+        position = links.add_aside(key, type="session_info" if is_title else "custom", time=time)
         match row.type:
             case "custom-title":
                 self._titles["custom-title"] = row.customTitle or ""
@@ -263,7 +270,7 @@ class ClaudeCodeReader(LineReader):
             case "summary" if row.summary and row.leafUuid:
                 self._summaries.append((row.summary, row.leafUuid))
             case "last-prompt" if row.leafUuid:
-                self._last_prompts.append(row.leafUuid)
+                self._last_prompts.append(_LastPrompt(row.leafUuid, position))
             case _:
                 pass
         return 1
@@ -336,14 +343,24 @@ class ClaudeCodeReader(LineReader):
             reading.read_only = READ_ONLY
 
     def find_leaf(self) -> int:
-        """The record that the last prompt was typed at; else the last one of the conversation."""
+        """The end of the branch that the last prompt was typed on; else the last record of the conversation.
+
+        The program names the record in the middle of a session too and goes on below it, or, where the
+        context is cleared, at a new start.
+        """
         reading = self._known
         links = reading.linker
-        for uuid in reversed(self._last_prompts):
-            position = reading.tree.positions.get(uuid, ROOT)
-            if position != ROOT and links.kinds[position] != ASIDE and position not in links.sidechain:
-                reading.leaf_named_by = "last-prompt"
-                return links.copies.get(position, position)
+        for prompt in reversed(self._last_prompts):
+            position = reading.tree.positions.get(prompt.leaf, ROOT)
+            if position == ROOT or links.kinds[position] == ASIDE or position in links.sidechain:
+                continue
+            reading.leaf_named_by = "last-prompt"
+            start = max((start for start in links.starts if start > prompt.position), default=ROOT)
+            branch = links.copies.get(position, position) if start == ROOT else start
+            leaf = links.newest_below(branch, _LEAVES)
+            while leaf + 1 in reading.numbers:  # further entries of the same record
+                leaf += 1
+            return leaf
         reading.leaf_named_by = "" if self._leaf == ROOT else "last record"
         return links.copies.get(self._leaf, self._leaf)
 
