@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
 from branchline.entries import SIDE_TYPES, Header, json_codec
@@ -62,7 +62,17 @@ _LINES = frozenset(
 )
 _REGULAR = _LINES - {"session_meta"}
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_NEIGHBOURS = 4  # prompts in a row among which an event and its item find each other
 _MODES = frozenset({"legacy", "paginated", "default"})
+
+
+class _Prompt(NamedTuple):
+    """What a person typed, which files hold twice: as an event and as an item."""
+
+    text: str
+    """In an item, with what stands around it, such as the names of images."""
+    time: str
+    from_event: bool
 
 
 class _Columns:
@@ -99,6 +109,7 @@ class CodexReader(LineReader):
         self._turn_places: list[int] = []
         self._said: list[str] = []  # the words of the person among them
         self._model = self._effort = self._second_time = self._spoken = ""
+        self._unpaired: dict[int, _Prompt] = {}  # since the model spoke last
         self._first_words: dict[int, str] = {}
         self._paginated = False
         self._copying = False
@@ -192,7 +203,7 @@ class CodexReader(LineReader):
         time = row.timestamp or ""
         key = f"line-{number}"
         payload = row.payload
-        entry, role = "custom", None
+        entry, role = "custom", None  # type: str, str | None
         if payload is not None:
             if self._copying:
                 self._follow_copy(time, row.ordinal, number)
@@ -204,6 +215,7 @@ class CodexReader(LineReader):
                     return 1
                 case "event_msg":
                     entry = self._note_event(payload, time)
+                    role = "user" if entry == "message" else None
                 case "turn_context":
                     return self._take_settings(payload, key, time)
                 case "compacted":
@@ -258,6 +270,7 @@ class CodexReader(LineReader):
             if sort != TURN:
                 return "custom_message", None
             self._hear(words, time, 1)
+            self._pair_item(words, time)
             return "message", "user"
         if kind == "agent_message":
             self._remember(position, TURN, "")
@@ -269,6 +282,8 @@ class CodexReader(LineReader):
         self._said.append("")
         if kind in _OUTPUTS:
             return "message", "toolResult"
+        if self._unpaired:
+            self._unpaired.clear()
         if kind != "message" or not (words := item_text(item)) or words.isspace():
             self._new.quiet.append(position)
         if item.call_id:
@@ -298,16 +313,55 @@ class CodexReader(LineReader):
             case "turn_aborted":
                 reading.aborted += 1
             case "user_message" if event.message is not None:
-                reading.prompts[position] = event.message
-                self._hear(event.message, time, 0)
+                return self._take_prompt(event.message, time)
             case "item_completed" if self._paginated and event.item is not None:
                 if event.item.type == "UserMessage":
-                    text = item_text(event.item)
-                    reading.prompts[position] = text
-                    self._hear(text, time, 0)
+                    return self._take_prompt(item_text(event.item), time)
             case _:
                 pass
         return "custom"
+
+    def _take_prompt(self, text: str, time: str) -> str:
+        """What a person typed, as an event tells it; a prompt of its own unless an item repeats it."""
+        self._known.prompts[self._size] = text
+        self._hear(text, time, 0)
+        if not text.strip():
+            return "custom"
+        if self._partner(text, time, of_event=True) is not None:
+            return "custom"
+        self._leave_unpaired(_Prompt(text, time, from_event=True))
+        return "message"
+
+    def _pair_item(self, words: str, time: str) -> None:
+        """An item of the person; where it repeats an event, that is no prompt of its own."""
+        place = self._partner(words, time, of_event=False)
+        if place is None:
+            self._leave_unpaired(_Prompt(words, time, from_event=False))
+            return
+        tree, new = self.reading.tree, self._new
+        if place < len(tree):
+            tree.types[place], tree.roles[place] = "custom", None
+        else:
+            new.types[place - len(tree)], new.roles[place - len(tree)] = "custom", None
+
+    def _partner(self, text: str, time: str, *, of_event: bool) -> int | None:
+        """The item that repeats an event, or the event that an item repeats; nobody else's from now on.
+
+        The item may hold more than the event. Neighbours of the same moment are one, whatever they say.
+        """
+        for place, prompt in self._unpaired.items():
+            if prompt.from_event == of_event:
+                continue
+            typed, held = (text, prompt.text) if of_event else (prompt.text, text)
+            if typed.strip() in held or (place == self._size - 1 and time and time == prompt.time):
+                del self._unpaired[place]
+                return place
+        return None
+
+    def _leave_unpaired(self, prompt: _Prompt) -> None:
+        self._unpaired[self._size] = prompt
+        if len(self._unpaired) > _NEIGHBOURS:
+            del self._unpaired[next(iter(self._unpaired))]
 
     def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
         """Model and effort of a turn: entries where they change."""
