@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from branchline.formats.claude_code.rewinds import RowFacts, sort_into_branches
 from branchline.formats.claude_code.rows import ANSWER, ASIDE, HUMAN
 from branchline.tree import ROOT
-from formats.claude_code_kit import call, keys, read, record, result
+from formats.claude_code_kit import SAMPLES, call, keys, read, record, result
 
 BEGINNING = record("u1", None) + record("a1", "u1", "assistant")
 
@@ -288,3 +289,72 @@ def test_sorting_costs_the_same_per_record_however_deep_the_artefacts_nest():
 
     assert sum(map(len, lines.members)) == count
     assert time.process_time() - start < 5
+
+
+# -- found in real files ----------------------------------------------------------------------------------
+
+
+def test_a_boundary_that_continues_a_record_of_another_file_is_no_damage():
+    found = read(SAMPLES / "found" / "bound.jsonl")
+
+    assert found.findings == []
+    assert found.tree.path("a2") == ["u1", "a1", "cb", "cs", "a2"]
+
+
+@pytest.mark.parametrize("continued", ["cb", "cs", "a2"])
+def test_a_boundary_that_continues_what_stands_below_it_is_no_damage(continued):
+    """As after a compaction and a fork of the session."""
+    boundary = {"subtype": "compact_boundary", "logicalParentUuid": continued}
+    data = record("u1", None) + record("a1", "u1", "assistant") + record("cb", None, "system", **boundary)
+    data += record("cs", "cb", isCompactSummary=True) + record("a2", "cs", "assistant")
+
+    found = read(data)
+
+    assert found.findings == []
+    assert found.tree.path("a2") == ["u1", "a1", "cb", "cs", "a2"]
+
+
+def last_prompt(uuid):
+    return f'{{"type":"last-prompt","leafUuid":"{uuid}"}}\n'.encode()
+
+
+def test_the_conversation_goes_on_below_the_record_that_a_last_prompt_names():
+    found = read(SAMPLES / "found" / "leaf.jsonl")
+
+    assert (found.leaf, found.reading.leaf_named_by) == ("a2", "last-prompt")
+
+
+def test_the_last_prompt_chooses_the_branch_and_the_leaf_is_the_newest_record_on_it():
+    older = record("u2", "a1", content="2") + record("a2", "u2", "assistant")
+    newer = record("u3", "a1", content="3") + record("a3", "u3", "assistant")
+    data = BEGINNING + older + newer + record("r2", "a2", content="more")
+
+    assert read(data + last_prompt("u2")).leaf == "r2"
+    assert read(data + last_prompt("u3")).leaf == "a3"
+    assert read(data + last_prompt("u1")).leaf == "r2"
+
+
+def test_below_the_last_prompt_a_rewind_ends_on_the_line_that_stands_last_in_the_file():
+    older = record("u2", "a1", content="2") + record("a2", "u2", "assistant")
+    newer = record("u3", "a1", content="3") + record("a3", "u3", "assistant")
+
+    found = read(BEGINNING + last_prompt("a1") + older + newer)
+
+    assert found.leaf == "a3"
+
+
+def test_a_context_that_was_cleared_after_the_last_prompt_goes_on_at_the_new_start():
+    data = (
+        BEGINNING + last_prompt("u1") + record("u2", None, content="fresh") + record("a2", "u2", "assistant")
+    )
+
+    assert read(data).leaf == "a2"
+    assert read(data + last_prompt("u1")).leaf == "a1"
+
+
+def test_all_results_of_the_last_record_stand_above_the_leaf():
+    calls = record("a2", "a1", "assistant", [call("x"), call("y")])
+
+    found = read(BEGINNING + last_prompt("a1") + calls + result("r", "a2", "x", "y"))
+
+    assert found.leaf == "r.2"

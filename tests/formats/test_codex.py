@@ -486,3 +486,85 @@ def test_the_bytes_of_a_line_stay_what_they_are():
         + b"\n"
         == data
     )
+
+
+# -- found in real files ----------------------------------------------------------------------------------
+
+FOUND = SAMPLES / "found"
+
+
+def test_totals_that_begin_again_after_a_resume_are_added():
+    found = read(next(FOUND.glob("*aa.jsonl")))
+
+    spent = [found.entry(place).usage for place, kind in enumerate(found.tree.types) if kind == "usage"]
+
+    assert [(one.input, one.output) for one in spent] == [(1_000_000, 5_000), (30_000, 300)]
+    assert totals(found).all.total.input == 1_030_000
+
+
+def test_a_record_of_the_tokens_of_one_answer_is_an_ordinary_line():
+    record = {"response_id": "r", "usage": {"input_tokens": 5, "output_tokens": 1}}
+    data = meta() + turn("one", "1") + line("token_usage_record", record) + turn("two", "2")
+
+    found = read(data)
+
+    assert found.findings == []
+    assert found.reading.foreign == 0
+
+
+def said_in(found):
+    places = [place for place, kind in enumerate(found.tree.types) if kind == "message"]
+    return [(found.tree.roles[place], message_text(found.entry(place).message)) for place in places]
+
+
+def test_a_prompt_that_stands_only_in_an_event_is_a_prompt():
+    found = read(next(FOUND.glob("*ab.jsonl")))
+
+    assert said_in(found) == [
+        ("user", "What is two and two?"),
+        ("assistant", "Four."),
+        ("user", "And three and three?"),
+        ("assistant", "Six."),
+    ]
+    context = build_context(found, found.reading.leaf)
+    assert [type(said.message) for said in context.messages] == [UserMessage, AssistantMessage] * 2
+
+
+@pytest.mark.parametrize("typed", ["look", " look\n", ""])
+def test_a_prompt_that_stands_in_an_event_and_in_an_item_is_one_prompt_in_any_order(typed):
+    """The item holds more where a picture was pasted."""
+    told, held = (
+        event("user_message", message=typed),
+        item("user", f"<image name=[Image #1]>\n{typed.strip()}"),
+    )
+
+    for pair in (told + held, held + told):
+        found = read(meta() + pair + item("assistant", "done"))
+
+        assert [role for role, _ in said_in(found)] == ["user", "assistant"]
+
+
+def test_an_event_that_is_not_repeated_before_the_model_speaks_stays_a_prompt():
+    data = meta() + event("user_message", message="again") + item("assistant", "1") + turn("again", "2")
+
+    found = read(data)
+
+    assert [text for _, text in said_in(found)] == ["again", "1", "again", "2"]
+
+
+def test_pictures_of_a_prompt_that_stands_only_in_an_event_are_kept():
+    shown = {"message": "see", "images": ["data:image/png;base64,AAAA"]}
+
+    found = read(meta() + event("user_message", **shown) + item("assistant", "yes"))
+
+    [text, image] = found.entry(0).message.content
+    assert (text.text, image.data) == ("see", "AAAA")
+
+
+def test_neighbours_of_the_same_moment_are_one_prompt_whatever_they_say():
+    """As where a tool has replaced the words in a file, each by another placeholder."""
+    data = meta() + item("user", "[text 1]") + event("user_message", message="[message 1]")
+
+    found = read(data + item("assistant", "done"))
+
+    assert said_in(found) == [("user", "[text 1]"), ("assistant", "done")]

@@ -12,7 +12,6 @@ import msgspec
 from branchline.context import ContextRules, ModelRef
 from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
-from branchline.formats.claude_code.listing import ClaudeCodeListingReader
 from branchline.formats.claude_code.log_index import ClaudeCodeReading, agent_of
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
@@ -92,9 +91,6 @@ class ClaudeCodeFormat(Format):
 
     def reader(self, path: str = "") -> ClaudeCodeReader:
         return ClaudeCodeReader(path)
-
-    def listing_reader(self, path: str = "") -> ClaudeCodeListingReader:
-        return ClaudeCodeListingReader(path)
 
     def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """Without what the answer says and spent."""

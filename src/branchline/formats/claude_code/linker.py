@@ -5,17 +5,19 @@ one before it, and only a file that says something else anywhere is looked at as
 read. The rules for parents:
 
 - the record that ``parentUuid`` names; where it is null, the one that ``logicalParentUuid`` names;
-- a compaction boundary without either, a parent that is not there, the record itself: the record before it
-  in the file, as a broken link that is reported;
+- a compaction boundary without either, as after a fork of the session: the record before it in the file;
+- a parent that is not there, the record itself: the record before it, as a broken link that is reported;
 - null otherwise: a root; but an answer or a result cannot begin a conversation, so it hangs from the record
   before it, reported;
-- a ring is cut at its first record, which then counts as a broken link.
+- a ring is cut at its first record, which then counts as a broken link; but one that a boundary closes
+  through ``logicalParentUuid`` is cut at that boundary, and nothing is reported.
 
 Records of sub-agents (sidechains) in the file of their parent are trees of their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from branchline.formats.claude_code.rewinds import BranchLines, BranchPoint, RowFacts, sort_into_branches
@@ -243,6 +245,27 @@ class ClaudeCodeLinker(Linker):
         line = self._lines.line_of.get(position)
         return position if line is None else self._lines.members[line][-1]
 
+    def newest_below(self, position: int, kinds: Container[int]) -> int:
+        """The last record in the file of these kinds at or below a record; itself if there is none."""
+        if self._regular or self._lines is None:
+            below: list[int] = list(range(position, len(self.kinds)))
+        else:
+            lines = self._lines
+            own = lines.line_of.get(position, ROOT)
+            if own == ROOT:
+                return position
+            inside = {own}
+            for number in range(
+                own + 1, len(lines.above)
+            ):  # a line stands behind the one it branches off from
+                if lines.above[number] in inside:
+                    inside.add(number)
+            below = [node for number in inside for node in lines.members[number] if node >= position]
+        return max(
+            (node for node in below if self.kinds[node] in kinds and node not in self.copies),
+            default=position,
+        )
+
     def findings(self) -> list[LinkFinding]:
         return sorted([*self._repeated, *self._links], key=lambda oddity: oddity.position)
 
@@ -289,9 +312,15 @@ class ClaudeCodeLinker(Linker):
         logical = self._logical.get(node)
         if logical is not None and (found := self._record(logical)) not in (ROOT, node):
             return found
-        if before == ROOT or not (kind == BOUNDARY or kind in _FOLLOWS):
+        if kind == BOUNDARY:
+            return before
+        if before == ROOT or kind not in _FOLLOWS:
             return ROOT
         return self._break(node, before, "guessed-link", "cannot begin a conversation but names nothing")
+
+    def _continues(self, node: int) -> bool:
+        """Whether a record is a boundary that names only the record that it continues."""
+        return self.kinds[node] == BOUNDARY and self._named[node] is None and node in self._logical
 
     def _record(self, uuid: str) -> int:
         """The last entry of the record with this uuid, if it is one of the main conversation."""
@@ -342,7 +371,8 @@ class ClaudeCodeLinker(Linker):
                 ring = [node]
                 while (node := parents[node]) != ring[0]:
                     ring.append(node)
-                first = min(ring)
+                continuing = [member for member in ring if self._continues(member)]
+                first = min(continuing or ring)
                 parents[first] = ROOT
                 cut.append(first)
         if not cut:
@@ -352,8 +382,9 @@ class ClaudeCodeLinker(Linker):
         keys = self.tree.keys
         for node in sorted(cut):
             before = nodes[order[node] - 1] if order[node] else ROOT
-            message = f"{keys[node]} is one of several records that are each other's ancestors; cut here"
-            self._links.append(LinkFinding(node, "cycle", message))
+            if not self._continues(node):
+                message = f"{keys[node]} is one of several records that are each other's ancestors; cut here"
+                self._links.append(LinkFinding(node, "cycle", message))
             if before != ROOT and _root(before, parents, roots) != node:
                 parents[node] = before
                 roots.pop(node, None)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
 from branchline.formats.claude_code.linker import ClaudeCodeLinker
-from branchline.formats.claude_code.rows import RESULT, Row
+from branchline.formats.claude_code.rows import RESULT
 from branchline.formats.protocol import LogIndex
 from branchline.tree import ROOT
 
@@ -51,9 +50,8 @@ class ClaudeCodeReading(LogIndex):
         self.kept: dict[int, KeptRange] = {}
         self.edits: dict[int, str] = {}
         """The results that were taken from the context, by the entry that says so."""
-        self.unspent: list[tuple[int, Sequence[Row]]] = []
-        """Stretches of records, each with its first position, of which nobody has asked what they spent."""
-        self._spending: dict[str, int] = {}
+        self.spending: dict[str, int] = {}
+        """For every answer the most that a record of it says was written, and the first one that says so."""
         self.leaf_named_by = ""
         self.title_from = ""
 
@@ -76,20 +74,6 @@ class ClaudeCodeReading(LogIndex):
     def active_line(self) -> list[int]:
         """Everything on the line that holds the leaf, from its start to its end."""
         return [] if self.leaf == ROOT else self.tree.path_positions(self.linker.line_end(self.leaf))
-
-    @property
-    def spending(self) -> dict[str, int]:
-        """For every answer the most that a record of it says was written, and the first one that says so."""
-        spending = self._spending
-        for first, rows in self.unspent:
-            for position, row in enumerate(rows, first):
-                said = row.message
-                if row.type == "assistant" and said is not None and said.usage is not None and said.id:
-                    answer = answer_key(said.id, row.requestId)
-                    spent = spent_at(position, said.usage.output_tokens)
-                    spending[answer] = max(spent, spending.get(answer, -1))
-        self.unspent.clear()
-        return spending
 
     def spends(self, position: int, message: str | None, request: str | None) -> bool:
         """Whether the usage in this record counts: once for every answer."""

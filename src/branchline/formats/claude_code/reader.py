@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
@@ -18,7 +18,6 @@ from branchline.formats.claude_code.log_index import (
     answer_key,
     spent_at,
 )
-from branchline.formats.claude_code.plain import CUT_SHORT, SimpleRow, fingerprint, plain_of, thoughts_of
 from branchline.formats.claude_code.rows import (
     ANSWER,
     ASIDE,
@@ -32,15 +31,15 @@ from branchline.formats.claude_code.rows import (
     RESUMED,
     SUMMARY,
     CompactMetadata,
-    ContentBlock,
     Row,
+    RowShape,
     decode_rows,
     first_line,
-    kind_of,
     row_from,
+    shape_of,
     text_of,
 )
-from branchline.formats.lines import DecodedChunk, LineReader, decode_chunk
+from branchline.formats.lines import LineReader, Lines
 from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
@@ -86,6 +85,13 @@ _BESIDE = frozenset(
 )
 
 
+class _LastPrompt(NamedTuple):
+    """What a ``last-prompt`` record says, and where it stands."""
+
+    leaf: str
+    position: int
+
+
 class ClaudeCodeReader(LineReader):
     """Reads one file; its name tells the session, and whether it is that of a sub-agent."""
 
@@ -100,7 +106,7 @@ class ClaudeCodeReader(LineReader):
         self._known.agent = agent_of(path)
         self._titles: dict[str, str] = {}
         self._summaries: list[tuple[str, str]] = []
-        self._last_prompts: list[str] = []
+        self._last_prompts: list[_LastPrompt] = []
         self._leaf = ROOT
         self._cwd = self._git = self._first_time = self._first_session = self._agent_id = ""
         self._prompt = self._spoken = ""
@@ -108,54 +114,39 @@ class ClaudeCodeReader(LineReader):
 
     # -- records --------------------------------------------------------------------------------------
 
-    def take_regular(self, data: bytes, start: int, end: int) -> bool:
-        found = decode_chunk(data, end, decode_rows, start=start)
-        if found is None:
-            return False
-        self.take_bulk(found)
-        return True
+    def decode_rows(self, data: memoryview) -> Sequence[Row]:
+        return decode_rows(data)
 
-    def take_bulk(self, found: DecodedChunk) -> None:
-        """Records of the usual shape, one on each line."""
-        reading = self._known
-        first, ends = len(reading.tree), found.ends
-        sizes = self._take_rows(found.values)
-        if len(reading.tree) - first == len(ends):
-            self.add_block(first, reading.consumed, ends)
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        row = row_from(fields)
+        if row is None:
+            self.note_not_an_entry("an object without a type", line, offset)
         else:
-            self.add_lines(first, reading.consumed, sizes, ends)
+            self.take_one(row, line, offset)
 
-    def _take_rows(self, rows: Sequence[Row]) -> list[int]:
-        """Many records; returns how many entries each of them is. Stretches of plain ones go in together."""
-        sizes: list[int] = []
-        plain = self.plain_ones(rows)
-        plain.append(None)
-        line = self.reading.lines + 1
+    def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
+        reading = self._known
+        first = len(reading.tree)
+        counts: list[int] = []
+        shapes = list(map(shape_of, rows))
+        plain = list(map(_is_plain, rows, shapes))
+        plain.append(False)
         done = 0
         while done < len(rows):
-            stop = plain.index(None, done) if self._has_begun() else done
-            if stop > done:
-                sizes += self._take_stretch(rows[done:stop], plain[done:stop], line + done)  # type: ignore[arg-type]
+            stop = plain.index(False, done) if self._has_begun() else done
+            # A file of plain records opens in a quarter less time than one by one.
+            if stop - done > 1 and self._take_together(rows[done:stop], shapes[done:stop]):
+                counts += [1] * (stop - done)
                 done = stop
-            else:
-                sizes.append(self._take_row(rows[done], line + done))
-                done += 1
-        return sizes
-
-    def plain_ones(self, rows: Sequence[Row]) -> list[SimpleRow | None]:
-        """What those of these records are that may be part of a stretch; None for all others."""
-        return [
-            plain_of(row)
-            if row.uuid
-            and row.type in _SPEAKING_TYPES
-            and row.message is not None
-            and not (row.isSidechain or row.forkedFrom or row.logicalParentUuid)
-            else None
-            for row in rows
-        ]
+                continue
+            for place in range(done, max(stop, done + 1)):
+                counts.append(self._take_row(rows[place], shapes[place], lines.number + place))
+            done = max(stop, done + 1)
+        self.locate(first, lines, None if len(reading.tree) - first == len(rows) else counts)
+        return True
 
     def _has_begun(self) -> bool:
-        """Whether nothing more is to be found out at the beginning of a file."""
+        """Whether the first records have told everything about the session."""
         reading = self._known
         return bool(
             self._cwd
@@ -164,15 +155,15 @@ class ClaudeCodeReader(LineReader):
             and (reading.own_from is not None or not reading.forked_from)
         )
 
-    def _take_stretch(self, rows: Sequence[Row], plain: Sequence[SimpleRow], number: int) -> list[int]:
-        """Prompts, answers and results that follow each other."""
+    def _take_together(self, rows: Sequence[Row], shapes: Sequence[RowShape]) -> bool:
+        """Plain records that follow each other; False, and nothing done, if a uuid was used before."""
         reading = self._known
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
         if not reading.tree.register_keys(uuids):
-            return [self._take_row(row, place) for place, row in enumerate(rows, number)]
+            return False
         reading.session_ids.update({row.sessionId: None for row in rows if row.sessionId})
         first = len(reading.tree.parents)
-        kinds = [one.kind for one in plain]
+        kinds = [shape.kind for shape in shapes]
         times = [row.timestamp or "" for row in rows]
         self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, kinds)), "")
         reading.linker.add_stretch(
@@ -182,49 +173,33 @@ class ClaudeCodeReader(LineReader):
             types=["message"] * len(rows),
             times=times,
             roles=list(map(_ROLES.get, kinds)),
-            quiet=self.look_into(first, rows, plain),
-            marks=[one.mark for one in plain],
+            quiet=[place for place, shape in enumerate(shapes, first) if shape.quiet],
+            marks=[shape.mark for shape in shapes],
         )
+        for position, row, shape in zip(range(first, first + len(rows)), rows, shapes, strict=True):
+            if shape.kind != HUMAN:
+                self._note_calls(position, row, shape)
         self._leaf = first + len(rows) - 1
-        return [1] * len(rows)
+        return True
 
-    def look_into(self, first: int, rows: Sequence[Row], plain: Sequence[SimpleRow]) -> list[int]:
-        """Remember what was spent and called for; gives the answers without words."""
-        reading = self._known
-        spending, names, calls = reading.spending, reading.tool_names, reading.linker.calls
-        quiet = []
-        for position, row, one in zip(range(first, first + len(rows)), rows, plain, strict=True):
-            if one.kind == ANSWER:
-                if one.quiet:
-                    quiet.append(position)
-                said = row.message
-                assert said is not None
-                if said.usage is not None and said.id:
-                    answer = f"{said.id}\n{row.requestId or ''}"
-                    spent = spent_at(position, said.usage.output_tokens)
-                    if spent > spending.get(answer, -1):
-                        spending[answer] = spent
-                if one.calls:
-                    calls[position] = one.calls
-                    for block in said.content or ():
-                        if block.id:  # type: ignore[union-attr]
-                            names[block.id] = block.name or ""  # type: ignore[union-attr]
-            elif one.calls:
-                calls[position] = one.calls
-        return quiet
-
-    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        row = row_from(fields)
-        if row is None:
-            self.note_not_an_entry("an object without a type", line, offset)
+    def _note_calls(self, position: int, row: Row, shape: RowShape) -> None:
+        """Remember which calls an answer makes or a result answers, and what the answer says was spent."""
+        reading, said = self._known, row.message
+        if shape.calls:
+            reading.linker.calls[position] = shape.calls
+        if shape.kind == RESULT or said is None:
             return
-        self.gap = False
-        reading = self._known
-        position = len(reading.tree)
-        for place in range(position, position + self._take_row(row, reading.lines)):
-            reading.add_range(place, offset, len(line), reading.lines)
+        if said.usage is not None and said.id:
+            answer = answer_key(said.id, row.requestId)
+            spent = spent_at(position, said.usage.output_tokens)
+            if spent > reading.spending.get(answer, -1):
+                reading.spending[answer] = spent
+        if shape.calls and isinstance(said.content, tuple):
+            for block in said.content:
+                if block.id and block.type.endswith("tool_use"):
+                    reading.tool_names[block.id] = block.name or ""
 
-    def _take_row(self, row: Row, number: int) -> int:
+    def _take_row(self, row: Row, shape: RowShape, number: int) -> int:
         """One record; returns how many entries it is."""
         reading = self._known
         links, tree = reading.linker, reading.tree
@@ -239,9 +214,7 @@ class ClaudeCodeReader(LineReader):
                 links.add_repeated(uuid, time=time)
                 return 1
             tree.rename(holder, links.free_key(uuid))
-        content = None if row.message is None else row.message.content
-        text = text_of(content)
-        kind = kind_of(row, text)
+        kind = shape.kind
         sidechain = row.isSidechain is True and reading.agent is None
         position = links.add_record(
             uuid or links.free_key(f"line-{number}"),
@@ -250,9 +223,9 @@ class ClaudeCodeReader(LineReader):
             type=_TYPES.get(kind) or ("custom_message" if kind >= META else "custom"),
             time=time,
             role=_ROLES.get(kind),
-            quiet=kind == ANSWER and self._answered(row, text),
+            quiet=shape.quiet,
             logical=row.logicalParentUuid,
-            mark=fingerprint(text or thoughts_of(content)),
+            mark=shape.mark,
             sidechain=sidechain,
             guest=not uuid,
         )
@@ -265,13 +238,13 @@ class ClaudeCodeReader(LineReader):
         if kind in _SPEAKERS and time > self._spoken:
             self._spoken = time
         last = position
-        if kind == RESULT:
-            last = self._take_results(position, content)
-        elif kind == ANSWER:
-            self._take_answer(position, row, content)
+        if kind in (ANSWER, RESULT):
+            self._note_calls(position, row, shape)
+            if kind == RESULT:
+                last = self._split_results(position, row)
         elif kind == HUMAN:
             if not (self._prompt or sidechain):
-                self._prompt = first_line(text)
+                self._prompt = first_line(text_of(None if row.message is None else row.message.content))
         elif kind == BOUNDARY:
             self._pending = _kept(row.compactMetadata)
         elif kind == SUMMARY:
@@ -288,7 +261,7 @@ class ClaudeCodeReader(LineReader):
         is_title = row.customTitle is not None or row.aiTitle is not None
         links = self._known.linker
         key = links.free_key(f"line-{number}")
-        links.add_aside(key, type="session_info" if is_title else "custom", time=time)
+        position = links.add_aside(key, type="session_info" if is_title else "custom", time=time)
         match row.type:
             case "custom-title":
                 self._titles["custom-title"] = row.customTitle or ""
@@ -297,7 +270,7 @@ class ClaudeCodeReader(LineReader):
             case "summary" if row.summary and row.leafUuid:
                 self._summaries.append((row.summary, row.leafUuid))
             case "last-prompt" if row.leafUuid:
-                self._last_prompts.append(row.leafUuid)
+                self._last_prompts.append(_LastPrompt(row.leafUuid, position))
             case _:
                 pass
         return 1
@@ -310,55 +283,24 @@ class ClaudeCodeReader(LineReader):
         self._known.version_text = self._known.version_text or row.version or ""
         self._known.background = self._known.background or row.sessionKind == "bg"
 
-    def _answered(self, row: Row, text: str) -> bool:
-        """Whether an answer has no words for a person."""
-        return not text.strip() and (row.message is None or row.message.stop_reason not in CUT_SHORT)
-
-    def _take_answer(self, position: int, row: Row, content: str | tuple[ContentBlock, ...] | None) -> None:
-        reading, said = self._known, row.message
-        if said is None:
-            return
-        if said.usage is not None and said.id:
-            answer = answer_key(said.id, row.requestId)
-            spent = spent_at(position, said.usage.output_tokens)
-            reading.spending[answer] = max(spent, reading.spending.get(answer, -1))
-        if content is None or isinstance(content, str):
-            return
-        calls = ""
-        for block in content:
-            if block.id and block.type.endswith("tool_use"):
-                calls = f"{calls}\n{block.id}" if calls else block.id
-                reading.tool_names[block.id] = block.name or ""
-        if calls:
-            reading.linker.calls[position] = calls
-
-    def _take_results(self, position: int, content: str | tuple[ContentBlock, ...] | None) -> int:
+    def _split_results(self, position: int, row: Row) -> int:
         """Give every result after the first an entry of its own, and one to what stands beside them."""
         reading = self._known
         links, key = reading.linker, reading.tree.keys[position]
-        answered: dict[int, str] = {}
-        beside = False
+        content = None if row.message is None else row.message.content
+        blocks = content if isinstance(content, tuple) else ()
+        results = [block for block in blocks if block.type == "tool_result"]
         last = position
-        number = 0
-        for block in content if isinstance(content, tuple) else ():
-            if block.type != "tool_result":
-                beside = True
-                continue
-            number += 1
-            if number > 1:
-                entry = links.free_key(f"{key}.{number}")
-                last = links.add_entry(position, entry, RESULT, type="message", role="toolResult")
-                reading.numbers[last] = number - 1
+        for number, block in enumerate(results[1:], 2):
+            entry = links.free_key(f"{key}.{number}")
+            last = links.add_entry(position, entry, RESULT, type="message", role="toolResult")
+            reading.numbers[last] = number - 1
             if block.tool_use_id:
-                answered[last] = block.tool_use_id
-        if beside:
-            last = links.add_entry(
-                position, links.free_key(f"{key}.{number + 1}"), META, type="custom_message", role=None
-            )
-            reading.numbers[last] = number
-        if answered:
-            links.calls[position] = "\n".join(answered.values())
-            links.calls.update({place: call for place, call in answered.items() if place != position})
+                links.calls[last] = block.tool_use_id
+        if len(results) < len(blocks):
+            entry = links.free_key(f"{key}.{len(results) + 1}")
+            last = links.add_entry(position, entry, META, type="custom_message", role=None)
+            reading.numbers[last] = len(results)
         return last
 
     def _take_edits(self, position: int, about: CompactMetadata | None) -> int:
@@ -401,14 +343,24 @@ class ClaudeCodeReader(LineReader):
             reading.read_only = READ_ONLY
 
     def find_leaf(self) -> int:
-        """The record that the last prompt was typed at; else the last one of the conversation."""
+        """The end of the branch that the last prompt was typed on; else the last record of the conversation.
+
+        The program names the record in the middle of a session too and goes on below it, or, where the
+        context is cleared, at a new start.
+        """
         reading = self._known
         links = reading.linker
-        for uuid in reversed(self._last_prompts):
-            position = reading.tree.positions.get(uuid, ROOT)
-            if position != ROOT and links.kinds[position] != ASIDE and position not in links.sidechain:
-                reading.leaf_named_by = "last-prompt"
-                return links.copies.get(position, position)
+        for prompt in reversed(self._last_prompts):
+            position = reading.tree.positions.get(prompt.leaf, ROOT)
+            if position == ROOT or links.kinds[position] == ASIDE or position in links.sidechain:
+                continue
+            reading.leaf_named_by = "last-prompt"
+            start = max((start for start in links.starts if start > prompt.position), default=ROOT)
+            branch = links.copies.get(position, position) if start == ROOT else start
+            leaf = links.newest_below(branch, _LEAVES)
+            while leaf + 1 in reading.numbers:  # further entries of the same record
+                leaf += 1
+            return leaf
         reading.leaf_named_by = "" if self._leaf == ROOT else "last record"
         return links.copies.get(self._leaf, self._leaf)
 
@@ -447,6 +399,16 @@ class ClaudeCodeReader(LineReader):
             parent_session=parent,
             metadata={name: value for name, value in about.items() if value} or None,
         )
+
+
+def _is_plain(row: Row, shape: RowShape) -> bool:
+    """Whether a record is one entry of the main conversation: a prompt, an answer or a single result."""
+    if not row.uuid or row.isSidechain or row.forkedFrom or row.logicalParentUuid or row.message is None:
+        return False
+    if shape.kind == RESULT:
+        content = row.message.content
+        return content is not None and len(content) == 1
+    return shape.kind in (HUMAN, ANSWER)
 
 
 def _kept(about: CompactMetadata | None) -> KeptRange:

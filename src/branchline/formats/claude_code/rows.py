@@ -31,10 +31,11 @@ __all__ = [
     "WRAPPER",
     "ContentBlock",
     "Row",
+    "RowShape",
     "decode_rows",
     "first_line",
-    "kind_of",
     "row_from",
+    "shape_of",
     "text_of",
     "wrapper_name",
 ]
@@ -127,8 +128,8 @@ class Row(msgspec.Struct, gc=False):
 _decode_rows = msgspec.json.Decoder(Row).decode_lines
 
 
-def decode_rows(data: bytes | memoryview) -> Sequence[Row]:
-    """Many records, all of the usual shape; what msgspec raises goes through."""
+def decode_rows(data: memoryview) -> Sequence[Row]:
+    """Many records, all of the usual shape; raises what msgspec raises."""
     return _decode_rows(data)
 
 
@@ -191,6 +192,8 @@ _WRAPPERS = (
     "<user-prompt-submit-hook>",
 )
 _INTERRUPT = "[Request interrupted by user"
+_CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
+"""Reasons to stop that a person should see, even where an answer has no text."""
 
 
 def text_of(content: str | tuple[ContentBlock, ...] | None) -> str:
@@ -202,11 +205,58 @@ def text_of(content: str | tuple[ContentBlock, ...] | None) -> str:
     return "\n".join([block.text for block in content if block.text])
 
 
-def kind_of(row: Row, text: str) -> int:
-    """What a record is, when its words are these. The tests of section 4, first match."""
+class RowShape(msgspec.Struct, gc=False):
+    """What a record of the tree is, as far as branches and totals depend on it."""
+
+    kind: int
+    mark: int
+    """A number for the text; equal texts have equal numbers."""
+    quiet: bool
+    """Whether it is an answer without text for a person."""
+    calls: str
+    """The ids of the calls in an answer, or of those that a record of results answers, one on each line."""
+
+
+def shape_of(row: Row) -> RowShape:
+    """What a record is; the only place that decides it."""
+    said = row.message
+    content = None if said is None else said.content
+    text = thoughts = calls = answered = ""
+    holds_results = False
+    if isinstance(content, str):
+        text = content
+    else:
+        for block in content or ():
+            if block.text:
+                text = f"{text}\n{block.text}" if text else block.text
+            elif block.thinking:
+                thoughts += block.thinking
+            if block.type == "tool_result":
+                holds_results = True
+                if block.tool_use_id:
+                    answered = f"{answered}\n{block.tool_use_id}" if answered else block.tool_use_id
+            elif block.id and block.type.endswith("tool_use"):
+                calls = f"{calls}\n{block.id}" if calls else block.id
+    if row.type == "user":
+        kind = RESULT if holds_results else _kind_of_user(row, text)
+        return RowShape(kind, _fingerprint(text or thoughts), False, answered)
+    kind = _kind_of(row)
+    if kind != ANSWER:
+        return RowShape(kind, _fingerprint(text or thoughts), False, "")
+    quiet = (not text or text.isspace()) and (said is None or said.stop_reason not in _CUT_SHORT)
+    return RowShape(ANSWER, _fingerprint(text or thoughts), quiet, calls)
+
+
+def _fingerprint(text: str) -> int:
+    """A number for a text. Of long ones both ends and the length are enough to recognize a replay."""
+    if len(text) < 1024:
+        return hash(text)
+    return hash((len(text), text[:256], text[-256:]))
+
+
+def _kind_of(row: Row) -> int:
+    """The kind of a record that is no user's."""
     match row.type:
-        case "user":
-            return _kind_of_user(row, text)
         case "assistant":
             said = row.message
             if row.isApiErrorMessage:
@@ -224,11 +274,7 @@ def kind_of(row: Row, text: str) -> int:
 
 
 def _kind_of_user(row: Row, text: str) -> int:
-    content = None if row.message is None else row.message.content
-    if content is not None and not isinstance(content, str):
-        for block in content:
-            if block.type == "tool_result":
-                return RESULT
+    """The kind of a user record without results; the first test that matches decides."""
     if row.isCompactSummary:
         return SUMMARY
     if row.isMeta:

@@ -63,9 +63,6 @@ class CodexFormat(Format):
     def reader(self, path: str = "") -> CodexReader:
         return CodexReader(path)
 
-    def listing_reader(self, path: str = "") -> CodexReader:
-        return CodexReader(path, shape_only=True)
-
     def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """As the settings of its turn say."""
         reading = transcript.reading

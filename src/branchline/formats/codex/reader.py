@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import compress, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
-from branchline.entries import ACTIVITY_ROLES, SIDE_TYPES, Header, json_codec
+from branchline.entries import SIDE_TYPES, Header, json_codec
 from branchline.formats.codex.log_index import CodexReading, base_of
 from branchline.formats.codex.replay import (
     NO_SUMMARY,
@@ -35,8 +34,8 @@ from branchline.formats.codex.rows import (
     item_type,
     row_from,
 )
-from branchline.formats.lines import LineReader, decode_chunk
-from branchline.tree import ROOT
+from branchline.formats.lines import LineReader, Lines
+from branchline.tree import ROOT, Tree
 
 __all__ = ["CodexReader"]
 
@@ -58,38 +57,59 @@ _LINES = frozenset(
         "inter_agent_communication",
         "inter_agent_communication_metadata",
         "security_risk_score",
+        "token_usage_record",
     }
 )
 _REGULAR = _LINES - {"session_meta"}
-_MOVING = frozenset({"thread_rolled_back"})
-_MODELS_OWN = ITEMS - {"function_call_output", "custom_tool_call_output", "agent_message", "ghost_snapshot"}
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_NEIGHBOURS = 4  # prompts in a row among which an event and its item find each other
 _MODES = frozenset({"legacy", "paginated", "default"})
 
 
-class CodexReader(LineReader):
-    """Reads one rollout; its name tells thread and rollout where no record does.
+class _Prompt(NamedTuple):
+    """What a person typed, which files hold twice: as an event and as an item."""
 
-    ``shape_only`` is for lists of sessions: it leaves out the names of tools and which answers are quiet.
-    """
+    text: str
+    """In an item, with what stands around it, such as the names of images."""
+    time: str
+    from_event: bool
+
+
+class _Columns:
+    """Entries that are not in the tree yet; the first hangs from some entry, each other from the last one."""
+
+    __slots__ = ("keys", "quiet", "roles", "times", "types")
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.types: list[str] = []
+        self.times: list[str] = []
+        self.roles: list[str | None] = []
+        self.quiet: list[int] = []
+
+
+class CodexReader(LineReader):
+    """Reads one rollout; its name tells thread and rollout where no record does."""
 
     format_name = "codex"
     markers = (b'{"timestamp":"', b'{"type":"', b'{"record_type":"')
     headers = 1
 
-    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
+    def __init__(self, path: str = "") -> None:
         self._known = CodexReading()
         super().__init__(self._known)
         self._path = path
-        self._shape_only = shape_only
         self._named = NAME.search(path)
         self._compressed = False
         self._parent = ROOT
+        self._new = _Columns()
+        self._size = 0  # of the tree, with the new entries
         self._history: list[int] = []  # the entry of every item that the model sees
         self._classes: list[int] = []
         self._turn_places: list[int] = []
         self._said: list[str] = []  # the words of the person among them
         self._model = self._effort = self._second_time = self._spoken = ""
+        self._unpaired: dict[int, _Prompt] = {}  # since the model spoke last
         self._first_words: dict[int, str] = {}
         self._paginated = False
         self._copying = False
@@ -115,95 +135,20 @@ class CodexReader(LineReader):
             return
         super().finish(tail)
 
-    def take_regular(self, data: bytes, start: int, end: int) -> bool:
-        if not self._known.meta:
+    def takes_rows(self) -> bool:
+        return bool(self._known.meta)
+
+    def decode_rows(self, data: memoryview) -> Sequence[Row]:
+        return decode_rows(data)
+
+    def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
+        if not (lines.alone or _REGULAR.issuperset([row.type if row.payload else None for row in rows])):
             return False
-        found = decode_chunk(data, end, decode_rows, start=start)
-        if found is None or None in [row.payload for row in found.values]:
-            return False
-        if not _REGULAR.issuperset([row.type for row in found.values]):
-            return False
-        self._take_rows(found.values, found.ends)
+        first = len(self._known.tree)
+        counts = list(map(self._take_row, rows, range(lines.number, lines.number + len(rows))))
+        self._flush()
+        self.locate(first, lines, None if len(self._known.tree) - first == len(rows) else counts)
         return True
-
-    def _take_rows(self, rows: Sequence[Row], ends: list[int]) -> None:
-        reading = self._known
-        first = len(reading.tree)
-        number = reading.lines + 1
-        sizes: list[int] = []
-        done = 0
-        while done < len(rows):
-            if taken := self._take_stretch(rows, done, number):
-                sizes += [1] * taken
-                done += taken
-                number += taken
-            if done < len(rows):
-                sizes.append(self._take_row(rows[done], number))
-                done += 1
-                number += 1
-        if len(reading.tree) - first == len(ends):
-            self.add_block(first, reading.consumed, ends)
-            return
-        self.add_lines(first, reading.consumed, sizes, ends)
-
-    def _take_stretch(self, rows: Sequence[Row], start: int, number: int) -> int:
-        """Plain items and events that follow each other, each an entry; returns how many there were."""
-        if self._copying:
-            return 0
-        reading = self._known
-        first = len(reading.tree)
-        types: dict[int, str] = {}  # of entries that are no messages
-        roles: list[str | None] = []
-        quiet: list[int] = []
-        history, classes, said = self._history, self._classes, self._said
-        names = None if self._shape_only else reading.tool_names
-        for position, row in enumerate(islice(rows, start, None), first):
-            item = row.payload
-            assert item is not None
-            kind = item.type
-            role: str | None = None
-            if row.type == "response_item":
-                sort, words = OTHER, ""
-                if kind in _OUTPUTS:
-                    role = "toolResult"
-                elif kind == "message" and item.role == "user":
-                    words = item_text(item)
-                    sort = item_class(item, words)
-                    if sort == TURN:
-                        role = "user"
-                        self._turn_places.append(len(history))
-                        self._hear(words, row.timestamp or "", 1)
-                    else:
-                        types[position], words = "custom_message", ""
-                elif kind in _MODELS_OWN and (kind != "message" or item.role == "assistant"):
-                    role = "assistant"
-                    if names is not None:
-                        if item.call_id:
-                            names[item.call_id] = item.name or kind.removesuffix("_call")
-                        if kind != "message" or not item_text(item).strip():
-                            quiet.append(position)
-                else:
-                    break
-                history.append(position)
-                classes.append(sort)
-                said.append(words)
-            elif row.type == "event_msg" and kind not in _MOVING:
-                types[position] = self._note_event(item, position, row.timestamp or "")
-            else:
-                break
-            roles.append(role)
-        if count := len(roles):
-            times = [row.timestamp or "" for row in islice(rows, start, start + count)]
-            kinds = ["message"] * count
-            for position, kind in types.items():
-                kinds[position - first] = kind
-            before = self._parent
-            reading.tree.register_keys([f"line-{line}" for line in range(number, number + count)])
-            parents = None if before == first - 1 else [before, *range(first, first + count - 1)]
-            reading.tree.extend_columns(parents, kinds, times, roles, quiet)
-            self._parent = first + count - 1
-            self._spoken = max(self._spoken, *compress(times, map(ACTIVITY_ROLES.__contains__, roles)), "")
-        return count
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self._known
@@ -220,21 +165,16 @@ class CodexReader(LineReader):
         ):
             self._take_meta(fields, line, offset)
             return
-        position = len(reading.tree)
         if self._missing and fields.get("type") == "session_meta" and isinstance(payload, dict):
             self._take_base(payload)
         row = row_from(fields)
-        if row.type in _LINES and row.payload is not None:
-            size = self._take_row(row, reading.lines)
-        else:
+        if row.type not in _LINES or row.payload is None:
+            row = Row(timestamp=row.timestamp)
             if "record_type" not in fields:
                 reading.foreign += 1
                 message = "a line of a shape that Codex does not write; kept aside"
                 reading.add_finding("unknown", message, line=reading.lines, offset=offset, size=len(line))
-            self._add(f"line-{reading.lines}", "custom", row.timestamp or "")
-            size = 1
-        for place in range(position, position + size):
-            reading.add_range(place, offset, len(line), reading.lines)
+        self.take_one(row, line, offset)
 
     def _take_meta(self, meta: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self._known
@@ -261,35 +201,55 @@ class CodexReader(LineReader):
     def _take_row(self, row: Row, number: int) -> int:
         """One line; returns how many entries it is."""
         time = row.timestamp or ""
-        if self._copying:
-            self._follow_copy(time, row.ordinal, number)
         key = f"line-{number}"
         payload = row.payload
-        assert payload is not None
-        match row.type:
-            case "response_item":
-                return self._take_item(payload, key, time)
-            case "event_msg":
-                return self._take_event(payload, key, time)
-            case "turn_context":
-                return self._take_settings(payload, key, time)
-            case "compacted":
-                return self._take_compaction(payload, key, time)
-            case "inter_agent_communication":
-                self._remember(self._add(key, "custom_message", time), TURN, "")
-            case _:
-                self._add(key, "custom", time)
+        entry, role = "custom", None  # type: str, str | None
+        if payload is not None:
+            if self._copying:
+                self._follow_copy(time, row.ordinal, number)
+            match row.type:
+                case "response_item":
+                    entry, role = self._note_item(payload, time)
+                case "event_msg" if payload.type == "thread_rolled_back":
+                    self._take_rollback(max(payload.num_turns or 0, 0), number, time)
+                    return 1
+                case "event_msg":
+                    entry = self._note_event(payload, time)
+                    role = "user" if entry == "message" else None
+                case "turn_context":
+                    return self._take_settings(payload, key, time)
+                case "compacted":
+                    entry = self._note_compaction(payload)
+                case "inter_agent_communication":
+                    entry = "custom_message"
+                    self._remember(self._size, TURN, "")
+                case _:
+                    pass
+        self._add(key, entry, time, role)
         return 1
 
-    def _add(self, key: str, type: str, time: str, role: str | None = None, *, quiet: bool = False) -> int:  # noqa: A002
-        tree = self.reading.tree
-        if key in tree.positions:  # two records in one line
-            count = 2
-            while f"{key}#{count}" in tree.positions:
-                count += 1
-            key = f"{key}#{count}"
-        self._parent = tree.add(key, self._parent, type=type, time=time, role=role, quiet=quiet)
-        return self._parent
+    def _add(self, key: str, type: str, time: str, role: str | None = None) -> None:  # noqa: A002
+        """Add an entry behind the last one; it is in the tree after :meth:`_flush`."""
+        new = self._new
+        new.keys.append(key)
+        new.types.append(type)
+        new.times.append(time)
+        new.roles.append(role)
+        self._size += 1
+
+    def _flush(self) -> None:
+        """Put the new entries into the tree, many at once."""
+        tree, new = self.reading.tree, self._new
+        first = len(tree)
+        if not new.keys:
+            return
+        if not tree.register_keys(new.keys):  # two records in one line
+            tree.register_keys([_free_key(key, tree) for key in new.keys])
+        follows = self._parent == first - 1
+        parents = None if follows else [self._parent, *range(first, self._size - 1)]
+        tree.extend_columns(parents, new.types, new.times, new.roles, new.quiet)
+        self._parent = self._size - 1
+        self._new = _Columns()
 
     def _remember(self, position: int, kind: int, words: str) -> None:
         """An item that the model sees."""
@@ -299,36 +259,38 @@ class CodexReader(LineReader):
         self._classes.append(kind)
         self._said.append(words if kind == TURN else "")
 
-    def _take_item(self, item: ResponseItem, key: str, time: str) -> int:
-        reading = self._known
-        kind = item_type(item)
-        if kind == "ghost_snapshot":
-            self._add(key, "custom", time)
-            return 1
+    def _note_item(self, item: ResponseItem, time: str) -> tuple[str, str | None]:
+        """An item of the model's history; returns the type and the role of its entry."""
+        kind = item.type or item_type(item)
+        position = self._size
         if kind == "message" and item.role != "assistant":
-            text = item_text(item)
-            sort = item_class(item, text)
-            human = sort == TURN
-            position = self._add(
-                key, "message" if human else "custom_message", time, "user" if human else None
-            )
-            self._remember(position, sort, text)
-            if human:
-                self._hear(text, time, 1)
-            return 1
+            words = item_text(item)
+            sort = item_class(item, words)
+            self._remember(position, sort, words)
+            if sort != TURN:
+                return "custom_message", None
+            self._hear(words, time, 1)
+            self._pair_item(words, time)
+            return "message", "user"
         if kind == "agent_message":
-            self._remember(self._add(key, "custom_message", time), TURN, "")
-            return 1
+            self._remember(position, TURN, "")
+            return "custom_message", None
+        if kind == "ghost_snapshot":
+            return "custom", None
+        self._history.append(position)
+        self._classes.append(OTHER)
+        self._said.append("")
         if kind in _OUTPUTS:
-            position = self._add(key, "message", time, "toolResult")
-        else:
-            silent = kind != "message" or not item_text(item).strip()
-            position = self._add(key, "message", time, "assistant", quiet=silent)
-            self._spoken = max(self._spoken, time)
-            if item.call_id:
-                reading.tool_names[item.call_id] = item.name or kind.removesuffix("_call")
-        self._remember(position, OTHER, "")
-        return 1
+            return "message", "toolResult"
+        if self._unpaired:
+            self._unpaired.clear()
+        if kind != "message" or not (words := item_text(item)) or words.isspace():
+            self._new.quiet.append(position)
+        if item.call_id:
+            self._known.tool_names[item.call_id] = item.name or kind.removesuffix("_call")
+        if time > self._spoken:  # noqa: PLR1730  for nearly every line
+            self._spoken = time
+        return "message", "assistant"
 
     def _hear(self, text: str, time: str, source: int) -> None:
         """Words of the person, from an event (0) or an item (1); the first of them may become the title."""
@@ -336,15 +298,9 @@ class CodexReader(LineReader):
         if text.strip():
             self._first_words.setdefault(2 * self._copying + source, text)
 
-    def _take_event(self, event: ResponseItem, key: str, time: str) -> int:
-        if event.type in _MOVING:
-            return self._take_rollback(max(event.num_turns or 0, 0), key, time)
-        self._add(key, self._note_event(event, len(self.reading.tree), time), time)
-        return 1
-
-    def _note_event(self, event: ResponseItem, position: int, time: str) -> str:
+    def _note_event(self, event: ResponseItem, time: str) -> str:
         """What an event tells; returns the type of its entry."""
-        reading = self._known
+        reading, position = self._known, self._size
         match event.type:
             case "token_count":
                 totals = totals_from(event.info)
@@ -357,16 +313,55 @@ class CodexReader(LineReader):
             case "turn_aborted":
                 reading.aborted += 1
             case "user_message" if event.message is not None:
-                reading.prompts[position] = event.message
-                self._hear(event.message, time, 0)
+                return self._take_prompt(event.message, time)
             case "item_completed" if self._paginated and event.item is not None:
                 if event.item.type == "UserMessage":
-                    text = item_text(event.item)
-                    reading.prompts[position] = text
-                    self._hear(text, time, 0)
+                    return self._take_prompt(item_text(event.item), time)
             case _:
                 pass
         return "custom"
+
+    def _take_prompt(self, text: str, time: str) -> str:
+        """What a person typed, as an event tells it; a prompt of its own unless an item repeats it."""
+        self._known.prompts[self._size] = text
+        self._hear(text, time, 0)
+        if not text.strip():
+            return "custom"
+        if self._partner(text, time, of_event=True) is not None:
+            return "custom"
+        self._leave_unpaired(_Prompt(text, time, from_event=True))
+        return "message"
+
+    def _pair_item(self, words: str, time: str) -> None:
+        """An item of the person; where it repeats an event, that is no prompt of its own."""
+        place = self._partner(words, time, of_event=False)
+        if place is None:
+            self._leave_unpaired(_Prompt(words, time, from_event=False))
+            return
+        tree, new = self.reading.tree, self._new
+        if place < len(tree):
+            tree.types[place], tree.roles[place] = "custom", None
+        else:
+            new.types[place - len(tree)], new.roles[place - len(tree)] = "custom", None
+
+    def _partner(self, text: str, time: str, *, of_event: bool) -> int | None:
+        """The item that repeats an event, or the event that an item repeats; nobody else's from now on.
+
+        The item may hold more than the event. Neighbours of the same moment are one, whatever they say.
+        """
+        for place, prompt in self._unpaired.items():
+            if prompt.from_event == of_event:
+                continue
+            typed, held = (text, prompt.text) if of_event else (prompt.text, text)
+            if typed.strip() in held or (place == self._size - 1 and time and time == prompt.time):
+                del self._unpaired[place]
+                return place
+        return None
+
+    def _leave_unpaired(self, prompt: _Prompt) -> None:
+        self._unpaired[self._size] = prompt
+        if len(self._unpaired) > _NEIGHBOURS:
+            del self._unpaired[next(iter(self._unpaired))]
 
     def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
         """Model and effort of a turn: entries where they change."""
@@ -377,7 +372,7 @@ class CodexReader(LineReader):
         kinds = []
         if model != self._model:
             kinds.append("model_change")
-            reading.models.append((len(reading.tree), model))
+            reading.models.append((self._size, model))
         if effort != self._effort:
             kinds.append("thinking_level_change")
         self._model, self._effort = model, effort
@@ -385,10 +380,11 @@ class CodexReader(LineReader):
             self._add(key if not number else f"{key}.{number + 1}", kind, time)
         return len(kinds) or 1
 
-    def _take_compaction(self, compacted: ResponseItem, key: str, time: str) -> int:
+    def _note_compaction(self, compacted: ResponseItem) -> str:
+        """What the model sees from here on; returns the type of the entry."""
         reading = self._known
         said = list(filter(None, self._said))
-        position = self._add(key, "compaction", time)
+        position = self._size
         items = compacted.replacement_history
         self._history, self._classes, self._turn_places, self._said = [], [], [], []
         if items is None:
@@ -396,13 +392,13 @@ class CodexReader(LineReader):
             reading.kept[position] = (*kept, compacted.message or NO_SUMMARY)
             for text in reading.kept[position]:
                 self._remember(position, TURN, text)
-            return 1
-        for item in items:
+        for item in items or ():
             text = item_text(item)
             self._remember(position, item_class(item, text), text)
-        return 1
+        return "compaction"
 
-    def _take_rollback(self, turns: int, key: str, time: str) -> int:
+    def _take_rollback(self, turns: int, number: int, time: str) -> None:
+        self._flush()
         reading = self._known
         tree = reading.tree
         cut = rollback_position(self._turn_places, self._classes, turns)
@@ -411,7 +407,7 @@ class CodexReader(LineReader):
             start = self._turn_places[max(len(self._turn_places) - turns, 0)]
             if tree.types[self._history[start]] == "compaction":
                 message = f"{turns} turns were rolled back over a compaction; Codex does not do this reliably"
-                reading.add_finding("unknown", message, line=int(key.removeprefix("line-")))
+                reading.add_finding("unknown", message, line=number)
                 self._parent = self._history[start]
             else:
                 own = (place for place in self._history[cut:] if tree.types[place] != "compaction")
@@ -420,9 +416,9 @@ class CodexReader(LineReader):
             while self._turn_places and self._turn_places[-1] >= cut:
                 self._turn_places.pop()
         target = self._parent
-        self._add(key, "leaf", time)
+        self._add(f"line-{number}", "leaf", time)
+        self._flush()
         self._parent = target
-        return 1
 
     def _before_turn(self, position: int) -> int:
         """Where a turn hangs from: before what was noted when it started."""
@@ -450,7 +446,7 @@ class CodexReader(LineReader):
             if time and time == self._second_time:
                 return
         self._copying = False
-        self._known.copied = len(self.reading.tree)
+        self._known.copied = self._size
 
     # -- the end --------------------------------------------------------------------------------------
 
@@ -518,3 +514,12 @@ class CodexReader(LineReader):
             parent_session=base or reading.forked_from or reading.parent_thread,
             metadata=about or None,
         )
+
+
+def _free_key(key: str, tree: Tree) -> str:
+    """The key itself, or with a number if an entry has it."""
+    found, count = key, 1
+    while found in tree.positions:
+        count += 1
+        found = f"{key}#{count}"
+    return found

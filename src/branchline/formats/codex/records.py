@@ -57,6 +57,8 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
     provider = _text(reading.meta.get("model_provider"))
     model = reading.model_at(position)
     match tree.types[position]:
+        case "message" if fields.get("type") == "event_msg":
+            return MessageEntry(**common, message=_typed(payload, reading.prompts[position], time))
         case "message":
             message = item_message(payload, reading.tool_names, milliseconds(time), provider, model)
             return MessageEntry(**common, message=message)
@@ -86,6 +88,12 @@ def _name(fields: dict[str, Any], payload: dict[str, Any]) -> str:
     kind, inner = fields.get("type"), payload.get("type")
     name = kind if isinstance(kind, str) else "foreign"
     return f"{name}/{inner}" if isinstance(inner, str) and inner != kind else name
+
+
+def _typed(payload: dict[str, Any], text: str, time: str) -> UserMessage:
+    """A prompt that only an event tells, with the images that it carries."""
+    images = [_block({"type": "input_image", "image_url": url}) for url in _list(payload.get("images"))]
+    return UserMessage(content=(Text(text=text), *images) if images else text, timestamp=milliseconds(time))
 
 
 def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, Any]) -> CustomMessage:
