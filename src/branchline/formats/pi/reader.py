@@ -100,8 +100,8 @@ class PiReader(LineReader):
             return False
         size = lines.ends[0]
         if parent is msgspec.UNSET:
-            message = f"{row.id} does not say what it hangs from; shown as a root"
-            reading.add_finding("no-parent-key", message, line=lines.number, offset=lines.offset, size=size)
+            text = f"{row.id} does not say what it hangs from; shown as a root"
+            reading.add_finding("no-parent-key", text, line=lines.number, offset=lines.offset, size=size)
             parent = None
         message = row.message if kind == "message" else None
         role = None if message is None else message.role
@@ -113,11 +113,11 @@ class PiReader(LineReader):
             type=_share(kind, kind),
             time=row.timestamp,
             role=role,
-            quiet=role == "assistant" and message.is_quiet(),
+            quiet=message is not None and role == "assistant" and message.is_quiet(),
             after_gap=self.gap,
         )
         reading.add_range(position, lines.offset, size, lines.number)
-        if role in ACTIVITY_ROLES:
+        if message is not None and role in ACTIVITY_ROLES:
             self._note_activity(instant(message.timestamp, row.timestamp))
         if kind in _NOTED:
             self._note_side_record(position, lines[0])
