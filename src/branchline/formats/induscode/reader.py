@@ -58,7 +58,9 @@ class InduscodeReader(LineReader):
 
     def take_rows(self, rows: Sequence[InduscodeRow], lines: Lines) -> bool:
         entries = [row for row in rows if type(row) is EntryRow]
-        heads = [(number, row) for number, row in enumerate(rows) if type(row) is HeadRow]
+        heads: list[tuple[int, HeadRow]] = []
+        if len(entries) < len(rows):
+            heads = [(number, row) for number, row in enumerate(rows) if type(row) is HeadRow]
         messages = [row.message for row in entries]
         roles = [message.role for message in messages]
         spoken = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in ACTIVITY_ROLES]
