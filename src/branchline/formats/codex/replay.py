@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import lt, sub
+from operator import sub
 from typing import NamedTuple
 
 from branchline.formats.codex.rows import CONTEXT, Info
@@ -64,6 +64,5 @@ def totals_from(info: Info | None) -> TokenTotals | None:
 
 def difference(totals: TokenTotals, before: TokenTotals) -> TokenTotals:
     """What was spent since. Totals that fell began again, as after a resume: all of them were spent since."""
-    if any(map(lt, totals, before)):
-        return totals
-    return TokenTotals(*map(sub, totals, before))
+    spent = TokenTotals(*map(sub, totals, before))
+    return totals if min(spent) < 0 else spent
