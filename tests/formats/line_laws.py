@@ -47,7 +47,7 @@ def alike_with_care(format_: Format, reader: type[Any], data: bytes, name: str) 
     """The fast way and the careful way read a file alike."""
     fast = facts(read_with(format_, data, name))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "take_regular", lambda *arguments: False)
+        patch.setattr(reader, "takes_rows", lambda *arguments: False)
         careful = facts(read_with(format_, data, name))
     assert careful == fast
 
@@ -74,13 +74,9 @@ def alike_when_grown(format_: Format, data: bytes, name: str, splits: Iterable[i
 
 
 def alike_in_lists(format_: Format, data: bytes, name: str) -> None:
-    """What a list tells of a file, and a description, is what somebody finds who opens it."""
-    read: Callable[[int, int], bytes] = lambda offset, size: data[offset : offset + size]  # noqa: E731
-    stored = StoredLog("key", len(data), 0.0, name)
-    listed = EntryLog(format_, read, name, reader=format_.listing_reader(name))
-    opened = EntryLog(format_, read, name)
-    assert describe(stored, listed) == describe(stored, opened)
-    assert listed.findings == opened.findings
-    for position, role in enumerate(opened.tree.roles):
-        if role == "assistant" and opened.tree.types[position] == "message":
-            assert listed.answer_model(position) == model_of_answer(opened, position)
+    """Any file can be listed and described, with the models that its answers name."""
+    found = read_with(format_, data, name)
+    assert describe(StoredLog("key", len(data), 0.0, name), found).entries == len(found.tree)
+    for position, role in enumerate(found.tree.roles):
+        if role == "assistant" and found.tree.types[position] == "message":
+            assert found.answer_model(position) == model_of_answer(found, position)

@@ -27,9 +27,7 @@ def feed_log(reader: Reader, read: Callable[[int, int], bytes]) -> None:
             reader.feed(data, end)
             offset += end
             size = _CHUNK
-            if not reader.reading.messages:
-                # The next chunk gets the same memory. Where messages are kept, these are better off with it.
-                data = b""
+            data = b""  # so that the next chunk gets the same memory
         elif len(data) < size:
             break
         else:

@@ -206,9 +206,10 @@ def first_after_fork(forked: str, times: Sequence[str]) -> int:
 
 
 class Reader(Protocol):
-    """Turns the lines of a log into a reading."""
+    """Turns the lines of a log into an index."""
 
-    reading: LogIndex
+    @property
+    def reading(self) -> LogIndex: ...
 
     def feed(self, data: bytes, end: int) -> None:
         """Take the whole lines in ``data[:end]``, each with its newline, that follow what was fed before."""

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from branchline.entries import CompactionSummaryMessage, Header, json_codec, splice
 from branchline.errors import NotASession, NotSupported
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.zot.log_index import ZotReading, is_meta
+from branchline.formats.zot.log_index import ZotReading
 from branchline.formats.zot.records import SUMMARY_HEADING, CurrentModel, message_row
+from branchline.formats.zot.rows import is_meta
 from branchline.formats.zot.writer import header_fields, meta_row
 from branchline.tree import ROOT
 

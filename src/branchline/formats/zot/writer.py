@@ -30,7 +30,7 @@ from branchline.errors import NotSupported
 from branchline.formats.go_json import dumps, go_timestamp
 from branchline.formats.zot.log_index import ZotReading
 from branchline.formats.zot.records import CurrentModel, known, message_row, results_row
-from branchline.formats.zot.running_totals import CumulativeUsage
+from branchline.formats.zot.rows import CumulativeUsage
 from branchline.tree import ROOT
 
 __all__ = ["CANNOT", "VERSION", "ZotWriter", "header_fields", "meta_row"]
