@@ -21,7 +21,7 @@ from branchline.formats.zot.copies import (
     imported_lines,
     portable_lines,
 )
-from branchline.formats.zot.log_index import ZotReading
+from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.reader import ZotReader
 from branchline.formats.zot.records import CurrentModel, record_of
 from branchline.formats.zot.writer import CANNOT, ZotWriter, header_fields, meta_row
@@ -171,6 +171,6 @@ def _root(environment: Mapping[str, str], home: str) -> str:
     return os.path.join(home, ".local", "state", "zot") if home else ".zot"
 
 
-def _index(index: LogIndex) -> ZotReading:
-    assert isinstance(index, ZotReading)
+def _index(index: LogIndex) -> ZotLogIndex:
+    assert isinstance(index, ZotLogIndex)
     return index

@@ -12,7 +12,7 @@ from branchline.formats.zot.rows import User, is_summary
 from branchline.formats.zot.running_totals import RunningTotals
 from branchline.formats.zot.tool_names import ToolNames
 
-__all__ = ["Meta", "ZotReading"]
+__all__ = ["Meta", "ZotLogIndex"]
 
 
 class Meta(NamedTuple):
@@ -22,7 +22,7 @@ class Meta(NamedTuple):
     fields: dict[str, Any]
 
 
-class ZotReading(LogIndex):
+class ZotLogIndex(LogIndex):
     """The reading of a session of zot."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from branchline.context import milliseconds
 from branchline.entries import ACTIVITY_ROLES, Header, json_codec
 from branchline.formats.go_json import utc_time
 from branchline.formats.lines import LineReader, Lines
-from branchline.formats.zot.log_index import ZotReading
+from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.row_ids import RowLinker
 from branchline.formats.zot.rows import (
     Answer,
@@ -45,10 +45,10 @@ class ZotReader(LineReader):
 
     format_name = "zot"
     markers = (b'{"type":"', b'{"title":"')
-    reading: ZotReading
+    reading: ZotLogIndex
 
     def __init__(self, path: str = "") -> None:
-        reading = ZotReading()
+        reading = ZotLogIndex()
         reading.linker = RowLinker(reading.tree)
         super().__init__(reading)
         self._path = path

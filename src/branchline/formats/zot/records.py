@@ -39,7 +39,7 @@ from branchline.entries import (
 )
 from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields
 from branchline.formats.go_json import dumps, time_text, utc_time
-from branchline.formats.zot.log_index import ZotReading
+from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.rows import UsageRow, is_summary, row_of
 from branchline.tree import ROOT
 
@@ -72,7 +72,7 @@ class CurrentModel:
 # -- reading ----------------------------------------------------------------------------------------------
 
 
-def record_of(line: bytes, reading: ZotReading, position: int) -> Entry:
+def record_of(line: bytes, reading: ZotLogIndex, position: int) -> Entry:
     """The record of an entry; its id and parent are those of the tree."""
     tree = reading.tree
     above = tree.parent_position(position)
@@ -103,7 +103,7 @@ def record_of(line: bytes, reading: ZotReading, position: int) -> Entry:
             return Custom(custom_type=str(fields["type"]), data=data, **common)
 
 
-def _usage(line: bytes, reading: ZotReading, position: int, common: Fields) -> UsageEntry:
+def _usage(line: bytes, reading: ZotLogIndex, position: int, common: Fields) -> UsageEntry:
     """What one row adds to the totals before it."""
     row = row_of(line)
     assert isinstance(row, UsageRow)
