@@ -146,18 +146,10 @@ class _AnyLine(_Line, gc=False, kw_only=True):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-Row = (
-    _User
-    | _Result
-    | Answer
-    | _CustomMessage
-    | _Compact
-    | _BranchSummary
-    | LabelRow
-    | _ThinkingLevel
-    | _Usage
-    | _Extension
+_Known = (
+    _User | _Result | Answer | _CustomMessage | _Compact | _BranchSummary | LabelRow | _ThinkingLevel | _Usage
 )
+Row = _Known | _Extension
 _WITHOUT_DATA: dict[str, type[_User | _Result | _ThinkingLevel | _Usage]] = {
     "user": _User,
     "tool_result": _Result,
@@ -170,18 +162,7 @@ _WITH_DATA: dict[str, type[_CustomMessage | _Compact | _BranchSummary | LabelRow
     "branch_summary": _BranchSummary,
     "label": LabelRow,
 }
-_decode_known = msgspec.json.Decoder(
-    _User
-    | _Result
-    | Answer
-    | _CustomMessage
-    | _Compact
-    | _BranchSummary
-    | LabelRow
-    | _ThinkingLevel
-    | _Usage
-    | Meta
-).decode_lines
+_decode_known = msgspec.json.Decoder(_Known | Meta).decode_lines
 _decode_any = msgspec.json.Decoder(_AnyLine).decode_lines
 
 
