@@ -85,7 +85,7 @@ class Live:
     def write(self, *entries: MessageEntry | Leaf) -> bytes:
         lines = self._format.encode(entries, self.transcript.reading)
         self._data += lines
-        self.transcript.take(lines, entries)
+        self.transcript.take(lines)
         return lines
 
     def say(self, message: AssistantMessage | UserMessage | ToolResult) -> str:
