@@ -6,11 +6,10 @@ import json
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from branchline.entries import AssistantMessage, Text, Thinking, ToolResult, Usage, UserMessage
 from branchline.formats.extra_fields import extra_fields, restore_extra_fields
-from branchline.formats.go_json import NO_TIME, dumps, go_timestamp, time_text, utc_time, utc_times
+from branchline.formats.go_json import NO_TIME, dumps, go_timestamp, time_text, utc_time
 from strategies import json_values, wild_texts
 
 
@@ -67,9 +66,23 @@ def test_our_times_are_written_as_go_writes_them():
     assert go_timestamp("soon") == NO_TIME
 
 
-@given(st.lists(st.sampled_from(["2026-11-15T07:36:09.643675607+01:00", "2026-11-15T06:36:09.1Z", "x", ""])))
-def test_many_times_are_read_as_each_of_them(texts):
-    assert utc_times(texts) == [utc_time(text) for text in texts]
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-11-15T07:36:09.643675607+01:00", "2026-11-15T06:36:09.643675607Z"),
+        ("2026-11-15T07:36:10.643675607+01:00", "2026-11-15T06:36:10.643675607Z"),
+        ("2026-11-15T07:36:09+01:00", "2026-11-15T06:36:09.000Z"),
+        ("2026-11-15T06:36:09.1Z", "2026-11-15T06:36:09.100Z"),
+        ("2026-11-15T06:36:09Z", "2026-11-15T06:36:09.000Z"),
+        ("2026-11-15T06:36:09", ""),
+        (NO_TIME, ""),
+        ("x", ""),
+        ("", ""),
+    ],
+)
+def test_times_are_read_in_utc_with_milliseconds_at_least(text, time):
+    assert utc_time(text) == time
+    assert utc_time(text) == time  # its minute is known now
 
 
 def test_nothing_is_kept_beside_a_message_that_was_read_whole():

@@ -23,11 +23,10 @@ from branchline.entries import (
     ToolResult,
     Usage,
     UserMessage,
-    json_codec,
 )
 from branchline.formats import EntryLog
 from branchline.formats.zot import ZOT, ZotReader
-from branchline.formats.zot.tool_names import words_of
+from branchline.formats.zot.rows import row_of
 from formats.line_laws import (
     CORRUPTIONS,
     alike_in_lists,
@@ -196,10 +195,10 @@ def test_any_file_is_read_alike_when_it_grows(data, splits):
 def test_what_the_fast_way_remembers_is_what_the_careful_way_remembers(data):
     fast = read(data).reading
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ZotReader, "take_regular", lambda *arguments: False)
+        patch.setattr(ZotReader, "takes_rows", lambda *arguments: False)
         careful = read(data).reading
 
-    for name in ("numbers", "calls_open", "message_rows", "inherited"):
+    for name in ("numbers", "calls_open", "message_rows", "inherited_entries"):
         assert getattr(fast, name) == getattr(careful, name), name
     assert fast.calls.last == careful.calls.last
     for position in (*range(len(fast.tree)), len(fast.tree)):
@@ -216,7 +215,7 @@ def test_results_name_the_tool_that_the_last_answer_before_them_asked_for(data, 
             continue
         record = found.entry(position).message
         if role == "assistant":
-            blocks = words_of(json_codec.loads(found.raw(position))["message"].get("content"))
+            blocks = row_of(found.raw(position)).message.content or ()
             asked = {block.id: block.name for block in blocks if None not in (block.id, block.name)}
         elif isinstance(record, ToolResult):
             expected[position] = asked.get(record.tool_call_id, "")

@@ -164,9 +164,9 @@ def test_growing_after_being_asked_gives_what_asking_after_growing_gives(parents
     for tree in (asked, fresh):
         if many:
             names = [str(len(parents) + number) for number in range(len(more))]
-            assert tree.claim(names)
+            assert tree.register_keys(names)
             size = len(more)
-            tree.fill(more, ["message"] * size, [""] * size, [None] * size, ())
+            tree.extend_columns(more, ["message"] * size, [""] * size, [None] * size, ())
         else:
             for number, parent in enumerate(more):
                 tree.add(str(len(parents) + number), parent, type="message")
@@ -184,28 +184,28 @@ def test_stretches_begin_where_they_do_however_the_entries_came_in(parents, data
     for position, parent in enumerate(parents[:alone]):
         tree.add(str(position), min(parent, position - 1), type="message")
     if data.draw(st.booleans()):
-        tree.heads()
-    tree.claim([str(position) for position in range(alone, size)])
+        tree.run_starts()
+    tree.register_keys([str(position) for position in range(alone, size)])
     rest = size - alone
-    tree.fill(None, ["message"] * rest, [""] * rest, [None] * rest, ())
+    tree.extend_columns(None, ["message"] * rest, [""] * rest, [None] * rest, ())
     if data.draw(st.booleans()):
-        tree.heads()
+        tree.run_starts()
 
     tree.relink_all({place: parent for place, parent in enumerate(parents) if parent != tree.parents[place]})
 
     assert tree.parents == parents
-    assert tree.heads() == [place for place, parent in enumerate(parents) if parent != place - 1]
+    assert tree.run_starts() == [place for place, parent in enumerate(parents) if parent != place - 1]
 
 
 def test_keys_are_claimed_all_or_not_at_all():
     tree = built([ROOT, 0])
 
-    assert not tree.claim(["x", "1"])
-    assert not tree.claim(["y", "y"])
+    assert not tree.register_keys(["x", "1"])
+    assert not tree.register_keys(["y", "y"])
 
     assert tree.keys == ["0", "1"]
     assert tree.positions == {"0": 0, "1": 1}
-    assert tree.claim(["x", "y"])
+    assert tree.register_keys(["x", "y"])
 
 
 def test_a_renamed_entry_is_found_by_its_new_key_alone():
@@ -223,15 +223,15 @@ def test_a_renamed_entry_is_found_by_its_new_key_alone():
 
 def chain(count: int) -> Tree:
     tree = Tree()
-    tree.claim([str(number) for number in range(count)])
-    tree.fill(list(range(-1, count - 1)), ["message"] * count, [""] * count, [None] * count, ())
+    tree.register_keys([str(number) for number in range(count)])
+    tree.extend_columns(list(range(-1, count - 1)), ["message"] * count, [""] * count, [None] * count, ())
     return tree
 
 
 def fan(count: int) -> Tree:
     tree = Tree()
-    tree.claim([str(number) for number in range(count)])
-    tree.fill([ROOT] + [0] * (count - 1), ["message"] * count, [""] * count, [None] * count, ())
+    tree.register_keys([str(number) for number in range(count)])
+    tree.extend_columns([ROOT] + [0] * (count - 1), ["message"] * count, [""] * count, [None] * count, ())
     return tree
 
 
@@ -262,9 +262,9 @@ def test_a_very_wide_tree_is_walked(count):
 def test_a_long_row_of_side_records_is_passed_through():
     count = 100_000
     tree = Tree()
-    tree.claim([str(number) for number in range(count)])
+    tree.register_keys([str(number) for number in range(count)])
     types = ["message"] + ["label"] * (count - 1)
-    tree.fill(list(range(-1, count - 1)), types, [""] * count, [None] * count, ())
+    tree.extend_columns(list(range(-1, count - 1)), types, [""] * count, [None] * count, ())
 
     assert tree.nearest_conversation_entry(count - 1) == 0
     assert tree.conversation_path(str(count - 1)) == ["0"]
@@ -304,23 +304,23 @@ def test_a_random_large_forest_hangs_together():
     assert sum(len(tree.child_positions(position)) for position in range(count)) == count - len(tree.roots())
 
 
-def test_times_that_were_put_off_are_put_in_order_once_and_when_somebody_asks():
+def test_times_that_are_derived_are_derived_once_and_when_somebody_asks():
     tree = Tree()
     asked = []
 
-    def put_in_order(times):
-        asked.append(list(times))
-        times[:] = [time.upper() for time in times]
+    def upper(times):
+        for text in times:
+            asked.append(text)
+            yield text.upper()
 
-    tree.claim(["a", "b"])
-    tree.fill(None, ["message"] * 2, ["first", "second"], ["user"] * 2, ())
-    tree.ask_times = put_in_order
+    tree.register_keys(["a", "b"])
+    tree.extend_columns(None, ["message"] * 2, upper(["first", "second"]), ["user"] * 2, ())
     tree.add("c", 1, type="message", time="third")
 
     assert asked == []
-    assert tree.times == ["FIRST", "SECOND", "THIRD"]
+    assert tree.times == ["FIRST", "SECOND", "third"]
     assert tree.times is tree.times
-    assert asked == [["first", "second", "third"]]
+    assert asked == ["first", "second"]
 
 
 @given(
@@ -334,8 +334,8 @@ def test_parents_are_the_same_one_by_one_and_as_a_column(steps):
     for what, number, asks in steps:
         first = len(expected)
         if what == "many":
-            tree.claim([str(first + place) for place in range(number)])
-            tree.fill(None, ["message"] * number, [""] * number, [None] * number, ())
+            tree.register_keys([str(first + place) for place in range(number)])
+            tree.extend_columns(None, ["message"] * number, [""] * number, [None] * number, ())
             expected += range(first - 1, first - 1 + number)
         elif what == "one":
             parent = min(number, first) - 1
@@ -351,36 +351,13 @@ def test_parents_are_the_same_one_by_one_and_as_a_column(steps):
     assert tree.root_positions() == [position for position, parent in enumerate(expected) if parent == ROOT]
 
 
-def test_what_was_put_off_is_asked_for_once_and_kept_until_it_could_be_told():
-    tree = Tree()
-    tree.claim(["a", "b"])
-    tree.fill(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
-    asked = []
-
-    def tell():
-        asked.append(len(tree))
-        if len(asked) == 1:
-            raise OSError("not now")
-        tree.fill_in(0, ["first", "second"], [1])
-
-    tree.ask = tell
-    tree.add("c", 1, type="message", time="third")
-
-    with pytest.raises(OSError, match="not now"):
-        _ = tree.times
-    assert tree.times == ["first", "second", "third"]
-    assert tree.textless == {1}
-    assert asked == [3, 3]
-
-
 def test_an_outline_without_branches_asks_for_no_times():
-    tree = Tree()
-    tree.claim(["a", "b"])
-    tree.fill(None, ["message"] * 2, ["", ""], ["user", "assistant"], ())
-
-    def put_in_order(times):
+    def refuse():
         raise AssertionError("somebody asked for times")
+        yield ""
 
-    tree.ask_times = put_in_order
+    tree = Tree()
+    tree.register_keys(["a", "b"])
+    tree.extend_columns(None, ["message"] * 2, refuse(), ["user", "assistant"], ())
 
     assert len(Outline(tree, 1)) == 2

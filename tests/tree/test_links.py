@@ -139,7 +139,7 @@ def test_several_rings_are_cut_each_for_itself():
 
 
 def test_a_ring_is_described_by_its_size_and_some_names():
-    message = linked([("a", "b"), ("b", "a")]).oddities()[0].message
+    message = linked([("a", "b"), ("b", "a")]).findings()[0].message
 
     assert "2 entries" in message
     assert "a, b" in message
@@ -265,7 +265,7 @@ def test_many_at_once_and_one_by_one_are_linked_alike(entries, piece):
     assert at_once.tree.keys == one_by_one.tree.keys
     assert at_once.tree.parents == one_by_one.tree.parents
     assert at_once.tree.positions == one_by_one.tree.positions
-    assert at_once.oddities() == one_by_one.oddities()
+    assert at_once.findings() == one_by_one.findings()
 
 
 @settings(max_examples=500, deadline=None)
@@ -289,7 +289,7 @@ def test_settling_in_between_changes_nothing_in_the_end(entries, flags, pauses):
 
     assert hasty.tree.keys == calm.tree.keys
     assert hasty.tree.parents == calm.tree.parents
-    assert hasty.oddities() == calm.oddities()
+    assert hasty.findings() == calm.findings()
     for position in range(len(entries)):
         assert len(calm.tree.path_positions(position)) <= len(entries)
 

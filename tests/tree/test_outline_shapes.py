@@ -17,8 +17,8 @@ def tree_of(parents) -> Tree:
     tree = Tree()
     parents = list(parents)
     size = len(parents)
-    tree.claim([f"{position:x}" for position in range(size)])
-    tree.fill(parents, ["message"] * size, ["2026-01-01T00:00:00.000Z"] * size, ["user"] * size, ())
+    tree.register_keys([f"{position:x}" for position in range(size)])
+    tree.extend_columns(parents, ["message"] * size, ["2026-01-01T00:00:00.000Z"] * size, ["user"] * size, ())
     return tree
 
 

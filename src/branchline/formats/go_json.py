@@ -8,14 +8,13 @@ trees they are in UTC, so that two of them can be compared as text.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from branchline.entries import json_codec
 
-__all__ = ["NO_TIME", "dumps", "go_timestamp", "time_text", "utc_time", "utc_times"]
+__all__ = ["NO_TIME", "dumps", "go_timestamp", "time_text", "utc_time"]
 
 NO_TIME = "0001-01-01T00:00:00Z"
 """What a Go program writes for a time that was never set."""
@@ -60,38 +59,7 @@ def _float_text(number: float) -> str:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)")
-_SIGNS = ("+", "-")  # of a zone
 _minutes: dict[str, str] = {}  # local minute and zone -> the same minute in UTC; a session has few of them
-
-
-_DIGITS = str.maketrans("123456789", "000000000")
-_SECOND = "0000-00-00T00:00:00"
-_AS_OURS = frozenset({"", *(f"{_SECOND}.{0:0{digits}}Z" for digits in range(3, 10))})
-_IN_UTC = _AS_OURS | {f"{_SECOND}Z", f"{_SECOND}.0Z", f"{_SECOND}.00Z"}
-
-
-def utc_times(texts: Sequence[str]) -> list[str]:
-    """Many times of a file as our trees have them."""
-    shapes = set("\n".join(texts).translate(_DIGITS).split("\n"))
-    if shapes <= _AS_OURS:
-        return list(texts)
-    if shapes <= _IN_UTC:
-        return [
-            text if len(text) > 23 else f"{text[:-1]:0<23}Z" if len(text) > 20 else text and utc_time(text)
-            for text in texts
-        ]
-    minute_of = _minutes.get
-    return [
-        text
-        if len(text) > 23 and text[-1] == "Z" and text[19] == "." and text[10] == "T"
-        else f"{minute}{text[16:-6]}Z"
-        if text[-6:-5] in _SIGNS
-        and (minute := minute_of(text[:16] + text[-6:]))
-        and text[19:20] == "."
-        and len(text) > 28
-        else text and utc_time(text)
-        for text in texts
-    ]
 
 
 def utc_time(text: str) -> str:

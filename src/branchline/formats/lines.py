@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -93,6 +93,17 @@ class Lines:
 
     def __getitem__(self, index: int) -> bytes:
         return self._data[self._stops[index - 1] + 1 if index else self._start : self._stops[index]]
+
+    def tails(self, size: int) -> Iterator[bytes]:
+        """The last bytes of each line, this many at most, without blanks around the row."""
+        if self.alone:
+            yield self[0].strip()[-size:]
+            return
+        data, start = self._data, self._start
+        for stop in self._stops:
+            first = stop - size
+            yield data[first if first > start else start : stop]  # noqa: FURB136  a call costs more
+            start = stop + 1
 
     @property
     def ends(self) -> list[int]:
@@ -277,7 +288,7 @@ class LineReader:
         parents: list[str | None],
         *,
         types: list[str],
-        times: list[str],
+        times: Iterable[str],
         roles: list[str | None],
         quiet: Collection[int] = (),
         counts: Sequence[int] | None = None,

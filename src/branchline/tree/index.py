@@ -11,10 +11,10 @@ before a parent gets here.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cmp_to_key
-from itertools import compress
+from itertools import chain, compress
 from operator import ne
 
 from branchline.entries import SIDE_TYPES
@@ -31,8 +31,6 @@ class Tree:
 
     ``keys`` are unique: the id of the entry, or ``id#2``, ``id#3`` for later holders of the same id.
     ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well).
-    Times may be filled in as the file has them; then ``ask_times`` puts the column in order, in place, when
-    somebody first asks for it.
 
     ``parents`` is made when somebody asks for all of it: nearly every entry hangs from the one before it, and
     what :meth:`parent_position` says of the others is enough for paths and outlines.
@@ -48,7 +46,7 @@ class Tree:
         "_quiet",
         "_seen",
         "_times",
-        "ask_times",
+        "_times_ahead",
         "keys",
         "placeholders",
         "positions",
@@ -61,8 +59,8 @@ class Tree:
         self.positions: dict[str, int] = {}
         self.types: list[str] = []
         self.roles: list[str | None] = []
-        self.ask_times: Callable[[list[str]], None] | None = None
-        self._times: list[str] = []
+        self._times: list[str] = []  # of the first entries; of those behind them:
+        self._times_ahead: list[Iterable[str]] = []
         self._parents: list[int] = []  # of the first entries; of those behind them:
         self._odd_parents: dict[int, int] = {}  # of who does not hang from the one before it
         self._quiet: set[int] = set()
@@ -97,9 +95,10 @@ class Tree:
 
     @property
     def times(self) -> list[str]:
-        if self.ask_times is not None:
-            self.ask_times(self._times)
-            self.ask_times = None
+        """One for each entry. What was added as an iterable is iterated when this is first read."""
+        if self._times_ahead:
+            self._times += chain.from_iterable(self._times_ahead)
+            self._times_ahead.clear()
         return self._times
 
     def __len__(self) -> int:
@@ -273,7 +272,10 @@ class Tree:
         self.keys.append(key)
         self.positions[key] = position
         self.types.append(type)
-        self._times.append(time)
+        if self._times_ahead:
+            self._times_ahead.append((time,))
+        else:
+            self._times.append(time)
         self.roles.append(role)
         if quiet:
             self._quiet.add(position)
@@ -311,7 +313,7 @@ class Tree:
         self,
         parents: list[int] | None,
         types: list[str],
-        times: list[str],
+        times: Iterable[str],
         roles: list[str | None],
         quiet: Iterable[int],
     ) -> None:
@@ -322,7 +324,7 @@ class Tree:
         elif self._seen == first:
             self._seen += len(types)
         self.types += types
-        self._times += times
+        self._times_ahead.append(times)
         self.roles += roles
         self._quiet.update(quiet)
         if self._first_child is not None:

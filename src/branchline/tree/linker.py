@@ -118,7 +118,7 @@ class Linker:
         ids: list[str],
         parent_ids: list[str | None],
         types: list[str],
-        times: list[str],
+        times: Iterable[str],
         roles: list[str | None],
         quiet: Iterable[int],
     ) -> bool:

@@ -13,7 +13,7 @@ from branchline.context import milliseconds
 from branchline.entries import Header, json_codec, splice
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.go_json import dumps, go_timestamp
-from branchline.formats.piglet.log_index import PigletReading
+from branchline.formats.piglet.log_index import PigletLogIndex
 from branchline.formats.piglet.messages import custom_message_text, decode_message, plain
 from branchline.formats.piglet.rows import MESSAGES, readable_messages
 from branchline.formats.piglet.writer import meta_fields, meta_row
@@ -115,6 +115,6 @@ def _with_links(line: bytes, key: str, parent: str | None) -> bytes:
     return splice.set_fields(line, fields)
 
 
-def _reading(transcript: EntryLog) -> PigletReading:
-    assert isinstance(transcript.reading, PigletReading)
+def _reading(transcript: EntryLog) -> PigletLogIndex:
+    assert isinstance(transcript.reading, PigletLogIndex)
     return transcript.reading

@@ -16,7 +16,7 @@ from branchline.formats.entry_log import EntryLog
 from branchline.formats.go_json import go_timestamp
 from branchline.formats.lines import head_lines
 from branchline.formats.piglet.copies import copied_lines, forked_lines
-from branchline.formats.piglet.log_index import PigletReading
+from branchline.formats.piglet.log_index import PigletLogIndex
 from branchline.formats.piglet.reader import PigletReader
 from branchline.formats.piglet.records import record_of
 from branchline.formats.piglet.writer import CANNOT, PigletWriter, meta_fields, meta_row
@@ -75,9 +75,6 @@ class PigletFormat(Format):
     def reader(self, path: str = "") -> PigletReader:
         return PigletReader(path)
 
-    def listing_reader(self, path: str = "") -> PigletReader:
-        return PigletReader(path, shape_only=True)
-
     def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
         return record_of(line, reading.tree, position)
 
@@ -98,7 +95,7 @@ class PigletFormat(Format):
     # -- writing --------------------------------------------------------------------------------------
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        assert isinstance(reading, PigletReading)
+        assert isinstance(reading, PigletLogIndex)
         return PigletWriter(reading, self.unsupported_error).write(entries)
 
     def encode_header(self, header: Header) -> bytes:

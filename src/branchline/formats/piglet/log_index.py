@@ -8,10 +8,10 @@ from branchline.entries import Header
 from branchline.formats.go_json import utc_time
 from branchline.formats.protocol import LogIndex
 
-__all__ = ["PigletReading"]
+__all__ = ["PigletLogIndex"]
 
 
-class PigletReading(LogIndex):
+class PigletLogIndex(LogIndex):
     """The reading of a session of piglet."""
 
     def __init__(self) -> None:

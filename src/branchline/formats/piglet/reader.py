@@ -8,19 +8,19 @@ what was appended later tells whether piglet had counted it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
 from branchline.entries import ACTIVITY_ROLES, Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
-from branchline.formats.go_json import utc_time, utc_times
-from branchline.formats.lines import LineReader, decode_chunk
-from branchline.formats.piglet.log_index import PigletReading
-from branchline.formats.piglet.rows import EntryShape, columns, decode_rows, decode_shapes, facts_of
+from branchline.formats.go_json import utc_time
+from branchline.formats.lines import LineReader, Lines
+from branchline.formats.piglet.log_index import PigletLogIndex
+from branchline.formats.piglet.rows import Answer, LabelRow, Meta, Row, decode_rows, row_from
 from branchline.formats.protocol import LabelState
-from branchline.tree import BackwardLinker, Linker, Tree
+from branchline.tree import BackwardLinker
 
 __all__ = ["PigletReader"]
 
@@ -30,80 +30,84 @@ _FRAGMENT = re.compile(
     rb'\{"type":"((?:[^"\\]|\\.)*+)","id":"([^"\\]{1,200})"(?:,"(?:(ts)":|parentId":"([^"\\]{0,200})"))?'
 )
 _META = b'{"type":"meta"'
-_NOTHING = EntryShape("nothing")  # of a line that is no entry, but has a number
 _NO_META = "no row in it tells which session it is"
 
 
 class _PendingRow(NamedTuple):
     """A line without an id, or a move, behind a damaged line whose number is not known yet."""
 
-    line: int
-    offset: int
-    size: int
-    facts: EntryShape | None
+    row: Row | None
     """None for a damaged line."""
-    time: str = ""
-    entry_id: str = ""
-    parent_id: str | None = None
+    lines: Lines
 
 
 class PigletReader(LineReader):
-    """Reads the lines of one file; the path tells the id where no row does.
-
-    ``shape_only`` is for lists of sessions: it leaves out which answers are quiet.
-    """
+    """Reads the lines of one file; the path tells the id where no row does."""
 
     format_name = "piglet"
-    linker: Callable[[Tree], Linker] = BackwardLinker
+    reading: PigletLogIndex
 
-    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
-        self._known = PigletReading()
-        self._known.linker = BackwardLinker(self._known.tree)
-        super().__init__(self._known)
+    def __init__(self, path: str = "") -> None:
+        reading = PigletLogIndex()
+        reading.linker = BackwardLinker(reading.tree)
+        super().__init__(reading)
         self._path = path
-        self._shape_only = shape_only
         self._legacy = 0
         self._has_ids = False
-        self._held: list[_PendingRow] = []
+        self._held: list[_PendingRow | None] = []  # None: no entry, but it has a number
         self._spoken = ""
 
-    # -- many lines at once ---------------------------------------------------------------------------
+    # -- rows -----------------------------------------------------------------------------------------
 
-    def take_regular(self, data: bytes, start: int, end: int) -> bool:
-        reading = self._known
-        if self._held or reading.meta is None:
+    def takes_rows(self) -> bool:
+        return not self._held and self.reading.meta is not None
+
+    def decode_rows(self, data: memoryview) -> Sequence[Row | Meta]:
+        return decode_rows(data)
+
+    def take_rows(self, rows: Sequence[Any], lines: Lines) -> bool:
+        reading = self.reading
+        counts = None
+        metas = [row.data for row in rows if type(row) is Meta]
+        if metas:
+            if not all(map(_names_session, metas)):
+                return False
+            counts = [type(row) is not Meta for row in rows]
+            rows = list(compress(rows, counts))
+        ids = [row.id for row in rows]
+        if "" in ids:
             return False
-        found = decode_chunk(data, end, decode_shapes if self._shape_only else decode_rows, start=start)
-        if found is None:
-            return False
-        rows = columns(found.values)
-        if (
-            "" in rows.ids
-            or any(kind == "meta" for kind, _ in rows.others.values())
-            or not all(map(_names_session, rows.metas.values()))
+        times = [row.ts for row in rows]
+        roles = [row.role for row in rows]
+        first = len(reading.tree)
+        if ids and not self.link(
+            lines,
+            ids,
+            [row.parentId or None for row in rows],
+            types=[row.type for row in rows],
+            times=map(utc_time, times),  # converted when the tree is asked: that is a quarter of opening
+            roles=roles,
+            quiet=[place for place, row in enumerate(rows, first) if type(row) is Answer and row.is_quiet()],
+            counts=counts,
         ):
             return False
-        first = len(reading.tree)
-        times = utc_times(rows.times)
-        if rows.ids:
-            quiet = [first + number for number in rows.quiet]
-            if not reading.linker.extend(rows.ids, rows.parents, rows.types, times, rows.roles, quiet):
-                return False
-            self._has_ids = True
-        if rows.metas:
-            sizes = [number not in rows.metas for number in range(len(found.ends))]
-            self.add_lines(first, reading.consumed, sizes, found.ends)
-            reading.set_meta(next(reversed(rows.metas.values())))
-        else:
-            self.add_block(first, reading.consumed, found.ends)
-        spoken = map(ACTIVITY_ROLES.__contains__, reversed(rows.roles))
-        self._spoken = next(compress(reversed(times), spoken), self._spoken)
-        for number, (kind, fields) in rows.others.items():
-            if kind == "label":
-                self._set_label(fields, times[number])
+        if metas:
+            reading.set_meta(metas[-1])
+        self._has_ids = self._has_ids or (bool(ids) and not lines.alone)
+        spoken = map(ACTIVITY_ROLES.__contains__, reversed(roles))
+        self._spoken = next(map(utc_time, compress(reversed(times), spoken)), self._spoken)
+        for row in rows:
+            if type(row) is LabelRow:
+                self._set_label(row)
         return True
 
-    # -- one line at a time ---------------------------------------------------------------------------
+    def _set_label(self, row: LabelRow) -> None:
+        if row.target and row.label:
+            self.reading.labels[row.target] = LabelState(row.label, utc_time(row.ts))
+        elif row.target:
+            self.reading.labels.pop(row.target, None)
+
+    # -- objects of any shape -------------------------------------------------------------------------
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         kind, entry_id, parent_id = (fields.get(name) for name in ("type", "id", "parentId"))
@@ -117,49 +121,39 @@ class PigletReader(LineReader):
         if kind == "meta":
             self._take_meta(fields.get("data"), line, offset)
             return
-        written = fields.get("ts")
-        time = utc_time(written) if isinstance(written, str) else ""
-        facts = facts_of(kind or "", fields.get("data"))
-        if facts.role in ACTIVITY_ROLES:
-            self._spoken = time
-        if kind == "label":
-            self._set_label(fields.get("data"), time)
-        held = _PendingRow(
-            self.reading.lines, offset, len(line), facts, time, entry_id or "", parent_id or None
-        )
         if entry_id:
             if kind != "branch_summary":
                 self._decide(parent_id)
             self._has_ids = True
+        pending = _PendingRow(row_from(fields), self._here(line, offset))
         if self._held:
-            self._held.append(held)
+            self._held.append(pending)
         else:
-            self._add(held)
+            self._add(pending)
 
-    def _add(self, held: _PendingRow) -> None:
+    def _here(self, data: bytes, offset: int) -> Lines:
+        """Where a part of the line that is being read lies."""
+        return Lines(data, 0, [len(data)], offset, self.reading.lines, alone=True)
+
+    def _add(self, pending: _PendingRow) -> None:
         """Put an entry into the tree, with the next number if it has no id."""
-        reading = self._known
-        entry_id, parent_id = held.entry_id, held.parent_id
-        if not entry_id:
-            entry_id = f"L{self._legacy}"
+        reading = self.reading
+        row, lines = pending
+        number, keys = f"L{self._legacy}", reading.tree.keys
+        before = keys[-1] if keys else None
+        if row is None or not row.id:
             self._legacy += 1
-            keys = reading.tree.keys
-            parent_id = keys[-1] if keys else None
-        facts = held.facts
-        position = reading.linker.add(
-            entry_id,
-            parent_id,
-            type="damaged" if facts is None else facts.type,
-            time=held.time,
-            role=None if facts is None else facts.role,
-            quiet=facts is not None and facts.quiet,
-            placeholder=facts is None,
-        )
+        if row is None:
+            position = reading.linker.add(number, before, type="damaged", placeholder=True)
+            self.locate(position, lines)
+        else:
+            if not row.id:
+                row.id, row.parentId = number, before
+            self.take_rows((row,), lines)
         self.gap = False
-        reading.add_range(position, held.offset, held.size, held.line)
 
     def _take_meta(self, data: Any, line: bytes, offset: int) -> None:
-        reading = self._known
+        reading = self.reading
         self.gap = False
         if not _names_session(data):
             what = "a meta row that does not say which session it is; ignored"
@@ -168,16 +162,6 @@ class PigletReader(LineReader):
         if reading.meta is None:
             reading.header_line, reading.header_end = line, offset + len(line)
         reading.set_meta(data)
-
-    def _set_label(self, data: Any, time: str) -> None:
-        fields = data if isinstance(data, dict) else {}
-        target, label = fields.get("targetId"), fields.get("label")
-        if not isinstance(target, str) or not target:
-            return
-        if isinstance(label, str) and label:
-            self.reading.labels[target] = LabelState(label, time)
-        else:
-            self.reading.labels.pop(target, None)
 
     # -- damage ---------------------------------------------------------------------------------------
 
@@ -201,7 +185,7 @@ class PigletReader(LineReader):
 
     def on_lost_line(self, data: bytes, offset: int) -> None:
         if not self._has_ids and not data.startswith(_META):
-            self._held.append(_PendingRow(self.reading.lines, offset, len(data), None))
+            self._held.append(_PendingRow(None, self._here(data, offset)))
 
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         if line.strip() == b"null":
@@ -211,7 +195,7 @@ class PigletReader(LineReader):
     def _number_nothing(self) -> None:
         """A line that is no entry for us, but got a number from piglet."""
         if self._held:
-            self._held.append(_PendingRow(0, 0, 0, _NOTHING))
+            self._held.append(None)
         else:
             self._legacy += 1
 
@@ -220,27 +204,27 @@ class PigletReader(LineReader):
         if not self._held:
             return
         held, self._held = self._held, []
-        numbered = self._legacy + sum(one.facts is not None and not one.entry_id for one in held)
+        damaged = sum(one is not None and one.row is None for one in held)
+        with_ids = sum(one is not None and one.row is not None and bool(one.row.id) for one in held)
+        numbered = self._legacy + len(held) - damaged - with_ids
         named = _LEGACY.fullmatch(parent_id or "")
         counted = int(named[1]) + 1 - numbered if named else 0
-        damaged = sum(one.facts is None for one in held)
         if not 0 < counted <= damaged:
             counted = 0
         for one in held:
-            if one.facts is None:
-                if not counted:
-                    continue
-                counted -= 1
-            if one.facts is _NOTHING:
+            if one is None:
                 self._legacy += 1
-            else:
+            elif one.row is not None:
+                self._add(one)
+            elif counted:
+                counted -= 1
                 self._add(one)
 
     # -- the end --------------------------------------------------------------------------------------
 
     def on_finish(self) -> None:
         self._decide(None)
-        reading = self._known
+        reading = self.reading
         reading.last_message_time = milliseconds(self._spoken)
         for target, state in reading.labels.items():
             if target not in reading.tree:

@@ -1,9 +1,9 @@
-"""Lines of piglet, decoded no further than a tree asks, and what kind of entry each is for us."""
+"""Lines of piglet, typed and decoded no further than a tree asks, and what kind of entry each is for us."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Union
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -13,13 +13,13 @@ __all__ = [
     "KINDS",
     "MESSAGES",
     "OURS",
-    "EntryShape",
-    "RowColumns",
-    "columns",
+    "Answer",
+    "LabelRow",
+    "Meta",
+    "Row",
     "decode_rows",
-    "decode_shapes",
-    "facts_of",
     "readable_messages",
+    "row_from",
 ]
 
 MESSAGES = {"user": "user", "assistant": "assistant", "tool_result": "toolResult"}
@@ -31,8 +31,8 @@ KINDS = frozenset({*MESSAGES, "meta", "compact", "branch_summary", "label", "cus
 OURS = "ext:branchline:"
 """How the kinds begin in which we keep entries that piglet does not have."""
 
-_SIMPLE = frozenset({"user", "tool_result"})  # whatever these hold, they are that
 _ENDED_WELL = frozenset({None, "", "stop", "toolUse"})
+_UNREADABLE = "unreadable"  # a reason to stop that is no text
 
 
 class _Words(msgspec.Struct, gc=False):
@@ -44,23 +44,23 @@ class _AnswerData(msgspec.Struct, gc=False):
     stopReason: str | None = None  # noqa: N815
 
 
-class _Row(msgspec.Struct, gc=False):
+class _Line(msgspec.Struct, gc=False):
     id: str
     ts: str = ""
     parentId: str | None = None  # noqa: N815
 
 
-class _User(_Row, tag_field="type", tag="user", gc=False):
+class _User(_Line, tag_field="type", tag="user", gc=False):
     type: ClassVar[str] = "message"
     role: ClassVar[str | None] = "user"
 
 
-class _Result(_Row, tag_field="type", tag="tool_result", gc=False):
+class _Result(_Line, tag_field="type", tag="tool_result", gc=False):
     type: ClassVar[str] = "message"
     role: ClassVar[str | None] = "toolResult"
 
 
-class _Answer(_Row, tag_field="type", tag="assistant", gc=False, kw_only=True):
+class Answer(_Line, tag_field="type", tag="assistant", gc=False, kw_only=True):
     type: ClassVar[str] = "message"
     role: ClassVar[str | None] = "assistant"
     data: _AnswerData
@@ -73,142 +73,142 @@ class _Answer(_Row, tag_field="type", tag="assistant", gc=False, kw_only=True):
         return self.data.stopReason in _ENDED_WELL
 
 
-class _AnswerShape(_Row, tag_field="type", tag="assistant", gc=False):
-    """An answer for a list, which does not ask what it says."""
+class _CustomMessage(_Line, tag_field="type", tag="custom_message", gc=False):
+    data: Any = None
 
-    type: ClassVar[str] = "message"
-    role: ClassVar[str | None] = "assistant"
+    @property
+    def type(self) -> str:
+        return "message" if self.role else "custom_message"
 
-
-class _Meta(msgspec.Struct, tag_field="type", tag="meta", gc=False):
-    data: dict[str, Any]
-
-
-_SPECIAL = (
-    *sorted(KINDS - MESSAGES.keys() - {"meta"}),
-    OURS + "thinking_level_change",
-    OURS + "usage",
-)
-_Special = tuple(
-    msgspec.defstruct(
-        f"_Special{number}",
-        [("data", msgspec.Raw, msgspec.Raw(b"null"))],
-        bases=(_Row,),
-        tag_field="type",
-        tag=kind,
-        gc=False,
-        namespace={"type": kind, "role": None},
-    )
-    for number, kind in enumerate(_SPECIAL)
-)
+    @property
+    def role(self) -> str | None:
+        return "assistant" if _fields(self.data).get("role") == "assistant" else None
 
 
-class _Other(msgspec.Struct, gc=False):
-    """Any line with an id."""
+class _Compact(_Line, tag_field="type", tag="compact", gc=False):
+    role: ClassVar[str | None] = None
+    data: Any = None
 
-    type: str
-    id: str
-    ts: str = ""
-    parentId: str | None = None  # noqa: N815
-    data: msgspec.Raw = msgspec.Raw(b"null")
+    @property
+    def type(self) -> str:
+        return "compaction" if readable_messages(self.data) else "compact"
+
+
+class _BranchSummary(_Line, tag_field="type", tag="branch_summary", gc=False):
+    role: ClassVar[str | None] = None
+    data: Any = None
+
+    @property
+    def type(self) -> str:
+        """A summary without text is a move."""
+        return "branch_summary" if _text(_fields(self.data).get("summary")) else "leaf"
+
+
+class LabelRow(_Line, tag_field="type", tag="label", gc=False):
+    type: ClassVar[str] = "label"
+    role: ClassVar[str | None] = None
+    data: Any = None
+
+    @property
+    def target(self) -> str:
+        return _text(_fields(self.data).get("targetId"))
+
+    @property
+    def label(self) -> str:
+        return _text(_fields(self.data).get("label"))
+
+
+class _ThinkingLevel(_Line, tag_field="type", tag=OURS + "thinking_level_change", gc=False):
+    type: ClassVar[str] = "thinking_level_change"
     role: ClassVar[str | None] = None
 
 
-_MESSAGE_ROWS = frozenset({_User, _Result, _Answer, _AnswerShape})
-_decode_known = msgspec.json.Decoder(Union[(_User, _Result, _Answer, _Meta, *_Special)]).decode_lines
-_decode_shapes = msgspec.json.Decoder(Union[(_User, _Result, _AnswerShape, _Meta, *_Special)]).decode_lines
-_decode_others = msgspec.json.Decoder(_Other).decode_lines
+class _Usage(_Line, tag_field="type", tag=OURS + "usage", gc=False):
+    type: ClassVar[str] = "usage"
+    role: ClassVar[str | None] = None
 
 
-class EntryShape(NamedTuple):
-    """What the tree has to know of one entry."""
+class _Extension(_Line, gc=False):
+    type: ClassVar[str] = "custom"
+    role: ClassVar[str | None] = None
+
+
+class Meta(msgspec.Struct, tag_field="type", tag="meta", gc=False):
+    """What the session is; no entry."""
+
+    data: dict[str, Any]
+
+
+class _AnyLine(_Line, gc=False, kw_only=True):
+    """Any line with an id."""
 
     type: str
-    role: str | None = None
-    quiet: bool = False
+    data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class RowColumns(NamedTuple):
-    """The columns of many lines; ``others`` are those that are no plain messages, by their number.
+_Known = (
+    _User | _Result | Answer | _CustomMessage | _Compact | _BranchSummary | LabelRow | _ThinkingLevel | _Usage
+)
+Row = _Known | _Extension
+_WITHOUT_DATA: dict[str, type[_User | _Result | _ThinkingLevel | _Usage]] = {
+    "user": _User,
+    "tool_result": _Result,
+    OURS + "thinking_level_change": _ThinkingLevel,
+    OURS + "usage": _Usage,
+}
+_WITH_DATA: dict[str, type[_CustomMessage | _Compact | _BranchSummary | LabelRow]] = {
+    "custom_message": _CustomMessage,
+    "compact": _Compact,
+    "branch_summary": _BranchSummary,
+    "label": LabelRow,
+}
+_decode_known = msgspec.json.Decoder(_Known | Meta).decode_lines
+_decode_any = msgspec.json.Decoder(_AnyLine).decode_lines
 
-    Meta rows are no entries: ``metas`` has what they say, by the numbers of their lines.
-    """
 
-    ids: list[str]
-    parents: list[str | None]
-    times: list[str]
-    types: list[str]
-    roles: list[str | None]
-    quiet: list[int]
-    others: dict[int, tuple[str, Any]]
-    metas: dict[int, dict[str, Any]]
-
-
-def decode_rows(data: bytes | memoryview) -> Sequence[Any]:
-    """The skeletons of many lines, in the order in which they stand; an error where one has no id."""
+def decode_rows(data: memoryview) -> Sequence[Row | Meta]:
+    """The rows of many lines, in the order in which they stand; an error where one has no id."""
     try:
         return _decode_known(data)
     except msgspec.ValidationError:
-        return _decode_others(data)
+        return [_row(one.type, one.id, one.ts, one.parentId, one.data) for one in _decode_any(data)]
 
 
-def decode_shapes(data: bytes | memoryview) -> Sequence[Any]:
-    """The same for lists, which do not ask what answers say."""
-    try:
-        return _decode_shapes(data)
-    except msgspec.ValidationError:
-        return _decode_others(data)
+def row_from(fields: dict[str, Any]) -> Row:
+    """The row that an object is, whatever its payload is; type, id and parent are texts or None."""
+    row = _row(
+        fields.get("type") or "",
+        fields.get("id") or "",
+        _text(fields.get("ts")),
+        fields.get("parentId"),
+        fields.get("data"),
+    )
+    assert not isinstance(row, Meta)
+    return row
 
 
-def columns(rows: Sequence[Any]) -> RowColumns:
-    """The columns of these skeletons."""
-    kinds = set(map(type, rows))
-    metas: dict[int, dict[str, Any]] = {}
-    if _Meta in kinds:
-        metas = {number: row.data for number, row in enumerate(rows) if type(row) is _Meta}
-        rows = [row for row in rows if type(row) is not _Meta]
-    types, roles = [row.type for row in rows], [row.role for row in rows]
-    quiet = []
-    if _Answer in kinds:
-        quiet = [number for number, row in enumerate(rows) if type(row) is _Answer and row.is_quiet()]
-    others: dict[int, tuple[str, Any]] = {}
-    if not kinds <= _MESSAGE_ROWS:
-        for number, row in enumerate(rows):
-            if type(row) in _MESSAGE_ROWS:
-                continue
-            data = None if row.type in _SIMPLE else json_codec.loads(bytes(row.data))
-            facts = facts_of(row.type, data)
-            types[number], roles[number] = facts.type, facts.role
-            if facts.quiet:
-                quiet.append(number)
-            if row.type not in MESSAGES:
-                others[number] = (row.type, data)
-    ids, times = [row.id for row in rows], [row.ts for row in rows]
-    return RowColumns(ids, [row.parentId or None for row in rows], times, types, roles, quiet, others, metas)
+def _row(kind: str, entry_id: str, written: str, parent_id: str | None, data: Any) -> Row | Meta:
+    """The row of a line; its payload may be JSON text."""
+    if plain := _WITHOUT_DATA.get(kind):
+        return plain(entry_id, written, parent_id)
+    if kind not in KINDS:
+        return _Extension(entry_id, written, parent_id)
+    if isinstance(data, msgspec.Raw):
+        data = json_codec.loads(bytes(data))
+    if kind == "assistant":
+        return Answer(entry_id, written, parent_id, data=_answer_data(_fields(data)))
+    if kind == "meta":
+        return Meta(_fields(data))
+    return _WITH_DATA[kind](entry_id, written, parent_id, data)
 
 
-def facts_of(kind: str, data: Any) -> EntryShape:
-    """What an entry of this kind with this payload is."""
-    fields = data if isinstance(data, dict) else {}
-    match kind:
-        case "user" | "tool_result":
-            return EntryShape("message", MESSAGES[kind])
-        case "assistant":
-            return EntryShape("message", "assistant", quiet=_is_quiet(fields))
-        case "custom_message":
-            if fields.get("role") == "assistant":
-                return EntryShape("message", "assistant")
-            return EntryShape("custom_message")
-        case "compact":
-            return EntryShape("compaction" if readable_messages(data) else "compact")
-        case "branch_summary":
-            return EntryShape("branch_summary" if _text(fields.get("summary")) else "leaf")
-        case "label":
-            return EntryShape("label")
-        case _ if kind in (OURS + "thinking_level_change", OURS + "usage"):
-            return EntryShape(kind.removeprefix(OURS))
-        case _:
-            return EntryShape("custom")
+def _answer_data(fields: dict[str, Any]) -> _AnswerData:
+    stop, content = fields.get("stopReason"), fields.get("content")
+    blocks = content if isinstance(content, list) else ()
+    return _AnswerData(
+        tuple(_Words(_text(block.get("text"))) for block in blocks if isinstance(block, dict)),
+        stop if stop is None or isinstance(stop, str) else _UNREADABLE,
+    )
 
 
 def readable_messages(data: Any) -> list[dict[str, Any]]:
@@ -222,14 +222,8 @@ def readable_messages(data: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _is_quiet(fields: dict[str, Any]) -> bool:
-    stop, content = fields.get("stopReason"), fields.get("content")
-    if not (stop is None or isinstance(stop, str)) or stop not in _ENDED_WELL:
-        return False
-    return not any(
-        isinstance(block, dict) and isinstance(text := block.get("text"), str) and text and not text.isspace()
-        for block in (content if isinstance(content, list) else ())
-    )
+def _fields(data: Any) -> dict[str, Any]:
+    return data if isinstance(data, dict) else {}
 
 
 def _text(value: Any) -> str:

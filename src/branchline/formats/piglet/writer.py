@@ -37,7 +37,7 @@ from branchline.errors import NotSupported
 from branchline.formats.entry_refs import reference_id
 from branchline.formats.extra_fields import FIELD
 from branchline.formats.go_json import NO_TIME, dumps, go_timestamp
-from branchline.formats.piglet.log_index import PigletReading
+from branchline.formats.piglet.log_index import PigletLogIndex
 from branchline.formats.piglet.messages import envelope, plain, sorted_keys
 from branchline.formats.piglet.rows import KINDS, OURS
 from branchline.tree import ROOT, Tree
@@ -95,7 +95,7 @@ def meta_fields(header: Header) -> Fields:
 class PigletWriter:
     """Writes lines behind a reading. ``refuse`` gives the exception for what piglet cannot hold."""
 
-    def __init__(self, reading: PigletReading, refuse: Callable[[str], NotSupported]) -> None:
+    def __init__(self, reading: PigletLogIndex, refuse: Callable[[str], NotSupported]) -> None:
         self._refuse = refuse
         self._reading = reading
         self._meta = dict(reading.meta or {})

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from branchline.entries import CompactionSummaryMessage, Header, json_codec, splice
 from branchline.errors import NotASession, NotSupported
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.zot.log_index import ZotReading, is_meta
+from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.records import SUMMARY_HEADING, CurrentModel, message_row
+from branchline.formats.zot.rows import is_meta
 from branchline.formats.zot.writer import header_fields, meta_row
 from branchline.tree import ROOT
 
@@ -160,6 +161,6 @@ def _model(meta: dict[str, Any]) -> dict[str, Any]:
     return {"model": meta.get("model"), "provider": meta.get("provider")}
 
 
-def _reading(transcript: EntryLog) -> ZotReading:
-    assert isinstance(transcript.reading, ZotReading)
+def _reading(transcript: EntryLog) -> ZotLogIndex:
+    assert isinstance(transcript.reading, ZotLogIndex)
     return transcript.reading

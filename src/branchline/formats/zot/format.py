@@ -9,19 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from branchline.context import ModelRef
-from branchline.entries import (
-    CompactionSummaryMessage,
-    Cost,
-    Custom,
-    Entry,
-    Header,
-    MessageEntry,
-    ModelChange,
-    SessionInfo,
-    Usage,
-    UsageEntry,
-    json_codec,
-)
+from branchline.entries import CompactionSummaryMessage, Entry, Header, json_codec
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
@@ -33,11 +21,9 @@ from branchline.formats.zot.copies import (
     imported_lines,
     portable_lines,
 )
-from branchline.formats.zot.log_index import ZotReading
+from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.reader import ZotReader
-from branchline.formats.zot.records import CurrentModel, decode_message
-from branchline.formats.zot.running_totals import CumulativeUsage, sums_of
-from branchline.formats.zot.tool_names import call_of
+from branchline.formats.zot.records import CurrentModel, record_of
 from branchline.formats.zot.writer import CANNOT, ZotWriter, header_fields, meta_row
 from branchline.tree import ROOT
 
@@ -81,68 +67,18 @@ class ZotFormat(Format):
     def reader(self, path: str = "") -> ZotReader:
         return ZotReader(path)
 
-    def listing_reader(self, path: str = "") -> ZotReader:
-        return ZotReader(path, shape_only=True)
-
     def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        """The record of an entry; its id and parent are those of the tree."""
-        assert isinstance(reading, ZotReading)
-        tree = reading.tree
-        key, time = tree.keys[position], tree.times[position]
-        above = tree.parent_position(position)
-        parent = None if above == ROOT else tree.keys[above]
-        fields = json_codec.loads(line)
-        meta = reading.meta_at(position)
-        match tree.types[position]:
-            case "message":
-                said, number = fields["message"], reading.numbers.get(position, 0)
-                tool = ""
-                if tree.roles[position] == "toolResult":
-                    tool = reading.calls.tool_of(position, call_of(said.get("content"), number), reading)
-                message = decode_message(said, CurrentModel(meta), number, tool)
-                return MessageEntry(id=key, parent=parent, timestamp=time, message=message)
-            case "usage":
-                sums = sums_of(fields) or CumulativeUsage()
-                usage = _difference(sums, reading.totals.before(position, reading))
-                reading.totals.remember(position, sums)
-                speaker = CurrentModel(meta)
-                return UsageEntry(
-                    id=key,
-                    parent=parent,
-                    timestamp=time,
-                    kind="turn",
-                    provider=speaker.provider,
-                    model=speaker.model,
-                    usage=usage,
-                )
-            case "session_info":
-                return SessionInfo(id=key, parent=parent, timestamp=time, name=fields["title"])
-            case "model_change":
-                speaker = CurrentModel(fields["meta"])
-                return ModelChange(
-                    id=key,
-                    parent=parent,
-                    timestamp=time,
-                    provider=speaker.provider or "",
-                    model_id=speaker.model or "",
-                )
-            case _:
-                data = {name: value for name, value in fields.items() if name != "type"}
-                return Custom(
-                    id=key, parent=parent, timestamp=time, custom_type=str(fields["type"]), data=data
-                )
+        return record_of(line, _index(reading), position)
 
     def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """As the meta row above it says."""
-        assert isinstance(transcript.reading, ZotReading)
-        speaker = CurrentModel(transcript.reading.meta_at(position))
+        speaker = CurrentModel(_index(transcript.reading).meta_at(position))
         return None if speaker.model is None else ModelRef(provider=speaker.provider or "", id=speaker.model)
 
     # -- writing --------------------------------------------------------------------------------------
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        assert isinstance(reading, ZotReading)
-        return ZotWriter(reading, self.unsupported_error).write(entries)
+        return ZotWriter(_index(reading), self.unsupported_error).write(entries)
 
     def encode_header(self, header: Header) -> bytes:
         return meta_row(header_fields(header))
@@ -235,13 +171,6 @@ def _root(environment: Mapping[str, str], home: str) -> str:
     return os.path.join(home, ".local", "state", "zot") if home else ".zot"
 
 
-def _difference(sums: CumulativeUsage, before: CumulativeUsage) -> Usage:
-    """What one row adds to the totals before it."""
-    tokens = {
-        "input": sums.input_tokens - before.input_tokens,
-        "output": sums.output_tokens - before.output_tokens,
-        "cache_read": sums.cache_read_tokens - before.cache_read_tokens,
-        "cache_write": sums.cache_write_tokens - before.cache_write_tokens,
-    }
-    cost = Cost(total=round(sums.cost_usd - before.cost_usd, 12))
-    return Usage(**tokens, total_tokens=sum(tokens.values()), cost=cost)
+def _index(index: LogIndex) -> ZotLogIndex:
+    assert isinstance(index, ZotLogIndex)
+    return index

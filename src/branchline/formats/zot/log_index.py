@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from branchline.entries import Header
 from branchline.formats.go_json import utc_time
 from branchline.formats.protocol import LogIndex
+from branchline.formats.zot.rows import User, is_summary
 from branchline.formats.zot.running_totals import RunningTotals
 from branchline.formats.zot.tool_names import ToolNames
 
-__all__ = ["Meta", "ZotReading", "is_meta"]
+__all__ = ["Meta", "ZotLogIndex"]
 
 
 class Meta(NamedTuple):
@@ -21,7 +22,7 @@ class Meta(NamedTuple):
     fields: dict[str, Any]
 
 
-class ZotReading(LogIndex):
+class ZotLogIndex(LogIndex):
     """The reading of a session of zot."""
 
     def __init__(self) -> None:
@@ -78,16 +79,11 @@ class ZotReading(LogIndex):
         count = self._said.get("fork_point")
         return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
 
-    def count_message(self, position: int, time: str, *, summary: bool) -> None:
-        """Notice where a fork says something of its own: behind what it asked for, or younger than itself."""
-        if (
-            self.own_from is None
-            and self.metas
-            and not summary
-            and (self.message_rows >= self.fork_point or time > self.started > "")
-        ):
-            self.own_from = position
-        self.message_rows += 1
+    def is_own(self, message: Any, before: int) -> bool:
+        """Whether a fork itself says this, after so many messages: more than it took, or younger than it."""
+        if not self.metas or (isinstance(message, User) and is_summary(message.meta)):
+            return False
+        return before >= self.fork_point or utc_time(message.time) > self.started > ""
 
     @property
     def inherited_entries(self) -> int:
@@ -95,11 +91,6 @@ class ZotReading(LogIndex):
         if self.header is None or self.header.parent_session is None:
             return 0
         return len(self.tree) if self.own_from is None else self.own_from
-
-
-def is_meta(fields: Any) -> bool:
-    """Whether this is what a meta row holds: something that names a session."""
-    return isinstance(fields, dict) and bool(_text(fields.get("id")))
 
 
 def _position_of(meta: Meta) -> int:

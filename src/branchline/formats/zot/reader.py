@@ -8,275 +8,188 @@ it, and a row that occurs again is told apart by a number.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import compress
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, TypeVar
 
 from branchline.context import milliseconds
 from branchline.entries import ACTIVITY_ROLES, Header, json_codec
-from branchline.formats.go_json import utc_time, utc_times
-from branchline.formats.lines import LineReader, decode_chunk
-from branchline.formats.zot.log_index import ZotReading, is_meta
+from branchline.formats.go_json import utc_time
+from branchline.formats.lines import LineReader, Lines
+from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.row_ids import RowLinker
 from branchline.formats.zot.rows import (
-    NO_MESSAGE,
     Answer,
-    AnswerBlock,
-    RowColumns,
+    RenameRow,
+    Row,
     ToolResultsRow,
-    User,
+    UsageRow,
     decode_rows,
-    decode_shapes,
-    is_summary,
+    is_meta,
+    row_from,
 )
-from branchline.formats.zot.running_totals import CumulativeUsage, sums_of
-from branchline.formats.zot.times import LazyTimestamps
-from branchline.formats.zot.tool_names import calls_in, words_of
+from branchline.formats.zot.tool_names import calls_in
 
 __all__ = ["ZotReader"]
 
 _NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1,8})\.jsonl$")
-_ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
 _TAIL = 128  # the part of a row that its id is made of
 _DIGEST = blake2b(digest_size=8)
+_T = TypeVar("_T")
 _NO_META = "no row in it tells which session it is"
 
 
 class ZotReader(LineReader):
-    """Reads the rows of one file; the path tells id and start where no row does.
-
-    ``shape_only`` is for lists of sessions: it leaves out what answers call for, which of them are quiet, and
-    ids, which are numbers then.
-    """
+    """Reads the rows of one file; the path tells id and start where no row does."""
 
     format_name = "zot"
     markers = (b'{"type":"', b'{"title":"')
+    reading: ZotLogIndex
 
-    def __init__(self, path: str = "", *, shape_only: bool = False) -> None:
-        self._known = ZotReading()
-        self._rows = RowLinker(self._known.tree)
-        self._known.linker = self._rows
-        super().__init__(self._known)
+    def __init__(self, path: str = "") -> None:
+        reading = ZotLogIndex()
+        reading.linker = RowLinker(reading.tree)
+        super().__init__(reading)
         self._path = path
-        self._shape_only = shape_only
         self._row_key = ""
         self._usage_rows = 0
         self._spoken = ""
         self._time = ""  # of the last row that has one; rows without are as old
-        self._waiting = LazyTimestamps(self._known.tree.types)
 
-    # -- many rows at once ----------------------------------------------------------------------------
+    # -- rows -----------------------------------------------------------------------------------------
 
-    def take_regular(self, data: bytes, start: int, end: int) -> bool:
-        """Messages and usage as zot writes them; False, and nothing done, when there is anything else."""
-        found = decode_chunk(data, end, decode_shapes if self._shape_only else decode_rows, start=start)
-        if found is None:
-            return False
-        reading, tree = self._known, self.reading.tree
-        first = len(tree)
-        columns = RowColumns(found.values)
-        if self._shape_only:
-            quiet = self._count_results(columns)
-            tree.keys += map(str, range(first, first + columns.entries))
-        else:
-            lines = data[start:] if start else data
-            quiet = self._listen(first, columns)
-            self._name(lines, found.ends, columns.messages)
-            self._note_totals(lines, found.ends, columns.types)
-        self._look_for_own(first, columns)
-        if columns.shared:
-            self.add_lines(first, reading.consumed, columns.sizes, found.ends)
-            if not self._shape_only:
-                self._name_further_results(first, columns.shared)
-            columns.spread()
-        else:
-            self.add_block(first, reading.consumed, found.ends)
-        self._put_off_times(first, columns)
-        tree.run_starts()  # those of the few rows before, so that the rest of the file is known to have none
-        tree.extend_columns(None, columns.types, columns.times, columns.roles, quiet)
-        return True
+    def decode_rows(self, data: memoryview) -> Sequence[Row]:
+        return decode_rows(data)
 
-    def _note_totals(self, lines: bytes, ends: list[int], types: list[str]) -> None:
-        """Look at the last usage row only; the log has the others."""
-        if "usage" in types:
-            row = len(types) - 1 - types[::-1].index("usage")
-            line = lines[ends[row - 1] + 1 if row else 0 : ends[row]]
-            self._known.totals.last = sums_of(json_codec.loads(line)) or CumulativeUsage()
-
-    def _put_off_times(self, first: int, columns: RowColumns) -> None:
-        """Look at the last times only; the others wait until somebody asks for one."""
-        self._waiting.add(first, len(self.reading.tree), self._time)
-        self.reading.tree.ask_times = self._waiting
-        self._time = next(filter(None, map(utc_time, reversed(columns.times))), self._time)
-        spoken = compress(reversed(columns.times), map(ACTIVITY_ROLES.__contains__, reversed(columns.roles)))
-        self._spoken = next(map(utc_time, spoken), self._spoken)
-
-    @staticmethod
-    def _count_results(columns: RowColumns) -> list[int]:
-        """Notice which rows have several results; gives answers without words, which lists do not ask for."""
-        columns.shared = {
-            number: len(message.content)
-            for number, message in enumerate(columns.messages)
-            if type(message) is ToolResultsRow and message.content and len(message.content) > 1
-        }
-        return []
-
-    def _listen(self, first: int, columns: RowColumns) -> list[int]:
-        """The same, with answers without words, and remember what the last answer asks for."""
-        reading = self._known
-        quiet, last = [], None
-        more = 0  # entries than rows so far
-        for row, message in enumerate(columns.messages):
+    def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
+        reading = self.reading
+        first = len(reading.tree)
+        messages: list[Any] = [row.message for row in rows]
+        types = [row.type for row in rows]
+        roles: list[str | None] = [message.role for message in messages]
+        times: list[str | None] = [message.time for message in messages]
+        ids = self._ids(types, lines)
+        quiet: list[int] = []
+        shared: dict[int, int] = {}  # rows with more than one result, and how many
+        answer, position = None, first
+        for number, message in enumerate(messages):
             kind = type(message)
             if kind is Answer:
-                last = message
-                for block in message.content or ():  # without calls, because there are so many of them
+                answer = message
+                for block in answer.content or ():  # no function: this runs for every block of a session
                     if (block.name is None or block.id is None) and block.text and not block.text.isspace():
                         break
                 else:
-                    quiet.append(first + row + more)
+                    quiet.append(position)
             elif kind is ToolResultsRow and (results := message.content) and len(results) > 1:
-                columns.shared[row] = len(results)
-                more += len(results) - 1
-        if last is not None:
-            reading.calls.last = calls_in(last.content or ())
-        if role := next(filter(None, reversed(columns.roles)), None):
-            reading.calls_open = role == "assistant"
-        return quiet
+                shared[number] = len(results)
+                position += len(results) - 1
+            position += 1
+        if answer is not None:
+            reading.calls.last = calls_in(answer)
+        self._find_own(first, messages, shared)
+        reading.message_rows += len(roles) - roles.count(None)
+        self._note_last(rows, roles, times)
+        if "session_info" in types:
+            for row in rows:
+                if isinstance(row, RenameRow):
+                    reading.title = row.title.strip() or reading.title
+        counts = None
+        earlier, self._time = self._time, _last_time(times) or self._time
+        if shared:
+            counts = [shared.get(number, 1) for number in range(len(rows))]
+            ids = self._spread_ids(first, ids, counts)
+            types, roles, times = _spread(types, counts), _spread(roles, counts), _spread(times, counts)
+        return self.link(
+            lines,
+            ids,
+            [None] * len(ids),
+            types=types,
+            times=_utc_times(times, earlier),
+            roles=roles,
+            quiet=quiet,
+            counts=counts,
+        )
 
-    def _name(self, data: bytes, ends: list[int], messages: list[Any]) -> None:
-        """Give each of these rows the key of its first entry."""
-        name, copy = self.reading.tree.keys.append, _DIGEST.copy
-        key, usage_rows, begin = self._row_key, self._usage_rows, 0
-        for message, end in zip(messages, ends, strict=True):
-            if message is NO_MESSAGE:
+    def _ids(self, types: list[str], lines: Lines) -> list[str]:
+        """What each of these rows gives its first entry as an id."""
+        ids = []
+        copy = _DIGEST.copy
+        key, usage_rows = self._row_key, self._usage_rows
+        for kind, tail in zip(types, lines.tails(_TAIL), strict=True):
+            if kind == "usage":
                 usage_rows += 1
-                name(key + "u1" if usage_rows == 1 else f"{key}u{usage_rows}")
+                ids.append(f"{key}u{usage_rows}")
             else:
                 digest = copy()  # a third quicker than making one anew
-                tail = end - _TAIL
-                digest.update(data[tail if tail > begin else begin : end])  # noqa: FURB136  a call costs more
+                digest.update(tail)
                 key = digest.hexdigest()
-                name(key)
+                ids.append(key)
                 usage_rows = 0
-            begin = end + 1
         self._row_key, self._usage_rows = key, usage_rows
+        return ids
 
-    def _name_further_results(self, first: int, shared: dict[int, int]) -> None:
-        """Give keys to the entries that are not the first of their row, in rows from ``first`` on."""
-        reading = self._known
-        keys = reading.tree.keys
-        rows = keys[first:]
-        del keys[first:]
-        done = 0
-        for row, count in shared.items():
-            keys += rows[done : row + 1]
-            done = row + 1
-            reading.numbers.update(zip(range(len(keys), len(keys) + count), range(1, count), strict=False))
-            keys += [f"{rows[row]}.{number}" for number in range(2, count + 1)]
-        keys += rows[done:]
+    def _spread_ids(self, first: int, ids: list[str], counts: list[int]) -> list[str]:
+        """An id for each entry: a row with several results is several entries."""
+        spread: list[str] = []
+        for key, count in zip(ids, counts, strict=True):
+            spread.append(key)
+            for number in range(1, count):
+                self.reading.numbers[first + len(spread)] = number
+                spread.append(f"{key}.{number + 1}")
+        return spread
 
-    def _look_for_own(self, position: int, columns: RowColumns) -> None:
-        """Count messages, and find the first one that did not come with the fork."""
-        reading = self._known
-        messages = columns.messages
-        times = columns.times
-        if reading.own_from is None and reading.message_rows < reading.fork_point:
-            times = utc_times(times)  # only what a fork asked for is told by its age
+    def _find_own(self, position: int, messages: Sequence[Any], shared: dict[int, int]) -> None:
+        """Find the first message that did not come with the fork."""
+        reading = self.reading
+        if reading.own_from is not None:
+            return
+        before = reading.message_rows
         for number, message in enumerate(messages):
-            if reading.own_from is not None:
-                reading.message_rows += len(messages) - number - messages[number:].count(NO_MESSAGE)
-                break
-            if message is not NO_MESSAGE:
-                summary = type(message) is User and is_summary(message.meta)
-                reading.count_message(position, times[number], summary=summary)
-            position += columns.shared.get(number, 1)
+            if message.role is not None:
+                if reading.is_own(message, before):
+                    reading.own_from = position
+                    return
+                before += 1
+            position += shared.get(number, 1)
 
-    def _answered(self, content: Sequence[AnswerBlock]) -> bool:
-        """Remember what an answer asks for; whether it has no words for a person."""
-        self._known.calls.last = calls_in(content)
-        return all(map(_is_silent, content))
+    def _note_last(
+        self, rows: Sequence[Row], roles: Sequence[str | None], times: Sequence[str | None]
+    ) -> None:
+        """Remember what counts of the last row of each kind."""
+        reading = self.reading
+        usage = next((row for row in reversed(rows) if type(row) is UsageRow), None)
+        if usage is not None:
+            reading.totals.last = usage.cumulative
+        role = next((role for role in reversed(roles) if role is not None), None)
+        if role is not None:
+            reading.calls_open = role == "assistant"
+        spoken = zip(reversed(roles), reversed(times), strict=True)
+        self._spoken = next(
+            (utc_time(time or "") for role, time in spoken if role in ACTIVITY_ROLES), self._spoken
+        )
 
-    # -- one row at a time ----------------------------------------------------------------------------
+    # -- objects of any shape -------------------------------------------------------------------------
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self._known
-        kind = fields.get("type")
+        kind, meta = fields.get("type"), fields.get("meta")
         if not isinstance(kind, str):
             self.note_not_an_entry("an object without a type", line, offset)
-        elif kind == "meta" and is_meta(fields.get("meta")):
-            self._take_meta(fields["meta"], line, offset)
-        elif kind == "message" and isinstance(fields.get("message"), dict):
-            self._take_message(fields["message"], line, offset)
-        elif kind == "usage" and (sums := sums_of(fields)) is not None:
-            reading.totals.last = sums
-            self._usage_rows += 1
-            self._add(f"{self._row_key}u{self._usage_rows}", line, offset, type="usage")
-        elif kind == "rename" and isinstance(title := fields.get("title"), str):
-            self._add(self._key(line), line, offset, type="session_info")
-            reading.title = title.strip() or reading.title
-        else:
-            self._add(self._key(line), line, offset, type="custom")
+            return
+        if kind == "meta" and is_meta(meta) and not self._take_meta(meta, line, offset):
+            return
+        self.take_one(row_from(fields), line, offset)
 
-    def _take_meta(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self._known
+    def _take_meta(self, fields: dict[str, Any], line: bytes, offset: int) -> bool:
+        """Take in a meta row; whether it is an entry as well."""
+        reading = self.reading
         if not reading.metas:
             reading.header_line, reading.header_end = line, offset + len(line)
         reading.add_meta(fields)
         self._time = self._time or reading.started
         model = fields.get("model")
-        if (isinstance(model, str) and model) or len(reading.metas) > 1:
-            self._add(self._key(line), line, offset, type="model_change")
-
-    def _take_message(self, message: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self._known
-        role, time, content = message.get("role"), message.get("time"), message.get("content")
-        role = role if isinstance(role, str) else ""
-        time = time if isinstance(time, str) else ""
-        written = utc_time(time)
-        quiet = role == "assistant" and self._answered(words_of(content))
-        reading.calls_open = role == "assistant"
-        if role in ACTIVITY_ROLES:
-            self._spoken = written
-        key = self._key(line)
-        reading.count_message(len(reading.tree), written, summary=is_summary(message.get("meta")))
-        for number in range(_result_count(message)):
-            position = self._add(
-                f"{key}.{number + 1}" if number else key,
-                line,
-                offset,
-                type="message",
-                time=written,
-                role=_ROLES.get(role, role),
-                quiet=quiet,
-            )
-            if number:
-                reading.numbers[position] = number
-
-    def _add(
-        self,
-        key: str,
-        line: bytes,
-        offset: int,
-        *,
-        type: str,  # noqa: A002
-        time: str = "",
-        role: str | None = None,
-        quiet: bool = False,
-    ) -> int:
-        key = self._rows.key_of(key)
-        keys = self.reading.tree.keys
-        parent = keys[-1] if keys else None
-        self._time = time or self._time
-        written = time if type == "message" else self._time
-        return self.add(key, parent, line, offset, type=type, time=written, role=role, quiet=quiet)
-
-    def _key(self, line: bytes) -> str:
-        row = line.strip()[-_TAIL:]
-        self._row_key = blake2b(row, digest_size=8).hexdigest()
-        self._usage_rows = 0
-        return self._row_key
+        return (isinstance(model, str) and bool(model)) or len(reading.metas) > 1
 
     # -- damage, and the end --------------------------------------------------------------------------
 
@@ -292,7 +205,7 @@ class ZotReader(LineReader):
                 return False
 
     def on_finish(self) -> None:
-        reading = self._known
+        reading = self.reading
         reading.last_message_time = milliseconds(self._spoken)
         if reading.metas:
             reading.set_header()
@@ -304,21 +217,27 @@ class ZotReader(LineReader):
             reading.header = _header_from_name(self._path)
 
 
-# -- what rows say ----------------------------------------------------------------------------------------
+def _utc_times(times: Iterable[str | None], earlier: str) -> Iterator[str]:
+    """Times in UTC, derived when the tree is asked for them: that is a fifth of opening.
+
+    A row without one is as old as the last row before it that has one; ``earlier`` is the time before all.
+    """
+    for time in times:
+        if time is None:
+            yield earlier
+        else:
+            written = utc_time(time)
+            earlier = written or earlier
+            yield written
 
 
-def _is_silent(block: AnswerBlock) -> bool:
-    """A call, or a text without words."""
-    is_call = block.name is not None and block.id is not None
-    return is_call or not block.text or block.text.isspace()
+def _spread(column: list[_T], counts: list[int]) -> list[_T]:
+    """A value for each entry, where a row is this many."""
+    return list(chain.from_iterable(map(repeat, column, counts)))
 
 
-def _result_count(message: dict[str, Any]) -> int:
-    """How many entries a message row is: one, or in a row of tool results one for each."""
-    content = message.get("content")
-    if message.get("role") != "tool" or not isinstance(content, list):
-        return 1
-    return max(1, len(content))
+def _last_time(times: Sequence[str | None]) -> str:
+    return next(filter(None, (utc_time(time) for time in reversed(times) if time)), "")
 
 
 def _header_from_name(path: str) -> Header | None:

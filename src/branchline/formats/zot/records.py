@@ -1,7 +1,8 @@
-"""Message rows of zot and our messages, both ways. Blocks carry no type: which keys they have tells it.
+"""Rows of zot as our entries, and messages both ways.
 
-The results of all calls of an answer stand in one row; here each is a message. What zot has no field for is
-kept in ``message.meta``, which zot copies and never reads.
+Blocks carry no type: which keys they have tells it. The results of all calls of an answer stand in one row;
+here each is a message. What zot has no field for is kept in ``message.meta``, which zot copies and never
+reads.
 """
 
 from __future__ import annotations
@@ -15,14 +16,22 @@ from branchline.entries import (
     Block,
     CompactionSummaryMessage,
     Content,
+    Cost,
+    Custom,
+    Entry,
     Image,
     Message,
+    MessageEntry,
+    ModelChange,
+    SessionInfo,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
     UnknownBlock,
     UnknownMessage,
+    Usage,
+    UsageEntry,
     UserMessage,
     blocks_text,
     json_codec,
@@ -30,8 +39,19 @@ from branchline.entries import (
 )
 from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields
 from branchline.formats.go_json import dumps, time_text, utc_time
+from branchline.formats.zot.log_index import ZotLogIndex
+from branchline.formats.zot.rows import UsageRow, is_summary, row_of
+from branchline.tree import ROOT
 
-__all__ = ["SUMMARY_HEADING", "CurrentModel", "decode_message", "known", "message_row", "results_row"]
+__all__ = [
+    "SUMMARY_HEADING",
+    "CurrentModel",
+    "decode_message",
+    "known",
+    "message_row",
+    "record_of",
+    "results_row",
+]
 
 SUMMARY_HEADING = "## Context Summary (compacted)\n\n"
 """How a summary begins that stands for what was said before."""
@@ -52,6 +72,62 @@ class CurrentModel:
 # -- reading ----------------------------------------------------------------------------------------------
 
 
+def record_of(line: bytes, reading: ZotLogIndex, position: int) -> Entry:
+    """The record of an entry; its id and parent are those of the tree."""
+    tree = reading.tree
+    above = tree.parent_position(position)
+    common: Fields = {
+        "id": tree.keys[position],
+        "parent": None if above == ROOT else tree.keys[above],
+        "timestamp": tree.times[position],
+    }
+    kind = tree.types[position]
+    if kind == "usage":
+        return _usage(line, reading, position, common)
+    fields = json_codec.loads(line)
+    match kind:
+        case "message":
+            said, number = fields["message"], reading.numbers.get(position, 0)
+            tool = ""
+            if tree.roles[position] == "toolResult":
+                tool = reading.calls.tool_of(position, _call(said.get("content"), number), reading)
+            message = decode_message(said, CurrentModel(reading.meta_at(position)), number, tool)
+            return MessageEntry(message=message, **common)
+        case "session_info":
+            return SessionInfo(name=fields["title"], **common)
+        case "model_change":
+            speaker = CurrentModel(fields["meta"])
+            return ModelChange(provider=speaker.provider or "", model_id=speaker.model or "", **common)
+        case _:
+            data = {name: value for name, value in fields.items() if name != "type"}
+            return Custom(custom_type=str(fields["type"]), data=data, **common)
+
+
+def _usage(line: bytes, reading: ZotLogIndex, position: int, common: Fields) -> UsageEntry:
+    """What one row adds to the totals before it."""
+    row = row_of(line)
+    assert isinstance(row, UsageRow)
+    totals = row.cumulative
+    before = reading.totals.before(position, reading)
+    reading.totals.remember(position, totals)
+    tokens = {
+        "input": totals.input_tokens - before.input_tokens,
+        "output": totals.output_tokens - before.output_tokens,
+        "cache_read": totals.cache_read_tokens - before.cache_read_tokens,
+        "cache_write": totals.cache_write_tokens - before.cache_write_tokens,
+    }
+    cost = Cost(total=round(totals.cost_usd - before.cost_usd, 12))
+    usage = Usage(**tokens, total_tokens=sum(tokens.values()), cost=cost)
+    speaker = CurrentModel(reading.meta_at(position))
+    return UsageEntry(kind="turn", provider=speaker.provider, model=speaker.model, usage=usage, **common)
+
+
+def _call(content: Any, number: int) -> str:
+    """The call that a tool result answers."""
+    block = content[number] if isinstance(content, list) and number < len(content) else None
+    return _text(block.get("call_id")) if isinstance(block, dict) else ""
+
+
 def decode_message(message: Fields, speaker: CurrentModel, number: int = 0, tool_name: str = "") -> Message:
     """The message in a row; of a row of tool results the one with this number."""
     time = milliseconds(utc_time(_text(message.get("time"))))
@@ -63,7 +139,7 @@ def decode_message(message: Fields, speaker: CurrentModel, number: int = 0, tool
         return restore_extra_fields(result, rest.get(str(number)))
     blocks = _blocks(content)
     meta = message.get("meta")
-    if role == "user" and isinstance(meta, dict) and meta.get("compaction") == "true":
+    if role == "user" and is_summary(meta):
         before = _text(meta.get("tokens_before"))
         return CompactionSummaryMessage(
             summary=blocks_text(blocks),

@@ -7,6 +7,8 @@ carry its number: ``…-2``, ``…-2.2``, ``…-2u1``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from branchline.tree import Linker, Tree
 
 __all__ = ["ROW_KEY", "RowLinker"]
@@ -23,10 +25,41 @@ class RowLinker(Linker):
         self._repeats: dict[str, int] = {}
         self._row = self._named = ""  # what the last row gave, and the key that it got
 
-    def key_of(self, given: str) -> str:
-        """The key of the next entry, whose row gives this."""
+    def add(
+        self,
+        entry_id: str,
+        parent_id: str | None,
+        *,
+        type: str,  # noqa: A002
+        time: str = "",
+        role: str | None = None,
+        quiet: bool = False,
+        placeholder: bool = False,
+        after_gap: bool = False,
+    ) -> int:
+        """Add the next entry, whose row gives this id."""
+        del parent_id, after_gap
         self._claim()
-        return self._named_key(given)
+        tree = self.tree
+        key = self._named_key(entry_id)
+        return tree.add(
+            key, len(tree) - 1, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder
+        )
+
+    def extend(
+        self,
+        ids: list[str],
+        parent_ids: list[str | None],
+        types: list[str],
+        times: Iterable[str],
+        roles: list[str | None],
+        quiet: Iterable[int],
+    ) -> bool:
+        """Add many entries at once."""
+        del parent_ids
+        self.tree.keys += ids
+        self.tree.extend_columns(None, types, times, roles, quiet)
+        return True
 
     def _claim(self) -> None:
         tree = self.tree

@@ -1,23 +1,28 @@
-"""Many rows of zot at once: decoded no further than a tree, or a list, asks; and turned into columns."""
+"""Rows of zot, typed and decoded no further than a tree asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, repeat
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import msgspec
 
+from branchline.entries import json_codec
+
 __all__ = [
-    "NO_MESSAGE",
     "Answer",
     "AnswerBlock",
-    "RowColumns",
+    "CumulativeUsage",
+    "RenameRow",
+    "Row",
     "ToolResultsRow",
+    "UsageRow",
     "User",
     "decode_rows",
-    "decode_shapes",
+    "is_meta",
     "is_summary",
+    "row_from",
+    "row_of",
 ]
 
 
@@ -34,102 +39,157 @@ class _Result(msgspec.Struct, gc=False):
 
 
 class User(msgspec.Struct, tag_field="role", tag="user", gc=False):
-    role: ClassVar[str | None] = "user"
+    role: ClassVar[str] = "user"
     time: str = ""
     meta: Any = None
 
 
 class Answer(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
-    role: ClassVar[str | None] = "assistant"
+    role: ClassVar[str] = "assistant"
     content: list[AnswerBlock] | None = None
     time: str = ""
 
 
 class ToolResultsRow(msgspec.Struct, tag_field="role", tag="tool", gc=False):
-    role: ClassVar[str | None] = "toolResult"
+    role: ClassVar[str] = "toolResult"
     content: list[_Result] | None = None
     time: str = ""
 
 
-class _AnswerShape(msgspec.Struct, tag_field="role", tag="assistant", gc=False):
-    """An answer for a list, which does not ask what it says."""
+class _OtherMessage(msgspec.Struct, gc=False):
+    """A message of a role that zot does not have."""
 
-    role: ClassVar[str | None] = "assistant"
+    role: str
     time: str = ""
 
 
-class _Silence(msgspec.Struct, frozen=True, gc=False):
+class _NoMessage(msgspec.Struct, frozen=True, gc=False):
     """What stands for the message of a row without one."""
 
-    role: ClassVar[str | None] = None
-    time: str = ""
+    role: ClassVar[None] = None
+    time: ClassVar[None] = None
 
 
-NO_MESSAGE = _Silence()
+_NO_MESSAGE = _NoMessage()
+
+
+class CumulativeUsage(msgspec.Struct, frozen=True, gc=False):
+    """The running totals of a usage row."""
+
+    input_tokens: int | float = 0
+    output_tokens: int | float = 0
+    cache_read_tokens: int | float = 0
+    cache_write_tokens: int | float = 0
+    cost_usd: int | float = 0
 
 
 class _MessageRow(msgspec.Struct, tag_field="type", tag="message", gc=False):
+    type: ClassVar[str] = "message"
     message: User | Answer | ToolResultsRow
 
 
-class _MessageShape(msgspec.Struct, tag_field="type", tag="message", gc=False):
-    message: User | _AnswerShape | ToolResultsRow
+class UsageRow(msgspec.Struct, tag_field="type", tag="usage", gc=False):
+    type: ClassVar[str] = "usage"
+    message: ClassVar[_NoMessage] = _NO_MESSAGE
+    cumulative: CumulativeUsage
 
 
-class _Numbers(msgspec.Struct, gc=False):
-    """The totals of a usage row; nobody asks for them here."""
+class RenameRow(msgspec.Struct, tag_field="type", tag="rename", gc=False):
+    type: ClassVar[str] = "session_info"
+    message: ClassVar[_NoMessage] = _NO_MESSAGE
+    title: str
 
 
-class _UsageRow(msgspec.Struct, tag_field="type", tag="usage", gc=False):
-    message: ClassVar[_Silence] = NO_MESSAGE
-    cumulative: _Numbers
+class _OtherRow(msgspec.Struct, gc=False):
+    """A row of any other kind, a message of another role, or a meta row that is an entry."""
+
+    type: str
+    message: _OtherMessage | _NoMessage = _NO_MESSAGE
 
 
-decode_rows: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
-    _MessageRow | _UsageRow
-).decode_lines
-"""Messages and usage as zot writes them; anything else is an error."""
+Row = _MessageRow | UsageRow | RenameRow | _OtherRow
 
-decode_shapes: Callable[[memoryview], Sequence[Any]] = msgspec.json.Decoder(
-    _MessageShape | _UsageRow
-).decode_lines
-"""The same for lists."""
+_decoder = msgspec.json.Decoder(_MessageRow | UsageRow | RenameRow)
+decode_rows: Callable[[memoryview], Sequence[Row]] = _decoder.decode_lines
+"""Messages, usage and titles as zot writes them; anything else is an error."""
 
 
-class RowColumns:
-    """Rows as columns of a tree, one value for each row; times are those of the file, "" in usage rows."""
-
-    __slots__ = ("messages", "roles", "shared", "times", "types")
-
-    def __init__(self, rows: Sequence[Any]) -> None:
-        messages: list[Any] = [row.message for row in rows]
-        self.messages = messages
-        self.roles: list[str | None] = [message.role for message in messages]
-        self.types = ["usage" if role is None else "message" for role in self.roles]
-        self.times: list[str] = [message.time for message in messages]
-        self.shared: dict[int, int] = {}
-        """The rows with more than one result, and how many; filled by who looks at results."""
-
-    @property
-    def entries(self) -> int:
-        """How many entries the rows are."""
-        return len(self.messages) + sum(self.shared.values()) - len(self.shared)
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many entries each row is."""
-        sizes = [1] * len(self.messages)
-        for number, count in self.shared.items():
-            sizes[number] = count
-        return sizes
-
-    def spread(self) -> None:
-        """One value for each entry instead: a row with several results is several entries."""
-        sizes = self.sizes
-        for name in ("types", "roles", "times", "messages"):
-            setattr(self, name, list(chain.from_iterable(map(repeat, getattr(self, name), sizes))))
+def row_of(line: bytes) -> Row:
+    """The row on a line that was read before."""
+    try:
+        row: Row = _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        row = row_from(json_codec.loads(line))
+    return row
 
 
-def is_summary(meta: Any) -> bool:
+def row_from(fields: dict[str, Any]) -> Row:
+    """The row that an object is, whatever the values in it are."""
+    match fields.get("type"):
+        case "message" if isinstance(message := fields.get("message"), dict):
+            return _message_row(message)
+        case "usage" if (totals := _totals(fields)) is not None:
+            return UsageRow(totals)
+        case "rename" if isinstance(title := fields.get("title"), str):
+            return RenameRow(title)
+        case "meta" if is_meta(fields.get("meta")):
+            return _OtherRow("model_change")
+        case _:
+            return _OtherRow("custom")
+
+
+def is_meta(fields: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether this is what a meta row holds: something that names a session."""
+    return isinstance(fields, dict) and bool(_text(fields.get("id")))
+
+
+def is_summary(meta: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a message with this meta stands for what was said before."""
     return isinstance(meta, dict) and meta.get("compaction") == "true"
+
+
+def _message_row(message: dict[str, Any]) -> Row:
+    role, time, content = _text(message.get("role")), _text(message.get("time")), message.get("content")
+    match role:
+        case "user":
+            return _MessageRow(User(time, message.get("meta")))
+        case "assistant":
+            return _MessageRow(Answer(_answer_blocks(content), time))
+        case "tool":
+            results = [_Result() for _ in content] if isinstance(content, list) else None
+            return _MessageRow(ToolResultsRow(results, time))
+        case _:
+            return _OtherRow("message", _OtherMessage(role, time))
+
+
+def _answer_blocks(content: Any) -> list[AnswerBlock]:
+    if isinstance(content, str):
+        return [AnswerBlock(content)]
+    found = []
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict):
+            call, name = block.get("id"), block.get("name")
+            found.append(
+                AnswerBlock(
+                    _text(block.get("text")),
+                    call if isinstance(call, str) else None,
+                    name if isinstance(name, str) else None,
+                )
+            )
+    return found
+
+
+def _totals(fields: dict[str, Any]) -> CumulativeUsage | None:
+    found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
+    if found is None:
+        return None
+    numbers = {
+        name: value
+        for name in CumulativeUsage.__struct_fields__
+        if isinstance(value := found.get(name), int | float) and not isinstance(value, bool)
+    }
+    return CumulativeUsage(**numbers)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

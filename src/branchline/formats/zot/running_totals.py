@@ -6,26 +6,14 @@ A file has a usage row for every answer, and what an answer cost is the differen
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-
-from branchline.entries import json_codec
 from branchline.formats.protocol import LogIndex
 from branchline.formats.zot.occurrences import Occurrences
+from branchline.formats.zot.rows import CumulativeUsage, UsageRow, row_of
 from branchline.tree import ROOT
 
-__all__ = ["CumulativeUsage", "RunningTotals", "sums_of"]
-
-
-class CumulativeUsage(msgspec.Struct, frozen=True, gc=False):
-    """The running totals of a usage row."""
-
-    input_tokens: int | float = 0
-    output_tokens: int | float = 0
-    cache_read_tokens: int | float = 0
-    cache_write_tokens: int | float = 0
-    cost_usd: int | float = 0
+__all__ = ["RunningTotals"]
 
 
 class _Known(NamedTuple):
@@ -55,23 +43,10 @@ class RunningTotals:
             return self.last
         above = positions[number - 1]
         if above != self._read.position:
-            line = reading.read(*reading.span(above))
-            self.remember(above, sums_of(json_codec.loads(line)) or CumulativeUsage())
+            row = row_of(reading.read(*reading.span(above)))
+            self.remember(above, row.cumulative if isinstance(row, UsageRow) else CumulativeUsage())
         return self._read.sums
 
     def remember(self, position: int, sums: CumulativeUsage) -> None:
         """Keep what a usage entry tells, for who asks for the next one."""
         self._read = _Known(position, sums)
-
-
-def sums_of(fields: dict[str, Any]) -> CumulativeUsage | None:
-    """The running totals in a usage row."""
-    found = next((one for name in ("cumulative", "usage") if isinstance(one := fields.get(name), dict)), None)
-    if found is None:
-        return None
-    numbers = {
-        name: value
-        for name in CumulativeUsage.__struct_fields__
-        if isinstance(value := found.get(name), int | float) and not isinstance(value, bool)
-    }
-    return CumulativeUsage(**numbers)

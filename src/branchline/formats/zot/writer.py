@@ -28,9 +28,9 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.go_json import dumps, go_timestamp
-from branchline.formats.zot.log_index import ZotReading
+from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.records import CurrentModel, known, message_row, results_row
-from branchline.formats.zot.running_totals import CumulativeUsage
+from branchline.formats.zot.rows import CumulativeUsage
 from branchline.tree import ROOT
 
 __all__ = ["CANNOT", "VERSION", "ZotWriter", "header_fields", "meta_row"]
@@ -85,7 +85,7 @@ def header_fields(header: Header) -> dict[str, Any]:
 class ZotWriter:
     """Writes rows behind a reading. ``refuse`` gives the exception for what zot cannot hold."""
 
-    def __init__(self, reading: ZotReading, refuse: Callable[[str], NotSupported]) -> None:
+    def __init__(self, reading: ZotLogIndex, refuse: Callable[[str], NotSupported]) -> None:
         self._refuse = refuse
         self._meta = dict(reading.metas[-1].fields) if reading.metas else {}
         self._title = reading.title
