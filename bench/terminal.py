@@ -85,10 +85,11 @@ def start(home: Path) -> Iterator[tuple[str, float, float]]:
 
 async def browser(directory: Path) -> list[tuple[str, float, float]]:
     """First rows on the screen, and the answer to a key of a search."""
+    from branchline import SessionLibrary
+    from branchline.library.browser_source import LibrarySource
     from branchline.library.pins import Pins
     from branchline.tui.app import BranchlineApp
     from branchline.tui.browser_state import BrowserState
-    from branchline.tui.source import FileSource
     from branchline.tui.widgets.row_list import RowList
 
     painted: list[float] = []
@@ -102,7 +103,7 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
 
     RowList.render_line = watched  # type: ignore[method-assign, assignment]
     begun = time.process_time()
-    source = FileSource.of_directory(str(directory))
+    source = LibrarySource(SessionLibrary(str(directory)))
     app = BranchlineApp(BrowserState(source, "here", Pins(str(directory / "none" / "pins.json"))))
     async with app.run_test(size=SIZE) as pilot:
         while not app.browser.state.loaded.done:
@@ -123,16 +124,17 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
 
 async def tree(path: Path) -> list[tuple[str, float, float]]:
     """A large tree: opened, and gone through."""
+    from branchline import SessionLibrary
+    from branchline.library.browser_source import LibrarySource
     from branchline.library.pins import Pins
     from branchline.session import Session
     from branchline.tui.app import BranchlineApp
     from branchline.tui.browser_state import BrowserState
     from branchline.tui.screens.tree import TreeScreen
-    from branchline.tui.source import FileSource
 
     empty = path.parent / "empty"
     empty.mkdir()
-    source = FileSource.of_directory(str(empty))
+    source = LibrarySource(SessionLibrary(str(empty)))
     app = BranchlineApp(BrowserState(source, "here", Pins(str(empty / "p.json"))))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.2)

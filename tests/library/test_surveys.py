@@ -23,8 +23,8 @@ from branchline.entries import (
 )
 from branchline.formats import PI, EntryLog, Format
 from branchline.library.row_reader import deep_row, read_row
-from branchline.library.rows import SessionRow
 from branchline.stores import StoredLog
+from branchline.views.session_row import SessionRow
 from strategies import session_files, texts
 from support import CORPUS
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from branchline.library import SessionRow
 from branchline.library.pins import Pins
@@ -23,9 +23,10 @@ from branchline.tui.browsing import (
 )
 from branchline.tui.hint_line import PRESS_TO_SEARCH, search_line
 from branchline.tui.session_lines import ColumnWidths, columns_for, header_line, session_line
-from branchline.tui.source import Batch, Scope, Source, row_name
+from branchline.views.browser.source import Batch, Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
+from branchline.views.session_row import row_name
 from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
 from branchline.views.tool_calls import short_path
 
@@ -88,7 +89,7 @@ class BrowserState:
 
     def __init__(
         self,
-        source: Source,
+        source: Source[Any],
         scope: Scope,
         pins: Pins,
         *,

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from branchline.library import Forest, SessionRow, build_forest
-from branchline.tui.source import row_name
 from branchline.views.query import Match, Query, Search, SearchFields
+from branchline.views.session_row import row_name
 
 __all__ = [
     "SORTS",

@@ -14,11 +14,12 @@ from branchline.cli.output import Output
 
 if TYPE_CHECKING:
     from branchline.library import SessionRow
+    from branchline.session import Session
     from branchline.settings import Settings
     from branchline.tui.browser_state import BrowserState
     from branchline.tui.browsing import Arrangement
     from branchline.tui.launch import View
-    from branchline.tui.source import Scope, Source
+    from branchline.views.browser.source import Scope, Source
     from branchline.views.query import Match, SearchFields
 
 __all__ = ["browse_command", "can_browse", "open_browser", "open_home"]
@@ -78,8 +79,8 @@ def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, 
 
     from branchline.tui.browsing import ListOptions, arrange, face_of
     from branchline.tui.contents_cache import SearchTextCache
-    from branchline.tui.source import row_name
     from branchline.views.query import parse_query
+    from branchline.views.session_row import row_name
 
     source = _source(directory)
     batches = list(source.rows("all" if everywhere else "here"))
@@ -184,11 +185,14 @@ def _run(
     sys.exit(code)
 
 
-def _source(directory: str | None) -> Source:
+def _source(directory: str | None) -> Source[Session]:
     from branchline.cli.resolver import existing
-    from branchline.tui.source import FileSource
+    from branchline.library import SessionLibrary
+    from branchline.library.browser_source import LibrarySource
 
-    return FileSource.everywhere() if directory is None else FileSource.of_directory(existing(directory))
+    if directory is None:
+        return LibrarySource.everywhere()
+    return LibrarySource(SessionLibrary(existing(directory)))
 
 
 def _row(session: str, directory: str | None) -> SessionRow:

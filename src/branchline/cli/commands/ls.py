@@ -13,7 +13,7 @@ import click
 
 from branchline.cli.options import agent_option, command, names_of
 from branchline.cli.output import Output, Piece, paint, remark
-from branchline.cli.resolver import discovery, local_library
+from branchline.cli.resolver import everywhere_library, local_library
 from branchline.cli.words import age, count, format_size
 from branchline.places import NATIVE_AGENT
 
@@ -68,7 +68,7 @@ def ls_command(
     if directory is not None:
         listing = local_library(directory).list(deep, progress=reading_progress())
     else:
-        found = discovery(names_of(agents), everywhere=everywhere, subagents=subagents)
+        found = everywhere_library(names_of(agents), everywhere=everywhere, subagents=subagents)
         listing = found.list(deep, progress=reading_progress())
         if verbose:
             for broken in found.broken_formats:
@@ -80,7 +80,7 @@ def ls_command(
 
 def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
     """The sessions of this working directory, or of all, whose files changed last."""
-    return discovery(everywhere=everywhere).list(limit=limit, progress=reading_progress())
+    return everywhere_library(everywhere=everywhere).list(deep=True, limit=limit, progress=reading_progress())
 
 
 def print_rows(
@@ -93,7 +93,7 @@ def print_rows(
     command: str = "ls",
 ) -> None:
     """Print some rows of a listing, and on stderr what else was seen."""
-    from branchline.library.rows import ELSEWHERE
+    from branchline.views.session_row import ELSEWHERE
 
     if out.json:
         out.result(command, _listing_fields(listing, shown))
@@ -251,7 +251,9 @@ def forest_command(
 def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: bool) -> Forest:
     if directory is not None:
         return local_library(directory).forest()
-    return discovery(agents, everywhere=everywhere, subagents=True).forest(progress=reading_progress())
+    return everywhere_library(agents, everywhere=everywhere, subagents=True).forest(
+        progress=reading_progress()
+    )
 
 
 def _forest_pieces(item: ForestRow, lines: list[bool], columns: _Columns, above: str | None) -> list[Piece]:

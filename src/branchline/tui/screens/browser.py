@@ -23,12 +23,12 @@ from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
 from branchline.tui.screens.session_list import SessionListScreen
 from branchline.tui.session_lines import reason_words
-from branchline.tui.source import row_name
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.layout import is_previewing, is_wide
 from branchline.views.humanize import count
+from branchline.views.session_row import row_name
 
 __all__ = ["BrowserScreen"]
 

@@ -15,12 +15,13 @@ from branchline.tui.contents_cache import SearchTextCache
 from branchline.tui.previewing import last_cards, preview_lines
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.session_lines import facts_lines
-from branchline.tui.source import Batch, row_name
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.layout import layout_for
+from branchline.views.browser.source import Batch
 from branchline.views.cards import Card
 from branchline.views.query import Match, Query, Search
+from branchline.views.session_row import row_name
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.wrap import wrap_line
 

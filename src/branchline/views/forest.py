@@ -14,10 +14,10 @@ from typing import overload
 import msgspec
 
 from branchline.formats.suffixes import without_suffix
-from branchline.library.rows import SessionRow, latest_first
 from branchline.tree import ROOT, Linker, Tree
+from branchline.views.session_row import SessionRow, latest_first
 
-__all__ = ["Forest", "ForestRow", "build_forest", "real_path"]
+__all__ = ["Forest", "ForestRow", "build_forest"]
 
 
 _UNIQUE = 32  # characters of an id that nobody has made up
@@ -89,14 +89,6 @@ def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = 
     for oddity in linker.findings():
         notes[oddity.position] = _SELF if oddity.kind == "self-parent" else _RING
     return Forest(_rows(ordered, tree, notes))
-
-
-def real_path(path: str) -> str:
-    """A path with its links followed; as it is where the system can have no such path."""
-    try:
-        return os.path.realpath(path)
-    except (ValueError, OSError):
-        return os.path.normpath(path)
 
 
 def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Iterator[ForestRow]:
