@@ -89,8 +89,8 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
     from branchline.library.browser_source import LibrarySource
     from branchline.library.pins import Pins
     from branchline.tui.app import BranchlineApp
-    from branchline.tui.browser_state import BrowserState
     from branchline.tui.widgets.row_list import RowList
+    from branchline.views.browser.state import BrowserState
 
     painted: list[float] = []
     draw = RowList.render_line
@@ -104,7 +104,8 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
     RowList.render_line = watched  # type: ignore[method-assign, assignment]
     begun = time.process_time()
     source = LibrarySource(SessionLibrary(str(directory)))
-    app = BranchlineApp(BrowserState(source, "here", Pins(str(directory / "none" / "pins.json"))))
+    pins = Pins(str(directory / "none" / "pins.json"))
+    app = BranchlineApp(BrowserState(source, "here", pins, now=time.time))
     async with app.run_test(size=SIZE) as pilot:
         while not app.browser.state.loaded.done:
             await pilot.pause(0.01)
@@ -129,13 +130,13 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
     from branchline.library.pins import Pins
     from branchline.session import Session
     from branchline.tui.app import BranchlineApp
-    from branchline.tui.browser_state import BrowserState
     from branchline.tui.screens.tree import TreeScreen
+    from branchline.views.browser.state import BrowserState
 
     empty = path.parent / "empty"
     empty.mkdir()
     source = LibrarySource(SessionLibrary(str(empty)))
-    app = BranchlineApp(BrowserState(source, "here", Pins(str(empty / "p.json"))))
+    app = BranchlineApp(BrowserState(source, "here", Pins(str(empty / "p.json")), now=time.time))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.2)
         begun = time.process_time()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,11 @@ from branchline import SessionLibrary, demo, places
 from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
-from branchline.tui.browser_state import BrowserState
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.dialogs import ConfirmDialog
 from branchline.tui.screens.help import HelpScreen
 from branchline.tui.widgets.line_bar import LineBar
+from branchline.views.browser.state import BrowserState
 from tui.kit import CWD, app_on, drive, press, screen, settle, talk
 
 
@@ -321,7 +322,15 @@ def test_scope_sort_programs_and_hints_are_chosen_with_a_click_wherever_they_sta
         await click(app, pilot, "? keys")
         assert isinstance(app.screen, HelpScreen)
 
-    app = BranchlineApp(BrowserState(LibrarySource.everywhere(), "here", Pins(str(tmp_path / "pins.json"))))
+    app = BranchlineApp(
+        BrowserState(
+            LibrarySource.everywhere(),
+            "here",
+            Pins(str(tmp_path / "pins.json")),
+            now=time.time,
+            home=os.path.expanduser("~"),
+        )
+    )
     drive(app, told, (width, 24))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from branchline.library import SessionRow
     from branchline.session import Session
     from branchline.settings import Settings
-    from branchline.tui.browser_state import BrowserState
-    from branchline.tui.browsing import Arrangement
     from branchline.tui.launch import View
+    from branchline.views.browser.arrangement import Arrangement
     from branchline.views.browser.source import Scope, Source
+    from branchline.views.browser.state import BrowserState
     from branchline.views.query import Match, SearchFields
 
 __all__ = ["browse_command", "can_browse", "open_browser", "open_home"]
@@ -77,8 +78,8 @@ def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, 
 
     import msgspec
 
-    from branchline.tui.browsing import ListOptions, arrange, face_of
-    from branchline.tui.contents_cache import SearchTextCache
+    from branchline.library.search_cache import SearchTextCache
+    from branchline.views.browser.arrangement import ListOptions, arrange, face_of
     from branchline.views.query import parse_query
     from branchline.views.session_row import row_name
 
@@ -155,9 +156,17 @@ def _state(
     settings: Settings, *, scope: Scope, words: str = "", directory: str | None = None
 ) -> BrowserState:
     from branchline.library.pins import Pins
-    from branchline.tui.browser_state import BrowserState
+    from branchline.views.browser.state import BrowserState
 
-    return BrowserState(_source(directory), scope, Pins(ids=settings.pins), words=words, sort=settings.sort)
+    return BrowserState(
+        _source(directory),
+        scope,
+        Pins(ids=settings.pins),
+        words=words,
+        sort=settings.sort,
+        now=time.time,
+        home=os.path.expanduser("~"),
+    )
 
 
 def _run(

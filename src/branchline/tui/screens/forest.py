@@ -14,14 +14,21 @@ from textual.worker import get_current_worker
 from branchline.library import Forest, SessionRow
 from branchline.library.regex_worker import RegexTimeout, RegexWorker
 from branchline.session import Session
-from branchline.tui.browsing import ListItem, ListOptions, arrange, defer_patterns, face_of, threads
 from branchline.tui.screens.base import ListScreen, bindings
-from branchline.tui.session_lines import ColumnWidths, columns_for, header_line, session_line
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
+from branchline.views.browser.arrangement import (
+    ListItem,
+    ListOptions,
+    arrange,
+    defer_patterns,
+    face_of,
+    threads,
+)
 from branchline.views.browser.source import Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
+from branchline.views.session_lines import ColumnWidths, columns_for, header_line, session_line
 from branchline.views.session_row import row_name
 from branchline.views.spans import Line, Span, make_line
 

@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from branchline.library import Forest, SessionRow, build_forest
+from branchline.views.forest import Forest, build_forest
 from branchline.views.query import Match, Query, Search, SearchFields
-from branchline.views.session_row import row_name
+from branchline.views.session_row import SessionRow, row_name
 
 __all__ = [
     "SORTS",

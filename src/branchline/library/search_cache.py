@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from branchline.library import SessionRow
 from branchline.views.browser.source import Source
 from branchline.views.query import Match, Query, Search, SearchFields, SearchText
-from branchline.views.session_row import row_name
+from branchline.views.session_row import SessionRow, row_name
 
 __all__ = ["SearchTextCache"]
 
