@@ -17,7 +17,7 @@ from branchline.formats.suffixes import without_suffix
 from branchline.tree import ROOT, Linker, Tree
 from branchline.views.session_row import SessionRow, latest_first
 
-__all__ = ["Forest", "ForestRow", "build_forest"]
+__all__ = ["Forest", "ForestRow", "build_forest", "drawn_branches"]
 
 
 _UNIQUE = 32  # characters of an id that nobody has made up
@@ -89,6 +89,16 @@ def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = 
     for oddity in linker.findings():
         notes[oddity.position] = _SELF if oddity.kind == "self-parent" else _RING
     return Forest(_rows(ordered, tree, notes))
+
+
+def drawn_branches(forest: Iterable[ForestRow]) -> Iterator[str]:
+    """What is drawn before each row so that a person sees what hangs from what."""
+    following: list[bool] = []  # for each level above, whether a sibling still follows
+    for item in forest:
+        del following[item.depth :]
+        drawn = "".join("│  " if more else "   " for more in following[1:])
+        yield drawn + ("" if not item.depth else "└─ " if item.last else "├─ ")
+        following.append(not item.last)
 
 
 def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Iterator[ForestRow]:
