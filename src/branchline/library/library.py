@@ -40,7 +40,6 @@ __all__ = ["SessionLibrary"]
 
 _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
-_ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
 _TITLES_ELSEWHERE = frozenset({"codex"})
 
 
@@ -173,13 +172,12 @@ class SessionLibrary:
     def find_by_id(self, text: str) -> SessionRow | None:
         """The session with this key or id, or the only one that begins so; None when there is none.
 
-        Looks at files whose names hold the text first and, only when none matches, at all headers.
+        Across programs, all headers are read only when no file whose name holds the text matches.
         """
         if not text.strip():
             raise ValueError("to find a session, give its id, the beginning of it, or its title")
         files, _hidden = self._scanner.scan()
-        named = [file for file in files if text[:_ID_IN_NAME] in _key(file)]
-        for some in (named, files):
+        for some in (self._scanner.likely(files, text), files):
             rows = [row for row in map(self._scanner.header_row, some) if isinstance(row, SessionRow)]
             if found := by_id(text, rows):
                 return require_one(text, found)
@@ -342,11 +340,6 @@ class SessionLibrary:
     def prior_turns(self, session: Session) -> builtins.list[Prompt]:
         """What the person said on the active path, oldest first."""
         return builtins.list(turns.prior_turns(session))
-
-
-def _key(file: Any) -> str:
-    stored: StoredLog = file if isinstance(file, StoredLog) else file.stored
-    return stored.key
 
 
 def _prune(scanner: StoreScanner, *, dry_run: bool) -> Iterable[PruneResult]:

@@ -76,6 +76,10 @@ class Scanner(Protocol[_T]):
         """The files, newest first, and what is not listed, each with its reason. Nothing is opened."""
         ...
 
+    def likely(self, files: Sequence[_T], text: str) -> Sequence[_T]:
+        """The files to ask first for an id; none where all headers can be read at once."""
+        ...
+
     def shallow_row(self, file: _T) -> SessionRow | SkippedFile:
         """The least that a list needs: reads the header only where the directory does not say enough."""
         ...
@@ -126,6 +130,10 @@ class StoreScanner:
 
     def scan(self) -> tuple[Sequence[StoredLog], Sequence[SkippedFile]]:
         return self.store.scan()
+
+    def likely(self, files: Sequence[StoredLog], text: str) -> Sequence[StoredLog]:
+        del files, text
+        return ()
 
     # -- rows -----------------------------------------------------------------------------------------
 
@@ -305,6 +313,9 @@ class MachineScanner:
         files.sort(key=lambda file: (-file.stored.modified, file.path))
         return files, list(hidden.values())
 
+    def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
+        return [file for file in files if text[:_ID_IN_NAME] in file.stored.key]
+
     def _walked(self, place: places.Place) -> list[WalkResult]:
         format_ = place.format
         try:
@@ -403,7 +414,7 @@ class MachineScanner:
     def locate(self, name: str) -> SessionRow | None:
         check_key(name)
         files, _hidden = self.scan()
-        for some in ([file for file in files if name[:_ID_IN_NAME] in file.stored.key], files):
+        for some in (self.likely(files, name), files):
             rows = [row for row in map(self.header_row, some) if isinstance(row, SessionRow)]
             for wanted in ("key", "id"):
                 if found := [row for row in rows if getattr(row, wanted) == name]:
