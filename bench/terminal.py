@@ -85,11 +85,12 @@ def start(home: Path) -> Iterator[tuple[str, float, float]]:
 
 async def browser(directory: Path) -> list[tuple[str, float, float]]:
     """First rows on the screen, and the answer to a key of a search."""
+    from branchline import SessionLibrary
+    from branchline.library.browser_source import LibrarySource
     from branchline.library.pins import Pins
     from branchline.tui.app import BranchlineApp
-    from branchline.tui.browser_state import BrowserState
-    from branchline.tui.source import FileSource
     from branchline.tui.widgets.row_list import RowList
+    from branchline.views.browser.state import BrowserState
 
     painted: list[float] = []
     draw = RowList.render_line
@@ -102,8 +103,9 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
 
     RowList.render_line = watched  # type: ignore[method-assign, assignment]
     begun = time.process_time()
-    source = FileSource.of_directory(str(directory))
-    app = BranchlineApp(BrowserState(source, "here", Pins(str(directory / "none" / "pins.json"))))
+    source = LibrarySource(SessionLibrary(str(directory)))
+    pins = Pins(str(directory / "none" / "pins.json"))
+    app = BranchlineApp(BrowserState(source, "here", pins, now=time.time))
     async with app.run_test(size=SIZE) as pilot:
         while not app.browser.state.loaded.done:
             await pilot.pause(0.01)
@@ -123,17 +125,18 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
 
 async def tree(path: Path) -> list[tuple[str, float, float]]:
     """A large tree: opened, and gone through."""
+    from branchline import SessionLibrary
+    from branchline.library.browser_source import LibrarySource
     from branchline.library.pins import Pins
     from branchline.session import Session
     from branchline.tui.app import BranchlineApp
-    from branchline.tui.browser_state import BrowserState
     from branchline.tui.screens.tree import TreeScreen
-    from branchline.tui.source import FileSource
+    from branchline.views.browser.state import BrowserState
 
     empty = path.parent / "empty"
     empty.mkdir()
-    source = FileSource.of_directory(str(empty))
-    app = BranchlineApp(BrowserState(source, "here", Pins(str(empty / "p.json"))))
+    source = LibrarySource(SessionLibrary(str(empty)))
+    app = BranchlineApp(BrowserState(source, "here", Pins(str(empty / "p.json")), now=time.time))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.2)
         begun = time.process_time()

@@ -16,10 +16,10 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from branchline import demo
+from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
-from branchline.tui.browser_state import BrowserState
-from branchline.tui.source import FileSource
+from branchline.views.browser.state import BrowserState
 
 _FONTS = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
 _NUMBERS = re.compile(r"terminal-\d+-")
@@ -50,7 +50,9 @@ async def settle(pilot: Pilot[int]) -> None:
 
 async def pictures(target: Path, size: tuple[int, int], theme: str, wanted: set[str]) -> None:
     """Go through all screens once and keep a picture of each that is wanted."""
-    state = BrowserState(FileSource.everywhere(), "here", Pins(), now=lambda: _NOW)
+    state = BrowserState(
+        LibrarySource.everywhere(), "here", Pins(), now=lambda: _NOW, home=os.environ["HOME"]
+    )
     app = BranchlineApp(state, theme=theme)  # type: ignore[arg-type]
     async with app.run_test(size=size) as pilot:
         await settle(pilot)

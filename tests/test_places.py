@@ -57,8 +57,8 @@ def test_formats_of_programs_that_have_kept_nothing_are_not_loaded(tmp_path):
     (tmp_path / ".local" / "state" / "zot").mkdir(parents=True)
     code = f"""if True:
         import sys
-        from branchline.library import Discovery
-        found = Discovery("/x", environment={{}}, home={str(tmp_path)!r})
+        from branchline import SessionLibrary
+        found = SessionLibrary.everywhere("/x", environment={{}}, home={str(tmp_path)!r})
         assert [place.agent for place in found.places] == ["branchline", "pi", "zot"]
         loaded = {{name.split(".")[2] for name in sys.modules if name.startswith("branchline.formats.")}}
         assert not loaded & {{"codex", "claude_code", "operator", "induscode", "piglet", "oh_my_pi"}}, loaded

@@ -266,8 +266,9 @@ def test_the_browser_loads_its_rows_and_forest(computer):
     for make in (many_frames, one_frame):
         computer.place(make(computer.next()))
     loading = (
-        "from branchline.tui.source import FileSource\n"
-        "source = FileSource.everywhere()\n"
+        "from branchline import SessionLibrary\n"
+        "from branchline.library.browser_source import LibrarySource\n"
+        "source = LibrarySource.everywhere()\n"
         "rows = [row for batch in source.rows('all') for row in batch.rows]\n"
         "print(*sorted(row.problem is None for row in rows))\n"
         "print(len(source.forest('all')))\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import branchline.cli.commands.browse as browsing
-from branchline.tui.browser_state import BrowserState
+from branchline.views.browser.state import BrowserState
 from cli.conftest import Run
 
 

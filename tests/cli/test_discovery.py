@@ -18,7 +18,7 @@ def home(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A person who uses all programs in this working directory; one session of each stays."""
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     monkeypatch.delenv("BRANCHLINE_HOME")
-    monkeypatch.setattr("branchline.cli.commands.ls.age", lambda moment: "1d")
+    monkeypatch.setattr("branchline.views.session_lines.age", lambda moment, now: "1d")
     home = build_home(tmp_path / "person", str(world))
     for agent, files in home.files.items():
         for path in files[1:]:

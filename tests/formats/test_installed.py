@@ -14,7 +14,6 @@ from branchline import Session, SessionLibrary
 from branchline.entries import message_text
 from branchline.errors import NotASession
 from branchline.formats import detect, formats, installed_formats
-from branchline.library import Discovery
 from homes import PROGRAMS, build_home
 from support import ROOT
 
@@ -67,8 +66,10 @@ def test_a_session_of_an_installed_format_opens(tiny):
 
 
 def test_its_sessions_are_discovered_with_all_others(tiny, tmp_path):
-    listing = SessionLibrary.discover("/home/me/shop", environment={}, home=tmp_path / "home")
-    moved = Discovery(
+    listing = SessionLibrary.everywhere("/home/me/shop", environment={}, home=tmp_path / "home").list(
+        deep=True
+    )
+    moved = SessionLibrary.everywhere(
         "/home/me/shop", agents=["tiny"], environment={"TINY_HOME": str(tiny.parent)}, home=tmp_path
     )
 
@@ -113,7 +114,7 @@ def test_a_broken_format_is_told_by_name_and_breaks_nothing(install, tiny, tmp_p
     assert detect(CONTENT, "x.jsonl").name == "tiny"
     with pytest.raises(NotASession, match="the format 'bad of broken_one' is broken"):
         detect(b"nobody knows this", "x.jsonl")
-    assert Discovery(environment={}, home=tmp_path).broken == [broken]
+    assert SessionLibrary.everywhere(environment={}, home=tmp_path).broken_formats == [broken]
 
 
 def test_a_format_that_fails_over_a_file_does_not_know_it(install):
@@ -132,13 +133,13 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
 
     with pytest.raises(NotASession, match=r"tried: .*failing"):
         detect(b"nobody knows this", "x.jsonl")
-    assert [one.reason for one in Discovery().broken] == ["KeyError: 'lost'"]
+    assert [one.reason for one in SessionLibrary.everywhere().broken_formats] == ["KeyError: 'lost'"]
 
 
 @pytest.mark.parametrize(
     ("mistake", "told"),
     [
-        ("layout = 5", "the format tiny cannot look here: TypeError"),
+        ("file_patterns = 5", "the format tiny cannot look here: TypeError"),
         (
             "def key_of(self, path): raise KeyError('oops')",
             "the format tiny cannot look here: KeyError: 'oops'",
@@ -159,7 +160,7 @@ def test_a_mistake_in_a_format_costs_its_own_sessions_alone(install, tmp_path, m
     path.write_bytes(CONTENT)
 
     for deep in (False, True):
-        listing = Discovery("/home/me/shop", environment={}, home=home.path).list(deep)
+        listing = SessionLibrary.everywhere("/home/me/shop", environment={}, home=home.path).list(deep)
 
         assert {row.agent for row in listing} == set(PROGRAMS)
         assert told in next(item.reason for item in listing.hidden if "/.tiny" in item.name)

@@ -31,7 +31,7 @@ from branchline.entries import (
 from branchline.formats import detect
 from branchline.formats.integrity import check_log
 from branchline.formats.piglet import PIGLET
-from branchline.tree import outline_nodes
+from branchline.tree import walk_nodes
 from branchline.views.entry_rows import RowTexts
 from formats.piglet_kit import (
     EXPECTED,
@@ -360,7 +360,7 @@ def test_the_whole_tree_is_told_depth_first_with_the_active_part_first():
     found = read(sample("302f642e"))
     labels = {key: state.text for key, state in found.reading.labels.items()}
 
-    nodes = outline_nodes(found.tree, found.reading.leaf, labels)
+    nodes = list(walk_nodes(found.tree, found.reading.leaf, labels))
 
     assert [node.id for node in nodes][:5] == ["8c126a91", "f2cc2b63", "3875b774", "f994c1cd", "3226f25a"]
     assert len(nodes) == 16

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from branchline.library import Discovery
+from branchline import SessionLibrary
 from interop.peers import Peer
 from interop.scenarios import assistant
 
@@ -35,7 +35,9 @@ def test_what_pi_keeps_for_a_directory_is_found(pi: Peer, tmp_path: Path, moved:
     moves = {"PI_CODING_AGENT_DIR": str(tmp_path / "elsewhere") if moved else str(home / ".pi" / "agent")}
     file = written(pi, "pi.mjs", cwd, {"HOME": str(home), **moves})
 
-    found = Discovery(cwd, agents=["pi"], environment=moves if moved else {}, home=home).list()
+    found = SessionLibrary.everywhere(cwd, agents=["pi"], environment=moves if moved else {}, home=home).list(
+        deep=True
+    )
 
     assert [(row.path, row.agent, row.first_prompt, row.messages) for row in found] == [
         (file, "pi", "Hello", 2)
@@ -56,6 +58,8 @@ def test_what_oh_my_pi_keeps_for_a_directory_is_found(oh_my_pi: Peer, tmp_path: 
     }
     file = written(oh_my_pi, "oh_my_pi.mjs", cwd, environment)
 
-    found = Discovery(cwd, agents=["oh-my-pi"], environment=environment, home=home).list()
+    found = SessionLibrary.everywhere(cwd, agents=["oh-my-pi"], environment=environment, home=home).list(
+        deep=True
+    )
 
     assert [(row.path, row.agent, row.first_prompt) for row in found] == [(file, "oh-my-pi", "Hello")]

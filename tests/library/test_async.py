@@ -1,4 +1,4 @@
-"""The async twins: same answers, and the event loop keeps ticking."""
+"""The async adapter of a library: same answers, and the event loop keeps ticking."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ import pytest
 
 from branchline import SessionLibrary
 from branchline.errors import SessionNotFound
+from branchline.library import AsyncSessionLibrary
 from branchline.stores import FilesStore
 from library.kit import clock, empty, fill, talk
 
-TWINS = [name for name in dir(SessionLibrary) if inspect.iscoroutinefunction(getattr(SessionLibrary, name))]
+VERBS = [
+    name
+    for name in dir(AsyncSessionLibrary)
+    if inspect.iscoroutinefunction(getattr(AsyncSessionLibrary, name))
+]
 
 
 class Slow(FilesStore):
@@ -42,19 +47,19 @@ class Slow(FilesStore):
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("alist", (True,)),
-        ("alatest", ()),
-        ("afind", ("ID",)),
-        ("adescribe", ("ID",)),
-        ("aforest", ()),
-        ("adrafts", ()),
-        ("aopen", ("ID",)),
-        ("arename", ("ID", "title")),
-        ("arename_file", ("ID", "new")),
-        ("aremove", ("ID",)),
-        ("atrash", ()),
-        ("arestore", ()),
-        ("aprune", ()),
+        ("list", (True,)),
+        ("latest", ()),
+        ("find", ("ID",)),
+        ("describe", ("ID",)),
+        ("forest", ()),
+        ("drafts", ()),
+        ("open", ("ID",)),
+        ("rename", ("ID", "title")),
+        ("rename_file", ("ID", "new")),
+        ("remove", ("ID",)),
+        ("trash", ()),
+        ("restore", ()),
+        ("prune", ()),
     ],
 )
 def test_the_event_loop_keeps_ticking(place, name, arguments):
@@ -75,11 +80,13 @@ def test_the_event_loop_keeps_ticking(place, name, arguments):
 
         ticking = asyncio.create_task(tick())
         await asyncio.sleep(0)
-        answer = await getattr(library, name)(*(session_id if each == "ID" else each for each in arguments))
+        answer = await getattr(AsyncSessionLibrary(library), name)(
+            *(session_id if each == "ID" else each for each in arguments)
+        )
         running = False
         counted = ticks
         await ticking
-        if name == "aopen":
+        if name == "open":
             answer.close()
         return counted
 
@@ -87,57 +94,45 @@ def test_the_event_loop_keeps_ticking(place, name, arguments):
 
 
 @pytest.mark.parity("IND-15")
-def test_every_verb_that_waits_has_a_twin_with_the_same_signature():
-    assert (
-        sorted(
-            [
-                "adiscover",
-                "alist",
-                "alatest",
-                "afind",
-                "adescribe",
-                "aforest",
-                "adrafts",
-                "aopen",
-                "arename",
-                "arename_file",
-                "aremove",
-                "atrash",
-                "arestore",
-                "aprune",
-            ]
-        )
-        == TWINS
-    )
-    for name in TWINS:
-        twin, verb = getattr(SessionLibrary, name), getattr(SessionLibrary, name[1:])
-        assert inspect.signature(twin) == inspect.signature(verb)
+def test_every_verb_that_waits_is_there_with_the_same_signature():
+    no_disk = {"everywhere", "for_cwd", "iter_rows", "prior_turns", "stored", "tree"}
+    verbs = {
+        name
+        for name in dir(SessionLibrary)
+        if not name.startswith("_") and callable(getattr(SessionLibrary, name))
+    }
+
+    assert set(VERBS) == verbs - no_disk
+    for name in VERBS:
+        waiting, verb = getattr(AsyncSessionLibrary, name), getattr(SessionLibrary, name)
+        assert inspect.signature(waiting) == inspect.signature(verb)
 
 
-def test_the_twins_answer_as_the_verbs_do(place):
+def test_the_coroutines_answer_as_the_verbs_do(place):
     library = fill(place, 3)
+    waiting = AsyncSessionLibrary(library)
     empty(place, 8).close()
 
     async def act():
-        listing = await library.alist(deep=True)
+        listing = await waiting.list(deep=True)
         assert listing.rows == library.list(deep=True).rows
-        assert await library.afind(listing[0].id) == library.find(listing[0].id)
-        assert await library.adescribe(listing[0].id) == library.describe(listing[0].id)
-        assert (await library.alatest()) == library.latest()
-        assert [item.row for item in await library.aforest()] == [item.row for item in library.forest()]
-        assert await library.aprune() == library.prune()
-        assert await library.adrafts() == []
-        session = await library.aopen(listing[1].key)
+        assert await waiting.find(listing[0].id) == library.find(listing[0].id)
+        assert await waiting.describe(listing[0].id) == library.describe(listing[0].id)
+        assert (await waiting.latest()) == library.latest()
+        assert [item.row for item in await waiting.forest()] == [item.row for item in library.forest()]
+        assert await waiting.prune() == library.prune()
+        assert await waiting.drafts() == []
+        session = await waiting.open(listing[1].key)
         assert session.id == listing[1].id
         session.close()
-        await library.arename(listing[1].key, "title")
+        await waiting.rename(listing[1].key, "title")
         assert library.find("title").key == listing[1].key
-        assert await library.arename_file(listing[1].key, "new") == library.path_of("new")
-        assert await library.aremove("new") is True
-        assert [item.key for item in await library.atrash()] == ["new"]
-        assert await library.arestore() == "new"
+        assert await waiting.rename_file(listing[1].key, "new") == library.path_of("new")
+        assert await waiting.remove("new") is True
+        assert [item.key for item in await waiting.trash()] == ["new"]
+        assert await waiting.restore() == "new"
         with pytest.raises(SessionNotFound):
-            await library.afind("absent")
+            await waiting.find("absent")
 
     asyncio.run(act())
 
@@ -146,7 +141,7 @@ def test_progress_is_told_from_a_worker_thread(place):
     library = fill(place, 3)
     calls = []
 
-    asyncio.run(library.alist(deep=True, progress=lambda *call: calls.append(call[:2])))
+    asyncio.run(AsyncSessionLibrary(library).list(deep=True, progress=lambda *call: calls.append(call[:2])))
 
     assert calls == [(1, 3), (2, 3), (3, 3)]
 

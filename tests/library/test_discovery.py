@@ -13,7 +13,7 @@ import pytest
 from branchline import Session, SessionLibrary
 from branchline.errors import Ambiguous, SessionNotFound
 from branchline.formats import detect
-from branchline.library import Discovery
+from branchline.library import AsyncSessionLibrary
 from homes import ELSEWHERE, PROGRAMS, build_home, compressed, folder, place_sample
 from library.kit import state
 from support import CORPUS
@@ -34,8 +34,9 @@ def home(tmp_path):
 
 
 def discovery(home, cwd=CWD, **options):
-    scope = {} if options.get("all_projects") else {"cwd": cwd}
-    return Discovery(**scope, environment=options.pop("environment", {}), home=home.path, **options)
+    scope = None if options.pop("all_projects", False) else cwd
+    environment = options.pop("environment", {})
+    return SessionLibrary.everywhere(scope, environment=environment, home=home.path, **options)
 
 
 def paths(listing):
@@ -94,11 +95,11 @@ def test_only_the_programs_that_were_asked_for_are_looked_at(shared_home, agents
 )
 def test_an_unknown_program_is_an_error_that_names_the_nearest(name, meant):
     with pytest.raises(ValueError, match=f"there is no agent '{name}'.*{meant}"):
-        Discovery(agents=[name])
+        SessionLibrary.everywhere(agents=[name])
 
 
 def test_rows_come_newest_first_and_name_their_program_and_format(shared_home):
-    listing = SessionLibrary.discover(CWD, environment={}, home=shared_home.path)
+    listing = SessionLibrary.everywhere(CWD, environment={}, home=shared_home.path).list(deep=True)
 
     assert [row.active_ms for row in listing] == sorted((row.active_ms for row in listing), reverse=True)
     assert {row.agent: row.format for row in listing} == {
@@ -107,7 +108,7 @@ def test_rows_come_newest_first_and_name_their_program_and_format(shared_home):
 
 
 def test_a_shallow_row_says_what_the_header_says(shared_home):
-    deep = {row.path: row for row in discovery(shared_home).list()}
+    deep = {row.path: row for row in discovery(shared_home).list(deep=True)}
 
     for row in discovery(shared_home).list(deep=False):
         same = deep[row.path]
@@ -118,7 +119,7 @@ def test_a_shallow_row_says_what_the_header_says(shared_home):
 
 def test_a_place_and_the_first_bytes_agree_about_the_format(shared_home):
     """Who opens a listed file by its path alone gets the same format as the listing."""
-    for row in discovery(shared_home, all_projects=True, subagents=True).list():
+    for row in discovery(shared_home, all_projects=True, subagents=True).list(deep=True):
         assert detect(Path(row.path).read_bytes()[: 1 << 16], row.path).name == row.format
 
 
@@ -134,8 +135,8 @@ def test_names_that_codex_keeps_in_its_index_are_titles(shared_home):
 def test_sub_agents_are_left_out_unless_asked_for(shared_home):
     agents = {str(path) for files in shared_home.subagents.values() for path in files}
 
-    plain = discovery(shared_home).list()
-    every = discovery(shared_home, subagents=True).list()
+    plain = discovery(shared_home).list(deep=True)
+    every = discovery(shared_home, subagents=True).list(deep=True)
 
     assert not agents & {row.path for row in plain}
     assert agents == {row.path for row in every if row.subagent}
@@ -148,7 +149,7 @@ def test_sub_agents_are_left_out_unless_asked_for(shared_home):
 def test_a_file_that_cannot_be_read_is_a_marked_row_where_its_folder_tells_the_project(home):
     (home.of("pi").parent / "broken.jsonl").write_bytes(b"no session at all")
 
-    row = next(row for row in discovery(home).list() if row.problem)
+    row = next(row for row in discovery(home).list(deep=True) if row.problem)
 
     assert (row.agent, row.key) == ("pi", "broken")
     assert "is not a session of any known program (tried: " in row.problem
@@ -158,8 +159,8 @@ def test_a_file_that_cannot_be_read_among_all_projects_is_hidden_from_one_of_the
     broken = home.path / ".config" / "piglet" / "sessions" / "broken.jsonl"
     broken.write_bytes(b"no session at all")
 
-    here = discovery(home).list()
-    everywhere = discovery(home, all_projects=True).list()
+    here = discovery(home).list(deep=True)
+    everywhere = discovery(home, all_projects=True).list(deep=True)
 
     assert not here.unreadable
     assert "working directory" in dict(here.hidden)[str(broken)]
@@ -186,9 +187,9 @@ def test_a_folder_that_two_programs_share_is_listed_once_and_the_format_tells_th
     place_sample(CORPUS / "pi" / "golden" / "g004.jsonl", pi_folder / "one.jsonl", "/opt/app")
     place_sample(CORPUS / "oh-my-pi" / "branches.jsonl", pi_folder / "two.jsonl", "/opt/app")
 
-    listing = SessionLibrary.discover(
+    listing = SessionLibrary.everywhere(
         "/opt/app", environment={"PI_CODING_AGENT_DIR": str(root)}, home=tmp_path / "home"
-    )
+    ).list(deep=True)
 
     assert {row.key: row.agent for row in listing} == {"one": "pi", "two": "oh-my-pi"}
 
@@ -197,7 +198,7 @@ def test_a_folder_that_cannot_be_looked_at_is_told(tmp_path):
     (tmp_path / ".config" / "piglet").mkdir(parents=True)
     (tmp_path / ".config" / "piglet" / "sessions").write_bytes(b"a file")
 
-    listing = SessionLibrary.discover(CWD, environment={}, home=tmp_path)
+    listing = SessionLibrary.everywhere(CWD, environment={}, home=tmp_path).list(deep=True)
 
     assert [item.reason for item in listing.hidden] == ["cannot be looked at: not a directory (ENOTDIR)"]
 
@@ -214,16 +215,11 @@ def test_a_directory_reached_by_a_link_is_the_directory_that_it_leads_to(tmp_pat
 
 
 def test_where_nothing_was_ever_kept_nothing_is_found(tmp_path):
-    found = Discovery(CWD, environment={}, home=tmp_path)
+    found = SessionLibrary.everywhere(CWD, environment={}, home=tmp_path)
 
-    assert len(found.list()) == len(found.forest()) == 0
+    assert len(found.list(deep=True)) == len(found.forest()) == 0
     assert found.latest() is None
     assert list(tmp_path.iterdir()) == []
-
-
-def test_one_working_directory_and_all_projects_exclude_each_other():
-    with pytest.raises(ValueError, match="not both"):
-        Discovery("/a", all_projects=True)
 
 
 def test_nothing_is_written_anywhere(home):
@@ -231,9 +227,9 @@ def test_nothing_is_written_anywhere(home):
 
     found = discovery(home, subagents=True)
     found.list(deep=False)
-    found.list()
+    found.list(deep=True)
     found.forest()
-    found.find(found.list()[0].id)
+    found.find(found.list(deep=True)[0].id)
 
     assert state(home.path) == before
 
@@ -243,7 +239,7 @@ def test_nothing_is_written_anywhere(home):
 
 def test_a_compressed_rollout_is_listed_and_opens_to_read(home):
     path = compressed(home)
-    found = next(row for row in discovery(home, all_projects=True).list() if row.path == str(path))
+    found = next(row for row in discovery(home, all_projects=True).list(deep=True) if row.path == str(path))
 
     with Session.open(found.path) as session:
         assert (session.id, session.key, session.file) == (found.id, found.key, found.path)
@@ -255,7 +251,7 @@ def test_a_rollout_beside_its_compressed_form_counts_once(home):
     plain = home.of("codex")
     shutil.copy(compressed(home), f"{plain}.zst")
 
-    listing = discovery(home, all_projects=True).list()
+    listing = discovery(home, all_projects=True).list(deep=True)
 
     assert str(plain) in {row.path for row in listing}
     assert dict(listing.hidden)[f"{plain}.zst"] == "the same session lies beside it, not compressed"
@@ -265,7 +261,7 @@ def test_without_what_unpacks_it_a_compressed_rollout_says_what_to_install(home,
     path = compressed(home)
     monkeypatch.setitem(sys.modules, "zstandard", None)
 
-    row = discovery(home, all_projects=True).list().unreadable[0]
+    row = discovery(home, all_projects=True).list(deep=True).unreadable[0]
 
     assert row.path == str(path)
     assert "pip install 'branchline[zstd]'" in row.problem
@@ -289,11 +285,11 @@ def test_rows_can_be_taken_one_by_one_while_counts_grow(shared_home):
 
 
 def test_the_newest_few_are_read_and_no_others(shared_home):
-    listing = discovery(shared_home).list(limit=3)
+    listing = discovery(shared_home).list(deep=True, limit=3)
 
     assert [row.agent for row in sorted(listing, key=lambda row: -row.modified_ms)] == list(PROGRAMS[:3])
     assert listing.unscanned > 40
-    assert listing.seen == discovery(shared_home).list().seen
+    assert listing.seen == discovery(shared_home).list(deep=True).seen
 
 
 def test_progress_is_told_after_every_file(shared_home):
@@ -305,19 +301,17 @@ def test_progress_is_told_after_every_file(shared_home):
     assert told == [(number, total) for number in range(1, total + 1)]
 
 
-def test_the_async_twins_give_the_same(shared_home):
+def test_the_async_adapter_gives_the_same(shared_home):
     async def ask():
-        found = discovery(shared_home)
-        rows = [row async for row in found.arows(deep=False)]
-        listing = await found.alist(deep=False)
-        again = await SessionLibrary.adiscover(CWD, deep=False, environment={}, home=shared_home.path)
-        latest, forest = await found.alatest(), await found.aforest()
-        return rows, listing, again, latest, forest, await found.afind(latest.id)
+        found = AsyncSessionLibrary(discovery(shared_home))
+        rows = [row async for row in found.iter_rows(deep=False)]
+        listing = await found.list(deep=False)
+        latest, forest = await found.latest(), await found.forest()
+        return rows, listing, latest, forest, await found.find(latest.id)
 
-    rows, listing, again, latest, forest, found = asyncio.run(ask())
+    rows, listing, latest, forest, found = asyncio.run(ask())
 
     assert sorted(row.path for row in rows) == sorted(row.path for row in listing)
-    assert listing.rows == again.rows
     assert latest == found == discovery(shared_home).latest()
     assert len(forest) == len(listing)
 
@@ -391,7 +385,7 @@ def test_forks_of_all_programs_hang_in_one_forest(shared_home):
     forest = discovery(shared_home, subagents=True).forest()
     found = parents(forest)
 
-    assert sorted(found) == sorted(row.key for row in discovery(shared_home, subagents=True).list())
+    assert sorted(found) == sorted(row.key for row in discovery(shared_home, subagents=True).list(deep=True))
     assert found["20261115-072817-412e9ea9"] == "20261115-072816-8812b373"  # zot: an id
     assert found["d2bf80bf-b917-41df-8e93-c586f4c1cde5"] == "302f642e-51a8-48e5-a27b-f0c8451ddc14"  # piglet
     assert found["bbbbbbbb-0000-4000-8000-000000000002"] == "aaaaaaaa-0000-4000-8000-000000000001"  # /branch
@@ -432,7 +426,9 @@ def test_a_native_fork_of_any_program_hangs_from_its_origin(home, agent, monkeyp
     with Session.fork_from(origin, CWD, to="branchline") as fork:
         key = fork.key
 
-    found = Discovery(CWD, home=home.path, environment={"BRANCHLINE_HOME": str(home.path / "ours")}).forest()
+    found = SessionLibrary.everywhere(
+        CWD, home=home.path, environment={"BRANCHLINE_HOME": str(home.path / "ours")}
+    ).forest()
 
     item = next(item for item in found if item.row.key == key)
     assert item.row.agent == "branchline"
@@ -441,7 +437,7 @@ def test_a_native_fork_of_any_program_hangs_from_its_origin(home, agent, monkeyp
 
 def test_a_copy_that_keeps_the_id_of_its_origin_hangs_from_it_and_not_from_itself(home):
     origin = home.of("zot")
-    session_id = next(row.id for row in discovery(home).list() if row.path == str(origin))
+    session_id = next(row.id for row in discovery(home).list(deep=True) if row.path == str(origin))
     copy = home.of("pi").parent / "copy.jsonl"
     copy.write_text(
         f'{{"type":"session","version":3,"id":"{session_id}","timestamp":"2026-01-01T00:00:00.000Z",'
@@ -472,7 +468,9 @@ def test_each_variable_moves_the_sessions_of_its_program(tmp_path, shared_home):
         value = folder_name if variable == "PI_CONFIG_DIR" else str(shared_home.path / folder_name)
         home = shared_home.path if variable == "PI_CONFIG_DIR" else tmp_path
 
-        found = Discovery(CWD, agents=[agent], environment={variable: value}, home=home).list(deep=False)
+        found = SessionLibrary.everywhere(CWD, agents=[agent], environment={variable: value}, home=home).list(
+            deep=False
+        )
 
         assert len(found) == len(shared_home.files[agent]), variable
 
@@ -482,7 +480,9 @@ def test_a_session_directory_of_its_own_is_filtered_by_the_header(tmp_path):
     place_sample(CORPUS / "pi" / "golden" / "g006.jsonl", tmp_path / "all" / "b.jsonl", ELSEWHERE)
     environment = {"PI_CODING_AGENT_SESSION_DIR": str(tmp_path / "all")}
 
-    listing = Discovery(CWD, agents=["pi"], environment=environment, home=tmp_path).list()
+    listing = SessionLibrary.everywhere(CWD, agents=["pi"], environment=environment, home=tmp_path).list(
+        deep=True
+    )
 
     assert [row.key for row in listing] == ["a"]
     assert [item.reason for item in listing.hidden] == ["another working directory"]
@@ -498,7 +498,7 @@ def test_the_session_directory_in_the_settings_of_pi_is_looked_into(tmp_path, wh
         CORPUS / "pi" / "golden" / "g004.jsonl", tmp_path / "project" / "kept" / "a.jsonl", str(project)
     )
 
-    listing = Discovery(project, agents=["pi"], environment={}, home=home).list()
+    listing = SessionLibrary.everywhere(project, agents=["pi"], environment={}, home=home).list(deep=True)
 
     assert [row.key for row in listing] == ["a"]
 

@@ -8,7 +8,6 @@ import pytest
 
 from branchline import SessionLibrary, places
 from branchline.formats import INDUSCODE, OPERATOR, PI
-from branchline.library import Discovery
 from formats.test_foreign_speed import best, talk, written
 from formats.test_read_only_speed import as_claude_code, as_codex
 
@@ -44,7 +43,7 @@ def fill(home, agent, entries):
 
 
 def look(home, agent, *, deep):
-    found = Discovery(CWD, agents=[agent], environment={}, home=home).list(deep)
+    found = SessionLibrary.everywhere(CWD, agents=[agent], environment={}, home=home).list(deep)
     assert len(found) == FILES, found
     return found
 
@@ -53,8 +52,8 @@ def look(home, agent, *, deep):
 def test_our_own_sessions_cost_little_more_among_all_programs_than_alone(tmp_path):
     folder = fill(tmp_path, "branchline", talk(20))
 
-    alone = best(lambda: SessionLibrary(folder, cwd=CWD).list(), 5)
-    among = best(lambda: Discovery(CWD, environment={}, home=tmp_path).list(deep=False), 5)
+    alone = best(lambda: SessionLibrary(folder, cwd=CWD).list(deep=True), 5)
+    among = best(lambda: SessionLibrary.everywhere(CWD, environment={}, home=tmp_path).list(deep=False), 5)
 
     assert among < 2 * alone
 

@@ -318,3 +318,13 @@ def test_side_records_are_no_branches(place):
 def test_describing_what_is_not_there_says_so(place):
     with pytest.raises(SessionNotFound, match="there is no session 'x'"):
         fill(place, 1).describe("x")
+
+
+def test_a_beginning_shared_with_a_file_of_another_name_is_ambiguous(place):
+    library = fill(place, 2)
+    first, second = (row.id for row in library.list(deep=True))
+    library.rename_file(second, "renamed")
+    assert first[:4] == second[:4]
+
+    with pytest.raises(Ambiguous):
+        library.find(first[:4])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.tree import FILTERS, ROOT, Outline, OutlineRow, Tree, outline_nodes
+from branchline.tree import FILTERS, ROOT, Outline, OutlineRow, Tree, walk_nodes
 
 KINDS = (
     *[("message", "user")] * 4,
@@ -264,7 +264,7 @@ def test_jumps_follow_the_rules_of_the_branches(case, kind):
 @settings(deadline=None)
 @given(cases())
 def test_the_flat_tree_holds_every_entry_once_in_the_order_of_the_rules(case):
-    nodes = outline_nodes(case.tree, case.leaf, case.labels)
+    nodes = list(walk_nodes(case.tree, case.leaf, case.labels))
 
     assert [node.position for node in nodes] == in_order(case.tree, case.leaf)
     for node in nodes:
@@ -289,4 +289,4 @@ def test_the_levels_of_the_flat_tree_are_those_of_an_outline_that_shows_everythi
 
     rows = Outline(tree, case.leaf, filter="all")
 
-    assert [node.level for node in outline_nodes(case.tree, case.leaf)] == [row.level for row in rows]
+    assert [node.level for node in list(walk_nodes(case.tree, case.leaf))] == [row.level for row in rows]

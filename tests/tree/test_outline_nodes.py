@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from branchline.tree import ROOT, Tree, outline_nodes, walk_nodes
+from branchline.tree import ROOT, Tree, walk_nodes
 from support import CORPUS, load, transcript
 
 GOLDEN = sorted((CORPUS / "pi" / "golden").glob("g*.jsonl"))
@@ -17,7 +17,7 @@ def test_every_node_of_every_root_is_there_with_parent_and_children_as_pi_has_th
     session = transcript(path)
     expected = load(path.parent / "expected-pi-1.5.0" / f"{path.stem}.json")
 
-    nodes = outline_nodes(session.tree, session.reading.leaf)
+    nodes = list(walk_nodes(session.tree, session.reading.leaf))
 
     found = {node.id: node for node in nodes}
     waiting = [(None, 0, item) for item in expected["tree"]]
@@ -39,7 +39,7 @@ def test_the_active_subtree_comes_first_then_the_oldest():
     for key, parent in (("a", ROOT), ("b", 0), ("c", 0), ("d", 0), ("e", 2)):
         tree.add(key, parent, type="message", time="2026-01-01T00:00:00.000Z")
 
-    assert [node.id for node in outline_nodes(tree, 4)] == ["a", "c", "e", "b", "d"]
+    assert [node.id for node in list(walk_nodes(tree, 4))] == ["a", "c", "e", "b", "d"]
 
 
 def test_a_node_is_plain_data():

@@ -12,13 +12,14 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.clock import FixedClock
+from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
-from branchline.tui.browser_state import BrowserState
-from branchline.tui.browsing import Sort
-from branchline.tui.source import FileSource, Scope
+from branchline.views.browser.arrangement import Sort
+from branchline.views.browser.source import Scope
+from branchline.views.browser.state import BrowserState
 
 CWD = "/home/u/shop"
 START = 1_767_225_600_000
@@ -136,8 +137,8 @@ def library(directory: Path) -> Path:
     return path
 
 
-def source(directory: Path) -> FileSource:
-    made = FileSource.of_directory(str(directory))
+def source(directory: Path) -> LibrarySource:
+    made = LibrarySource(SessionLibrary(str(directory)))
     made.cwd = CWD
     return made
 
@@ -147,7 +148,9 @@ def state_of(
 ) -> BrowserState:
     """What the browser knows of a directory, nothing read yet."""
     pins = Pins(str(directory / "own" / "pins.json"))
-    return BrowserState(source(directory), scope, pins, words=words, sort=sort, now=now)
+    return BrowserState(
+        source(directory), scope, pins, words=words, sort=sort, now=now, home=os.path.expanduser("~")
+    )
 
 
 def app_on(

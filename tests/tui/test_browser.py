@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -10,16 +12,15 @@ from textual import events
 from textual.pilot import Pilot
 
 from branchline import SessionLibrary, demo, places
-from branchline.library.listing import LazyListing
+from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
-from branchline.tui.browser_state import BrowserState
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.dialogs import ConfirmDialog
 from branchline.tui.screens.help import HelpScreen
-from branchline.tui.source import FileSource
 from branchline.tui.widgets.line_bar import LineBar
-from tui.kit import CWD, app_on, drive, press, screen, settle, source, talk
+from branchline.views.browser.state import BrowserState
+from tui.kit import CWD, app_on, drive, press, screen, settle, talk
 
 
 def names(app: BranchlineApp) -> list[str]:
@@ -169,13 +170,9 @@ def test_forks_stand_below_their_parent_when_sorted_by_threads_and_never_look_li
 def test_the_other_scope_is_read_when_first_chosen(sessions: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     talk(other, 3, "Something elsewhere", cwd="/home/u/other").close()
-    here, both = source(sessions), [source(sessions), source(other)]
+    shutil.copytree(sessions, other, dirs_exist_ok=True)
     app = app_on(sessions)
-    app.source._look = lambda scope: (  # type: ignore[attr-defined]
-        here._look("here")
-        if scope == "here"
-        else LazyListing([row for one in both for row in one._look("all")], lambda row: row)
-    )
+    app.source._libraries["all"] = SessionLibrary(other)  # type: ignore[attr-defined]
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         assert "Something elsewhere" not in names(app)
@@ -325,7 +322,15 @@ def test_scope_sort_programs_and_hints_are_chosen_with_a_click_wherever_they_sta
         await click(app, pilot, "? keys")
         assert isinstance(app.screen, HelpScreen)
 
-    app = BranchlineApp(BrowserState(FileSource.everywhere(), "here", Pins(str(tmp_path / "pins.json"))))
+    app = BranchlineApp(
+        BrowserState(
+            LibrarySource.everywhere(),
+            "here",
+            Pins(str(tmp_path / "pins.json")),
+            now=time.time,
+            home=os.path.expanduser("~"),
+        )
+    )
     drive(app, told, (width, 24))
 
 

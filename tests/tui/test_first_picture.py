@@ -11,11 +11,12 @@ import pytest
 from rich.color import ColorSystem
 from rich.segment import Segment
 
+from branchline import SessionLibrary
 from branchline.tui.app import BranchlineApp
-from branchline.tui.browser_state import BrowserState
 from branchline.tui.first_frame import Area, color_system, first_frame, to_ansi
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.styles import DARK, GROUNDS, styles_for
+from branchline.views.browser.state import BrowserState
 from branchline.views.spans import Span, cut_line, line_width
 from tui.kit import app_on, state_of, talk
 
@@ -126,10 +127,10 @@ def test_a_source_that_fails_at_the_first_look_is_told_by_the_app_and_does_not_e
     app = app_on(sessions)
     state = app.browser.state
 
-    def broken(_scope: object) -> object:
+    def broken(*_arguments: object, **_options: object) -> object:
         raise RuntimeError("a format of another package fell over")
 
-    monkeypatch.setattr(state.source, "_look", broken)
+    monkeypatch.setattr(SessionLibrary, "iter_rows", broken)
     assert state.begin()  # something is there, even if it is only the failure
 
     async def run() -> list[str]:
@@ -143,13 +144,14 @@ def test_a_source_that_fails_at_the_first_look_is_told_by_the_app_and_does_not_e
 def test_the_first_picture_needs_neither_textual_nor_an_event_loop(sessions: Path) -> None:
     code = (
         "import sys\n"
-        "from branchline.tui.browser_state import BrowserState\n"
+        "from branchline.views.browser.state import BrowserState\n"
         "from branchline.tui.first_frame import first_frame, to_ansi\n"
         "from branchline.tui.styles import DARK\n"
         "from branchline.library.pins import Pins\n"
-        "from branchline.tui.source import FileSource\n"
+        "from branchline import SessionLibrary\n"
+        "from branchline.library.browser_source import LibrarySource\n"
         "import branchline.cli.commands.browse, branchline.tui.launch, branchline.tui.terminal_handover\n"
-        f"state = BrowserState(FileSource.of_directory({str(sessions)!r}), 'here', Pins())\n"
+        f"state = BrowserState(LibrarySource(SessionLibrary({str(sessions)!r})), 'here', Pins(), now=lambda: 0.0)\n"
         "state.begin()\n"
         "assert 'Refunds' in to_ansi(first_frame(state, 80, 24), DARK, None)\n"
         "print(*sorted({'textual', 'asyncio', 'pluggy', 'importlib.metadata', 'rich.console', 'rich.markdown'}"

@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from branchline import Session
 from branchline.tui.app import BranchlineApp
-from branchline.tui.detailing import DetailSection, detail_passages, pages_of
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.entry_detail import DetailSection, detail_passages, pages_of
 from tui.kit import CWD, HOSTILE, answer, app_on, call, clock, drive, press, result, screen, user
 
 ACTING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -14,14 +16,14 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from branchline import demo
+from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
-from branchline.tui.browser_state import BrowserState
 from branchline.tui.screens.transcript import TranscriptScreen
-from branchline.tui.session_lines import columns_for
-from branchline.tui.source import FileSource
 from branchline.tui.strips import highlight
 from branchline.tui.styles import DARK, GROUNDS, LIGHT, styles_for
+from branchline.views.browser.state import BrowserState
+from branchline.views.session_lines import columns_for
 from branchline.views.text import cut_middle, one_line, width
 from tui.kit import app_on, drive, press, screen, settle
 
@@ -115,7 +117,14 @@ def test_the_preview_names_damage_and_does_not_pour_it_out(
     monkeypatch.setenv("BRANCHLINE_HOME", made.home)
     monkeypatch.setenv("HOME", made.home)
     monkeypatch.chdir(made.project)
-    state = BrowserState(FileSource.everywhere(), "here", Pins(str(tmp_path / "pins.json")), words="release")
+    state = BrowserState(
+        LibrarySource.everywhere(),
+        "here",
+        Pins(str(tmp_path / "pins.json")),
+        words="release",
+        now=time.time,
+        home=os.path.expanduser("~"),
+    )
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot)

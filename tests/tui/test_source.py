@@ -9,31 +9,32 @@ from pathlib import Path
 
 import pytest
 
-from branchline import Session, demo
+from branchline import Session, SessionLibrary, demo
 from branchline.errors import NotSupported, ReadOnly
 from branchline.library import SessionRow
-from branchline.tui.source import FileSource, row_name
+from branchline.library.browser_source import LibrarySource
 from branchline.views.query import parse_query
+from branchline.views.session_row import row_name
 
 NOW = datetime(2026, 3, 7, tzinfo=UTC)
 
 
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileSource:
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LibrarySource:
     made = demo.prepare(str(tmp_path / "demo"))
     monkeypatch.setenv("BRANCHLINE_HOME", made.home)
     monkeypatch.setenv("HOME", made.home)
     monkeypatch.chdir(made.project)
-    return FileSource.everywhere()
+    return LibrarySource.everywhere()
 
 
-def rows(source: FileSource) -> dict[str, SessionRow]:
+def rows(source: LibrarySource) -> dict[str, SessionRow]:
     batches = list(source.rows("here"))
     assert batches[-1].loaded == batches[-1].total
     return {row.title or row.id: row for batch in batches for row in batch.rows}
 
 
-def test_sessions_of_several_programs_come_in_one_list_each_with_its_program(source: FileSource) -> None:
+def test_sessions_of_several_programs_come_in_one_list_each_with_its_program(source: LibrarySource) -> None:
     found = rows(source)
 
     assert len(found) == 8
@@ -42,7 +43,7 @@ def test_sessions_of_several_programs_come_in_one_list_each_with_its_program(sou
 
 
 def test_a_directory_that_a_program_keeps_is_listed_under_its_name_and_others_under_their_format(
-    source: FileSource, tmp_path: Path
+    source: LibrarySource, tmp_path: Path
 ) -> None:
     path = rows(source)["Parse the tide tables"].path
     assert path is not None
@@ -50,8 +51,8 @@ def test_a_directory_that_a_program_keeps_is_listed_under_its_name_and_others_un
     elsewhere.mkdir()
     shutil.copy(path, elsewhere)
 
-    ours = FileSource.of_directory(os.path.dirname(path))
-    others = FileSource.of_directory(str(elsewhere))
+    ours = LibrarySource(SessionLibrary(os.path.dirname(path)))
+    others = LibrarySource(SessionLibrary(str(elsewhere)))
 
     assert {title: ours.agent(row) for title, row in rows(ours).items()} == {
         title: source.agent(row) for title, row in rows(source).items()
@@ -60,7 +61,7 @@ def test_a_directory_that_a_program_keeps_is_listed_under_its_name_and_others_un
 
 
 def test_one_session_is_opened_described_searched_read_again_renamed_removed_and_restored(
-    source: FileSource,
+    source: LibrarySource,
 ) -> None:
     row = rows(source)["Parse the tide tables"]
 
@@ -72,17 +73,17 @@ def test_one_session_is_opened_described_searched_read_again_renamed_removed_and
     assert "tide" in found.texts["user"]
     assert source.contents(row, parse_query("xylophone", now=NOW)) is None
     source.rename(row, "Tables")
-    again = source.again(row)
+    again = source.reload_row(row)
     assert again is not None
     assert again.title == "Tables"
     assert row_name(again) == row_name(row)
     token = source.remove(row)
-    assert source.again(row) is None
+    assert source.reload_row(row) is None
     source.restore(row, token)
-    assert source.again(row) is not None
+    assert source.reload_row(row) is not None
 
 
-def test_what_may_only_be_read_is_not_renamed_and_says_so(source: FileSource) -> None:
+def test_what_may_only_be_read_is_not_renamed_and_says_so(source: LibrarySource) -> None:
     (row,) = [row for row in rows(source).values() if source.agent(row) == "claude-code"]
     assert row.path is not None
     before = Path(row.path).read_bytes()
@@ -100,7 +101,7 @@ def test_files_with_another_ending_go_to_the_trash_too_and_what_is_packed_says_w
 ) -> None:
     path = tmp_path / "talk.ndjson"
     path.write_bytes(b"{}\n")
-    source = FileSource.of_directory(str(tmp_path))
+    source = LibrarySource(SessionLibrary(str(tmp_path)))
     row = SessionRow(key="talk", id="talk", path=str(path))
 
     token = source.remove(row)

@@ -9,10 +9,9 @@ import pytest
 from branchline.entries import Damaged, entry_from_fields
 from branchline.formats import EntryLog, LabelState
 from branchline.views.entry_rows import RowTexts, copy_text, row_text, search_text
-from branchline.views.nodes import node_views
 from branchline.views.tool_calls import Call, call_text
 from branchline.views.tree_search import Search
-from support import CORPUS, transcript
+from support import transcript
 
 HEADER = '{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}'
 
@@ -224,19 +223,3 @@ def test_a_search_reads_the_session_once_and_then_only_what_is_new():
     assert search.find("turn 1499") == {1499}
     assert search.find("turn 7") == {n for n in range(1500) if "7" in str(n)}
     assert reads == list(range(1500))
-
-
-# -- the flat tree ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parity("IND-07", "PIG-10")
-def test_the_flat_tree_has_a_line_for_every_entry():
-    source = transcript(CORPUS / "pi" / "golden" / "g001.jsonl")
-    texts = RowTexts(source)
-
-    nodes = list(node_views(source, source.reading.leaf, source.reading.labels))
-
-    assert [node.preview for node in nodes] == [texts(node.position) for node in nodes]
-    assert nodes[0].preview.startswith("user: Q0")
-    assert [node.tokens_before for node in nodes if node.type == "compaction"] == [170811]
-    assert len(nodes) == len(source.tree)

@@ -10,7 +10,7 @@ from branchline.cli.commands.export import export_conversation
 from branchline.cli.resolver import resolve_entry, resolve_path
 from branchline.context import ModelRef
 from branchline.errors import NotSupported, SessionNotFound
-from branchline.library import Discovery, SessionLibrary, SessionRow
+from branchline.library import SessionLibrary, SessionRow
 from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_reference, model_by_setting
 from branchline.programs import is_usable_directory
 from branchline.session import Session
@@ -34,7 +34,8 @@ class CliServices:
 
     def sessions(self) -> Sequence[SessionRow]:
         """Of all programs, and drafts of our own: a chat that was killed before its first reply is found."""
-        rows = [row for row in Discovery(self.cwd).list(limit=_LISTED) if row.problem is None]
+        found = SessionLibrary.everywhere(self.cwd).list(deep=True, limit=_LISTED)
+        rows = [row for row in found if row.problem is None]
         rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
         return sorted(rows, key=lambda row: -row.active_ms)
 

@@ -17,10 +17,17 @@ from branchline.errors import Ambiguous, EntryNotFound, NotSupported, SessionNot
 from branchline.formats.suffixes import has_suffix
 
 if TYPE_CHECKING:
-    from branchline.library import Discovery, SessionLibrary, SessionRow
+    from branchline.library import SessionLibrary, SessionRow
     from branchline.session import Session
 
-__all__ = ["discovery", "existing", "local_library", "resolve_entry", "resolve_path", "resolve_session"]
+__all__ = [
+    "everywhere_library",
+    "existing",
+    "local_library",
+    "resolve_entry",
+    "resolve_path",
+    "resolve_session",
+]
 
 _ABOVE = re.compile(r"(?:@leaf)?~(\d*)")
 _SHOWN = 4
@@ -69,7 +76,9 @@ def _found(name: str, *, ours: bool) -> SessionRow | None:
     from branchline.places import NATIVE_AGENT
 
     agents = [NATIVE_AGENT] if ours else None
-    scopes = [discovery(agents, everywhere=everywhere, subagents=True) for everywhere in (False, True)]
+    scopes = [
+        everywhere_library(agents, everywhere=everywhere, subagents=True) for everywhere in (False, True)
+    ]
     for scope in scopes:
         if (row := scope.find_by_id(name)) is not None:
             return row
@@ -87,14 +96,16 @@ def _found(name: str, *, ours: bool) -> SessionRow | None:
     return None
 
 
-def discovery(
+def everywhere_library(
     agents: Sequence[str] | None = None, *, everywhere: bool = False, subagents: bool = False
-) -> Discovery:
+) -> SessionLibrary:
     """The sessions of all programs, or of those named, for this working directory or for all."""
-    from branchline.library import Discovery
+    from branchline.library import SessionLibrary
 
     try:
-        return Discovery(agents=agents, all_projects=everywhere, subagents=subagents)
+        return SessionLibrary.everywhere(
+            None if everywhere else os.getcwd(), agents=agents, subagents=subagents
+        )
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
 
@@ -152,9 +163,9 @@ def _latest(directory: str | None, agent: str) -> SessionRow:
     if directory is not None:
         row = local_library(directory).latest()
     elif agent:
-        row = discovery([agent]).latest()
+        row = everywhere_library([agent]).latest()
     else:
-        row = local_library(None).latest() or discovery().latest()
+        row = local_library(None).latest() or everywhere_library().latest()
     if row is None:
         where = os.getcwd() if directory is None else directory
         raise SessionNotFound(f"there is no session for {where} yet; `branchline new` begins one")

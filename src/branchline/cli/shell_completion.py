@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
 
-from branchline.stores import SkippedFile
-
 if TYPE_CHECKING:
     import click
 
-    from branchline.library import Discovery, SessionLibrary, SessionRow
-    from branchline.library.scanner import FoundFile
+    from branchline.library import SessionLibrary, SessionRow
 
     Look = Callable[[], SessionRow | None]
 
@@ -94,33 +91,28 @@ def _rows(context: click.Context) -> Iterator[tuple[SessionRow, Look]]:
 
     With each a way to read its file.
     """
-    from branchline.cli.resolver import discovery, local_library
+    from branchline.cli.resolver import everywhere_library, local_library
 
     directory = context.params.get("directory")
     if directory is not None:
         library = local_library(directory)
         for row in library.list():
-            yield row, partial(_described, library, row.key)
+            yield row, partial(_read, library, row)
         return
     seen: set[str] = set()
     for everywhere in (False, True):
-        found = discovery(everywhere=everywhere)
-        for file in found.scan()[0]:
-            if file.path not in seen and not isinstance(header := found.header_row(file), SkippedFile):
-                seen.add(file.path)
-                yield header, partial(_deep, found, file)
+        library = everywhere_library(everywhere=everywhere)
+        for row in library.iter_rows():
+            if row.path is not None and row.path not in seen:
+                seen.add(row.path)
+                yield row, partial(_read, library, row)
 
 
-def _described(library: SessionLibrary, key: str) -> SessionRow | None:
+def _read(library: SessionLibrary, row: SessionRow) -> SessionRow | None:
     try:
-        return library.describe(key).row
+        return library.reload(row)
     except Exception:  # noqa: BLE001  it is listed and cannot be read
         return None
-
-
-def _deep(found: Discovery, file: FoundFile) -> SessionRow | None:
-    row = found.deep_row(file)
-    return None if isinstance(row, SkippedFile) else row
 
 
 def _words(name: str, describe_setting: str) -> Iterator[CompletionItem]:

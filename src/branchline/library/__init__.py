@@ -1,18 +1,19 @@
 """The collection of sessions: list, find, open, rename, remove and restore, prune, the forest of forks."""
 
-from branchline.library.forest import Forest, ForestRow, build_forest
+from branchline.library.async_library import AsyncSessionLibrary
 from branchline.library.library import SessionLibrary
 from branchline.library.listing import LazyListing, Progress
-from branchline.library.rows import BranchNode, Description, Listing, Prompt, PruneResult, SessionRow
-from branchline.library.scanner import Discovery, FoundFile
+from branchline.library.rows import BranchNode, Prompt, PruneResult
+from branchline.library.scanner import StoredSession
+from branchline.views.forest import Forest, ForestRow, build_forest
+from branchline.views.session_row import Description, Listing, SessionRow
 
 __all__ = [
+    "AsyncSessionLibrary",
     "BranchNode",
     "Description",
-    "Discovery",
     "Forest",
     "ForestRow",
-    "FoundFile",
     "LazyListing",
     "Listing",
     "Progress",
@@ -20,5 +21,6 @@ __all__ = [
     "PruneResult",
     "SessionLibrary",
     "SessionRow",
+    "StoredSession",
     "build_forest",
 ]

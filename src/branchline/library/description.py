@@ -6,9 +6,9 @@ from branchline.context import totals
 from branchline.entries import SIDE_TYPES
 from branchline.formats import EntryLog
 from branchline.library.row_reader import deep_row
-from branchline.library.rows import Description
 from branchline.stores import StoredLog
 from branchline.tree import ROOT, Tree
+from branchline.views.session_row import Description
 
 __all__ = ["count_branches", "describe"]
 

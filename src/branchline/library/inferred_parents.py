@@ -15,8 +15,8 @@ import msgspec
 from branchline.errors import BranchlineError
 from branchline.formats import EntryLog
 from branchline.library.row_reader import read_log
-from branchline.library.rows import SessionRow
 from branchline.stores import StoredLog, snapshot_of
+from branchline.views.session_row import SessionRow
 
 __all__ = ["ParentInference"]
 

@@ -1,7 +1,8 @@
-"""The collection: the sessions of one store, listed, found, opened, renamed, removed and brought back.
+"""One catalogue of sessions: listed, found, opened, renamed, removed and restored.
 
-A library is a handle without memory. It touches nothing until asked, every answer is a fresh look at the
-store, and nothing it does deletes: removing means the trash.
+A library has one of two scopes: the sessions of one store, or those of every program on this machine. It is a
+handle without memory. It touches nothing until asked, every answer is a fresh look, and nothing it does
+deletes: removing means the trash.
 """
 
 from __future__ import annotations
@@ -9,41 +10,41 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Iterable, Mapping
-from typing import Self
+from typing import Any, Self
+
+import msgspec
 
 from branchline import places
 from branchline.clock import Clock, SystemClock
-from branchline.errors import LogError, SessionNotFound
+from branchline.errors import SessionNotFound
+from branchline.formats import BrokenFormat
 from branchline.library import turns
 from branchline.library.description import describe
-from branchline.library.forest import Forest, build_forest, real_path
+from branchline.library.inferred_parents import ParentInference
 from branchline.library.listing import LazyListing, Progress
-from branchline.library.lookup import choose
-from branchline.library.row_reader import read_log, shallow_row
-from branchline.library.rows import (
-    BranchNode,
-    Description,
-    Listing,
-    Prompt,
-    PruneResult,
-    SessionRow,
-)
-from branchline.library.scanner import Discovery
-from branchline.library.shelf import StoreScanner
-from branchline.library.threads import in_thread
+from branchline.library.lookup import by_id, by_title, require_one
+from branchline.library.real_path import real_path
+from branchline.library.row_reader import deep_row, shallow_row
+from branchline.library.rows import BranchNode, Prompt, PruneResult
+from branchline.library.scanner import MachineScanner, Scanner, StoredSession, StoreScanner
+from branchline.library.search_text import contents_of, may_match
 from branchline.log import Durability
-from branchline.log.system import describe_oserror
+from branchline.places import Place
 from branchline.session import Session
 from branchline.stores import FilesStore, Store, StoredLog, TrashItem, check_key
+from branchline.views.forest import Forest, build_forest
+from branchline.views.query import Query, SearchText
+from branchline.views.session_row import Description, Listing, SessionRow
 
 __all__ = ["SessionLibrary"]
 
 _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
+_TITLES_ELSEWHERE = frozenset({"codex"})
 
 
 class SessionLibrary:
-    """The sessions of one directory, or of any other store.
+    """The sessions of one directory, of any other store, or of every program on this machine.
 
     With a ``cwd``, only sessions of that working directory are listed and found: for directories that hold
     the sessions of many projects.
@@ -51,15 +52,18 @@ class SessionLibrary:
 
     def __init__(
         self,
-        where: _Path | Store,
+        where: _Path | Store | MachineScanner,
         *,
         cwd: _Path | None = None,
         clock: Clock = _SYSTEM_CLOCK,
         durability: Durability = "fsync",
     ) -> None:
-        self.store: Store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
-        self.cwd = None if cwd is None else places.resolve_cwd(cwd)
-        self._shelf = StoreScanner(self.store, self.cwd)
+        self._scanner: Scanner[Any]
+        if isinstance(where, MachineScanner):
+            self._scanner = where
+        else:
+            store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
+            self._scanner = StoreScanner(store, None if cwd is None else places.resolve_cwd(cwd))
         self._clock = clock
         self._durability: Durability = durability
 
@@ -71,189 +75,261 @@ class SessionLibrary:
         return cls(places.session_directory(cwd), clock=clock, durability=durability)
 
     @classmethod
-    def everything(
-        cls, *, clock: Clock = _SYSTEM_CLOCK, durability: Durability = "fsync"
-    ) -> builtins.list[Self]:
-        """One library for every directory of our own layout, by name."""
-        root = places.sessions_root()
-        try:
-            with os.scandir(root) as listing:
-                names = sorted(
-                    item.name for item in listing if not item.name.startswith(".") and item.is_dir()
-                )
-        except FileNotFoundError:
-            return []
-        except OSError as problem:
-            raise LogError(
-                f"cannot list the session directories in {root}: {describe_oserror(problem)}"
-            ) from problem
-        return [cls(os.path.join(root, name), clock=clock, durability=durability) for name in names]
-
-    @classmethod
-    def discover(
+    def everywhere(
         cls,
         cwd: _Path | None = None,
         *,
         agents: Iterable[str] | None = None,
-        all_projects: bool = False,
         subagents: bool = False,
-        deep: bool = True,
         environment: Mapping[str, str] | None = None,
         home: _Path | None = None,
-        progress: Progress | None = None,
-    ) -> Listing:
-        """The sessions of a working directory (default: this one) in all programs, newest first.
+        clock: Clock = _SYSTEM_CLOCK,
+        durability: Durability = "fsync",
+    ) -> Self:
+        """The sessions of every program: of all projects, or with ``cwd`` of one working directory.
 
-        Each row names its program. :class:`~branchline.library.Discovery` gives them one by one, and finds
-        one of them.
+        ``agents`` names the programs that count; ValueError for an unknown one. Sessions of sub-agents are
+        left out unless asked for. ``environment`` and ``home`` are those of this process if not given. Each
+        row names its program. Drafts, trash and empty sessions are those of our own directories.
         """
-        return Discovery(
-            cwd,
-            agents=agents,
-            all_projects=all_projects,
-            subagents=subagents,
-            environment=environment,
-            home=home,
-        ).list(deep, progress=progress)
+        scanner = MachineScanner(cwd, agents=agents, subagents=subagents, environment=environment, home=home)
+        return cls(scanner, clock=clock, durability=durability)
 
     @property
     def name(self) -> str:
-        """What messages call it: the directory, or the name of the store."""
-        return self.store.name
+        """What messages call it: the directory, the name of the store, or the working directory."""
+        return self._scanner.name
+
+    @property
+    def cwd(self) -> str | None:
+        """The only working directory whose sessions count; None for all."""
+        return self._scanner.cwd
+
+    @property
+    def stores(self) -> builtins.list[Store]:
+        """The stores that it writes to: one, or one for each of our own session directories."""
+        return [scanner.store for scanner in self._scanner.own_stores()]
+
+    @property
+    def places(self) -> builtins.list[Place]:
+        """Where every program keeps its sessions; empty for one store."""
+        return self._scanner.places if isinstance(self._scanner, MachineScanner) else []
+
+    @property
+    def broken_formats(self) -> builtins.list[BrokenFormat]:
+        """Formats of installed packages that cannot be used, and why; empty for one store."""
+        return self._scanner.broken_formats if isinstance(self._scanner, MachineScanner) else []
 
     def __repr__(self) -> str:
+        if isinstance(self._scanner, MachineScanner):
+            return f"SessionLibrary.everywhere({'' if self.cwd is None else repr(self.cwd)})"
         scope = "" if self.cwd is None else f", cwd={self.cwd!r}"
         return f"SessionLibrary({self.name!r}{scope})"
 
-    # -- looking --------------------------------------------------------------------------------------
+    # -- many sessions --------------------------------------------------------------------------------
 
-    def list(self, deep: bool = False, *, progress: Progress | None = None) -> Listing:  # noqa: FBT001, FBT002
-        """The sessions, newest first; with ``deep`` each file is read, newest first.
+    def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
+        """Rows as they are read, the file that changed last first; with a ``limit`` at most so many."""
+        files, hidden = self._scanner.scan()
+        look = self._scanner.deep_row if deep else self._scanner.shallow_row
+        return LazyListing(files, look, hidden, limit=limit)
 
-        Shallow rows say what the directory says and are sorted by the files' times, deep rows by their last
-        activity. One unreadable file is a marked row. Drafts are not listed. An exception that ``progress``
-        raises ends the listing.
+    def list(
+        self,
+        deep: bool = False,  # noqa: FBT001, FBT002
+        *,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> Listing:
+        """The sessions, newest first; with ``deep`` each file is read.
+
+        Shallow rows are sorted by the files' times and say what the directory says; across programs, or for
+        one working directory, also what the header says. Deep rows are sorted by their last activity. One
+        unreadable file is a marked row; where it lies among the files of many projects and only one is
+        asked for, it is hidden, with its reason. Drafts are not listed. With a ``limit`` reading ends when
+        there are so many rows. An exception that ``progress`` raises ends the listing.
         """
-        scan = self.store.scan()
-        if not deep and self.cwd is None:
-            listing = Listing(map(shallow_row, scan.found), scan.hidden)
-            if progress is not None:
-                progress(len(listing), len(listing), listing)
-            return listing
-        look = self._shelf.deep if deep else self._shelf.header_only
-        return LazyListing(scan.found, look, scan.hidden).finish(progress)
+        return self.iter_rows(deep, limit=limit).finish(progress)
 
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
-        return next((row for row in self._shelf.with_headers() if row.version is not None), None)
+        files, _hidden = self._scanner.scan()
+        rows = map(self._scanner.header_row, files)
+        return next((row for row in rows if isinstance(row, SessionRow) and row.version is not None), None)
 
     def find(self, text: str) -> SessionRow:
-        """The session that a person means: by key, by id or its unique beginning, or by title.
+        """The session that a person means: by key, by id or its unique beginning, by title, or ``@last``.
 
         Reads headers only, unless no id is like that. SessionNotFound, or Ambiguous with the candidates.
         """
-        return choose(
-            text, self._shelf.with_headers(), with_titles=lambda: self.list(deep=True), where=self.name
-        )
+        found = self.latest() if text == "@last" else self.find_by_id(text) or self.find_by_title(text)
+        if found is None:
+            raise SessionNotFound(
+                f"there is no session {text!r} in {self.name}: neither an id nor a title is like that"
+            )
+        return found
 
-    def path_of(self, id: str) -> str | None:  # noqa: A002
-        """Where the file of this session lies; None when there is none."""
-        found = self._shelf.named(id)
-        return None if found is None else found[0].path
+    def find_by_id(self, text: str) -> SessionRow | None:
+        """The session with this key or id, or the only one that begins so; None when there is none.
 
-    def describe(self, id: str) -> Description:  # noqa: A002
-        """A session at a glance. SessionNotFound when there is none."""
-        stored, draft = self._shelf.require(id)
-        with self.store.snapshot(stored.key) as read:
-            return describe(stored, read_log(read, stored), draft=draft)
+        Across programs, all headers are read only when no file whose name holds the text matches.
+        """
+        if not text.strip():
+            raise ValueError("to find a session, give its id, the beginning of it, or its title")
+        files, _hidden = self._scanner.scan()
+        for some in (self._scanner.likely(files, text), files):
+            rows = [row for row in map(self._scanner.header_row, some) if isinstance(row, SessionRow)]
+            if found := by_id(text, rows):
+                return require_one(text, found)
+        return None
 
-    def forest(self) -> Forest:
-        """The sessions linked to the sessions they were forked from, depth first."""
-        return build_forest(self.list(deep=True), resolve=real_path)
+    def find_by_title(self, text: str) -> SessionRow | None:
+        """The session with this title, upper and lower case alike; None when there is none.
+
+        Reads the files; among all projects of every program only our own, and of others what is known
+        without reading them.
+        """
+        files, _hidden = self._scanner.scan()
+        rows = map(self._scanner.titled_row, files)
+        found = by_title(text, (row for row in rows if isinstance(row, SessionRow)))
+        return require_one(text, found) if found else None
+
+    def forest(self, *, progress: Progress | None = None) -> Forest:
+        """The sessions linked to the sessions they were forked from or started by, depth first.
+
+        What Claude Code copies without saying so is found by the records that the copies share.
+        """
+        inference = ParentInference()
+        files, hidden = self._scanner.scan()
+        listing = LazyListing(files, lambda file: self._scanner.deep_row(file, inference), hidden)
+        return build_forest(inference.parents_for(listing.finish(progress)), resolve=real_path)
 
     def drafts(self) -> builtins.list[SessionRow]:
         """Sessions whose first reply never came, newest first."""
-        rows = (self._shelf.deep(stored, draft=True) for stored in self.store.drafts())
-        return [row for row in rows if isinstance(row, SessionRow)]
+        return [draft for scanner in self._scanner.own_stores() for draft in scanner.drafts()]
 
     # -- one session ----------------------------------------------------------------------------------
 
-    def open(self, id: str) -> Session | None:  # noqa: A002
-        """A live session, by key or by session id; None when there is none. Drafts open too."""
-        found = self._shelf.named(id)
-        if found is None:
+    def path_of(self, id: str) -> str | None:  # noqa: A002
+        """Where the file of this session lies; None when there is none."""
+        row = self._scanner.locate(id)
+        return None if row is None else row.path
+
+    def describe(self, id: str | SessionRow) -> Description:  # noqa: A002
+        """A session at a glance. SessionNotFound when there is none."""
+        row = self._require(id)
+        with self._scanner.read(row) as (stored, transcript):
+            return describe(stored, transcript, draft=row.draft)
+
+    def open(self, id: str | SessionRow) -> Session | None:  # noqa: A002
+        """A live session, by key, session id or row; None when there is none. Drafts open too."""
+        row = self._located(id)
+        if row is None:
             return None
         try:
-            return Session.from_store(
-                self.store, found[0].key, durability=self._durability, clock=self._clock
-            )
+            return self._open(row)
         except (SessionNotFound, FileNotFoundError):
             return None  # removed in this moment
 
-    def rename(self, id: str, title: str) -> None:  # noqa: A002
+    def rename(self, id: str | SessionRow, title: str) -> None:  # noqa: A002
         """Give a session a title; an empty one takes it away. SessionNotFound when there is none."""
-        stored, _draft = self._shelf.require(id)
-        with Session.from_store(
-            self.store, stored.key, durability=self._durability, clock=self._clock
-        ) as session:
+        with self._open(self._require(id)) as session:
             session.set_title(title)
 
-    def rename_file(self, id: str, new_id: str) -> str:  # noqa: A002
+    def rename_file(self, id: str | SessionRow, new_id: str) -> str:  # noqa: A002
         """Give a session's file another name and return the new path (the key, where there are no files).
 
         ValueError when there is no such session, or when the new name is taken. Whoever is appending to the
         session goes on doing so.
         """
         check_key(new_id)
-        found = self._shelf.named(id)
         try:
-            renamed = self.store.rename(id if found is None else found[0].key, new_id)
+            store, key, _draft = self._scanner.stored(self._require(id))
+            renamed = store.rename(key, new_id)
         except (SessionNotFound, FileExistsError) as problem:
             raise ValueError(str(problem)) from problem
         return renamed.path or renamed.key
 
-    def remove(self, id: str) -> bool:  # noqa: A002
+    def remove(self, id: str | SessionRow) -> bool:  # noqa: A002
         """Move a session (or a draft) to the trash; False when there is none."""
-        found = self._shelf.named(id)
-        if found is None:
+        row = self._located(id)
+        if row is None:
             return False
-        stored, draft = found
-        return self.store.remove(stored.key, draft=draft) is not None
+        store, key, draft = self._scanner.stored(row)
+        return store.remove(key, draft=draft) is not None
+
+    def stored(self, row: SessionRow) -> StoredSession:
+        """The store that holds a session, and its key there. NotSupported where it cannot be moved."""
+        return self._scanner.stored(row)
+
+    def reload(self, row: SessionRow) -> SessionRow | None:
+        """The row of a session as it is now; None when the session is gone."""
+        try:
+            with self._scanner.read(row) as (stored, transcript):
+                now = deep_row(stored, transcript, draft=row.draft)
+        except (SessionNotFound, FileNotFoundError):
+            return None
+        # What only its place tells is as it was: the program, and a title that is kept elsewhere.
+        kept_elsewhere = row.title if row.agent in _TITLES_ELSEWHERE else None
+        return msgspec.structs.replace(
+            now,
+            agent=row.agent,
+            subagent=row.subagent,
+            title=now.title or kept_elsewhere,
+            parent_session=now.parent_session or row.parent_session,
+        )
+
+    def search_text(self, row: SessionRow, query: Query) -> SearchText | None:
+        """What is said inside a session; None when a quick look shows that the query cannot match."""
+        if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
+            with open(row.path, "rb") as file:
+                if not may_match(query, file.read()):
+                    return None
+        with self._open(row) as session:
+            return contents_of(session.transcript)
+
+    # -- trash ----------------------------------------------------------------------------------------
 
     def trash(self) -> builtins.list[TrashItem]:
         """What was removed, last removed first."""
-        return self.store.trashed()
+        items = [item for store in self.stores for item in store.trashed()]
+        return sorted(items, key=lambda item: -item.removed)
 
     def restore(self, token_or_id: str | None = None) -> str:
         """Bring a session back from the trash and return its key: the last removed one, or the one named.
 
         SessionNotFound when it is not in the trash, FileExistsError when its name is taken again.
         """
-        for item in self.store.trashed():
+        items = [(item, store) for store in self.stores for item in store.trashed()]
+        for item, store in sorted(items, key=lambda pair: -pair[0].removed):
             row = shallow_row(StoredLog(item.key, item.size, item.removed))
             if token_or_id is None or token_or_id in (item.token, item.key, row.id):
-                return self.store.restore(item.token).key
+                return store.restore(item.token).key
         what = "nothing" if token_or_id is None else f"no {token_or_id!r}"
         raise SessionNotFound(f"there is {what} in the trash of {self.name}")
-
-    # -- tidying --------------------------------------------------------------------------------------
 
     def prune(self, *, dry_run: bool = True) -> builtins.list[PruneResult]:
         """Sessions and drafts in which nobody said anything; without ``dry_run`` they go to the trash.
 
-        Never a damaged one, and never one that somebody is known to have open.
+        Never a damaged one, never one that somebody is known to have open, never one of another program.
         """
-        found = builtins.list(self._shelf.empty())
-        used = self.store.in_use([row.key for row in found])
-        found = [row for row in found if row.key not in used]
-        if dry_run:
-            return [PruneResult(row=row, removed=False) for row in found]
-        pruned = []
-        for row in found:
-            trashed = self.store.remove(row.key, draft=row.draft)
-            if trashed is not None:
-                pruned.append(PruneResult(row=row, removed=True, token=trashed.token))
-        return pruned
+        return [
+            pruned for scanner in self._scanner.own_stores() for pruned in _prune(scanner, dry_run=dry_run)
+        ]
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _located(self, id: str | SessionRow) -> SessionRow | None:  # noqa: A002
+        return id if isinstance(id, SessionRow) else self._scanner.locate(id)
+
+    def _require(self, id: str | SessionRow) -> SessionRow:  # noqa: A002
+        row = self._located(id)
+        if row is None:
+            raise SessionNotFound(f"there is no session {id!r} in {self.name}")
+        return row
+
+    def _open(self, row: SessionRow) -> Session:
+        return self._scanner.open(row, durability=self._durability, clock=self._clock)
 
     # -- inside a session -----------------------------------------------------------------------------
 
@@ -265,70 +341,15 @@ class SessionLibrary:
         """What the person said on the active path, oldest first."""
         return builtins.list(turns.prior_turns(session))
 
-    # -- the same without blocking an event loop ------------------------------------------------------
 
-    async def alist(self, deep: bool = False, *, progress: Progress | None = None) -> Listing:  # noqa: FBT001, FBT002
-        """As :meth:`list`; ``progress`` is called in a worker thread."""
-        return await in_thread(self.list, deep, progress=progress)
-
-    @classmethod
-    async def adiscover(
-        cls,
-        cwd: _Path | None = None,
-        *,
-        agents: Iterable[str] | None = None,
-        all_projects: bool = False,
-        subagents: bool = False,
-        deep: bool = True,
-        environment: Mapping[str, str] | None = None,
-        home: _Path | None = None,
-        progress: Progress | None = None,
-    ) -> Listing:
-        """As :meth:`discover`; ``progress`` is called in a worker thread."""
-        return await in_thread(
-            cls.discover,
-            cwd,
-            agents=agents,
-            all_projects=all_projects,
-            subagents=subagents,
-            deep=deep,
-            environment=environment,
-            home=home,
-            progress=progress,
-        )
-
-    async def alatest(self) -> SessionRow | None:
-        return await in_thread(self.latest)
-
-    async def afind(self, text: str) -> SessionRow:
-        return await in_thread(self.find, text)
-
-    async def adescribe(self, id: str) -> Description:  # noqa: A002
-        return await in_thread(self.describe, id)
-
-    async def aforest(self) -> Forest:
-        return await in_thread(self.forest)
-
-    async def adrafts(self) -> builtins.list[SessionRow]:
-        return await in_thread(self.drafts)
-
-    async def aopen(self, id: str) -> Session | None:  # noqa: A002
-        return await in_thread(self.open, id)
-
-    async def arename(self, id: str, title: str) -> None:  # noqa: A002
-        await in_thread(self.rename, id, title)
-
-    async def arename_file(self, id: str, new_id: str) -> str:  # noqa: A002
-        return await in_thread(self.rename_file, id, new_id)
-
-    async def aremove(self, id: str) -> bool:  # noqa: A002
-        return await in_thread(self.remove, id)
-
-    async def atrash(self) -> builtins.list[TrashItem]:
-        return await in_thread(self.trash)
-
-    async def arestore(self, token_or_id: str | None = None) -> str:
-        return await in_thread(self.restore, token_or_id)
-
-    async def aprune(self, *, dry_run: bool = True) -> builtins.list[PruneResult]:
-        return await in_thread(self.prune, dry_run=dry_run)
+def _prune(scanner: StoreScanner, *, dry_run: bool) -> Iterable[PruneResult]:
+    store = scanner.store
+    found = builtins.list(scanner.empty())
+    used = store.in_use([row.key for row in found])
+    for row in found:
+        if row.key in used:
+            continue
+        if dry_run:
+            yield PruneResult(row=row, removed=False)
+        elif (trashed := store.remove(row.key, draft=row.draft)) is not None:
+            yield PruneResult(row=row, removed=True, token=trashed.token)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Self, TypeVar
 
-from branchline.library.rows import Listing, SessionRow, latest_first
 from branchline.stores import SkippedFile
+from branchline.views.session_row import Listing, SessionRow, latest_first
 
 __all__ = ["LazyListing", "Progress"]
 

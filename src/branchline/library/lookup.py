@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from branchline.errors import Ambiguous, SessionNotFound
-from branchline.library.rows import SessionRow
+from branchline.errors import Ambiguous
+from branchline.views.session_row import SessionRow
 
-__all__ = ["by_id", "by_title", "choose", "require_one"]
+__all__ = ["by_id", "by_title", "current_of_thread", "require_one"]
 
 _NAMED = 5
-
-
-def choose(
-    text: str, rows: Iterable[SessionRow], *, with_titles: Callable[[], Iterable[SessionRow]], where: str
-) -> SessionRow:
-    """The one row that answers to this text; ``with_titles`` is asked only when no id does.
-
-    SessionNotFound when none does, Ambiguous when several do.
-    """
-    if not text.strip():
-        raise ValueError("to find a session, give its id, the beginning of it, or its title")
-    if found := by_id(text, list(rows)) or by_title(text, with_titles()):
-        return require_one(text, found)
-    raise SessionNotFound(f"there is no session {text!r} in {where}: neither an id nor a title is like that")
 
 
 def by_id(text: str, rows: Sequence[SessionRow]) -> list[SessionRow]:
@@ -37,14 +23,16 @@ def by_id(text: str, rows: Sequence[SessionRow]) -> list[SessionRow]:
     )
     for matches in tests:
         if found := [row for row in rows if matches(row)]:
-            return _current(found)
+            return current_of_thread(found)
     return []
 
 
 def by_title(text: str, rows: Iterable[SessionRow]) -> list[SessionRow]:
     """The rows with this title, whatever its case and its blanks."""
     title = " ".join(text.split()).casefold()
-    return _current([row for row in rows if row.title and " ".join(row.title.split()).casefold() == title])
+    return current_of_thread(
+        [row for row in rows if row.title and " ".join(row.title.split()).casefold() == title]
+    )
 
 
 def require_one(text: str, found: Sequence[SessionRow]) -> SessionRow:
@@ -63,7 +51,7 @@ def _called(row: SessionRow, *, by_key: bool) -> str:
     return (row.key if by_key else row.id) + (f" ({about})" if about else "")
 
 
-def _current(found: list[SessionRow]) -> list[SessionRow]:
+def current_of_thread(found: list[SessionRow]) -> list[SessionRow]:
     """Of the rollouts of one thread of Codex the one that it goes on in: the last by name."""
     threads = {(row.agent, row.id) for row in found}
     if len(found) > 1 and len(threads) == 1 and found[0].agent == "codex":

@@ -16,10 +16,10 @@ from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import EntryLog, Format, detect
-from branchline.library.rows import SessionRow
 from branchline.log.system import describe_oserror
 from branchline.stores import Listed, Read, StoredLog, unpacked, unpacked_for_listing
 from branchline.tree import Tree
+from branchline.views.session_row import SessionRow
 
 __all__ = [
     "ReadLog",

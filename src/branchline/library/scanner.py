@@ -1,42 +1,251 @@
-"""The sessions of every program, for one working directory or for all: the reading half of a library.
+"""Where the sessions of a library are: in one store, or in the directories of every program on this machine.
 
-Programs keep their sessions in folders of their own, some named after the working directory, some not. Here
-they are one collection. A folder's name is a hint and the header decides, because different directories can
-share a folder. Nothing is ever written, locked or cached, and one file costs at most its own row.
+A library asks both scopes through one small protocol. Nothing here writes, locks or caches, and one file,
+whatever is in it, costs at most its own row: what cannot be read is marked and never raised.
 """
 
 from __future__ import annotations
 
-import builtins
-import itertools
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from branchline import places
-from branchline.entries import Header
-from branchline.errors import SessionNotFound
-from branchline.formats import BrokenFormat, Format, peek
-from branchline.library.forest import Forest, build_forest, real_path
+from branchline.clock import Clock
+from branchline.entries import SIDE_TYPES, Header
+from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
+from branchline.formats import BrokenFormat, EntryLog, Format, peek
+from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.inferred_parents import ParentInference
-from branchline.library.listing import LazyListing, Progress
-from branchline.library.lookup import by_id, by_title, require_one
-from branchline.library.row_reader import header_row, problem_row, read_row, shallow_row
-from branchline.library.rows import ELSEWHERE, Listing, SessionRow
-from branchline.library.threads import in_thread
-from branchline.stores import Read, SkippedFile, StoredLog, snapshot_of
+from branchline.library.lookup import current_of_thread
+from branchline.library.real_path import real_path
+from branchline.library.row_reader import (
+    deep_row,
+    header_row,
+    problem_row,
+    read_log,
+    read_row,
+    shallow_row,
+)
+from branchline.log import Durability
+from branchline.log.system import describe_oserror
+from branchline.session import Session
+from branchline.stores import FilesStore, Read, SkippedFile, Store, StoredLog, check_key, snapshot_of
 from branchline.stores.walker import WalkResult, walk
+from branchline.tree import severity
+from branchline.views.session_row import ELSEWHERE, SessionRow
 
-__all__ = ["Discovery", "FoundFile"]
+__all__ = ["FoundFile", "MachineScanner", "Scanner", "StoreScanner", "StoredSession"]
 
 _Path = str | os.PathLike[str]
-_NOWHERE = "it does not say which working directory it belongs to"
+_T = TypeVar("_T")
+_NO_HEADER = "no header, so its working directory is not known"
+_UNKNOWN_CWD = "it does not say which working directory it belongs to"
 _SUBAGENT = "a sub-agent of another session"
-_TELLING = 8  # characters of an id that every program puts into the names of its files
-_TOGETHER = 32  # rows that are handed to an event loop at once
+_SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
+"""What a session may hold and still be called empty: nothing that anybody said."""
+_ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
 _LARGEST_TITLES = 1 << 26
+
+
+class StoredSession(NamedTuple):
+    """A session in the store that can move, rename or remove it."""
+
+    store: Store
+    key: str
+    draft: bool = False
+
+
+class Scanner(Protocol[_T]):
+    """What a library asks of the place where its sessions are; ``_T`` is one file of it, not yet read."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    @property
+    def cwd(self) -> str | None:
+        """The only working directory whose sessions count; None for all."""
+        ...
+
+    def scan(self) -> tuple[Sequence[_T], Sequence[SkippedFile]]:
+        """The files, newest first, and what is not listed, each with its reason. Nothing is opened."""
+        ...
+
+    def likely(self, files: Sequence[_T], text: str) -> Sequence[_T]:
+        """The files to ask first for an id; none where all headers can be read at once."""
+        ...
+
+    def shallow_row(self, file: _T) -> SessionRow | SkippedFile:
+        """The least that a list needs: reads the header only where the directory does not say enough."""
+        ...
+
+    def header_row(self, file: _T) -> SessionRow | SkippedFile:
+        """What the directory and the header say."""
+        ...
+
+    def titled_row(self, file: _T) -> SessionRow | SkippedFile:
+        """A row for a search by title."""
+        ...
+
+    def deep_row(self, file: _T, inference: ParentInference | None = None) -> SessionRow | SkippedFile:
+        """What the whole file says; ``inference`` is shown its entries as well."""
+        ...
+
+    def locate(self, name: str) -> SessionRow | None:
+        """The session or draft with exactly this key or session id. InvalidId when it can be neither."""
+        ...
+
+    def stored(self, row: SessionRow) -> StoredSession:
+        """The store of a session. NotSupported where its file cannot be moved."""
+        ...
+
+    def read(self, row: SessionRow) -> AbstractContextManager[tuple[StoredLog, EntryLog]]:
+        """The session of a row as it is now, for a ``with`` block. SessionNotFound when it is gone."""
+        ...
+
+    def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        """The live session of a row. SessionNotFound or FileNotFoundError when it is gone."""
+        ...
+
+    def own_stores(self) -> Sequence[StoreScanner]:
+        """The stores that this program itself writes to: drafts, trash and empty sessions are there."""
+        ...
+
+
+class StoreScanner:
+    """The logs of one store; with a working directory, those of other ones are hidden."""
+
+    def __init__(self, store: Store, cwd: str | None = None) -> None:
+        self.store = store
+        self.cwd = cwd
+
+    @property
+    def name(self) -> str:
+        return self.store.name
+
+    def scan(self) -> tuple[Sequence[StoredLog], Sequence[SkippedFile]]:
+        return self.store.scan()
+
+    def likely(self, files: Sequence[StoredLog], text: str) -> Sequence[StoredLog]:
+        del files, text
+        return ()
+
+    # -- rows -----------------------------------------------------------------------------------------
+
+    def shallow_row(self, file: StoredLog) -> SessionRow | SkippedFile:
+        return shallow_row(file) if self.cwd is None else self.header_row(file)
+
+    def header_row(self, file: StoredLog) -> SessionRow | SkippedFile:
+        try:
+            with self.store.snapshot(file.key) as read:
+                header, format_name = _beginning(read, file)
+        except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
+            return problem_row(file, problem)
+        if (reason := self._reason(header)) is not None:
+            return SkippedFile(_name(file), reason)
+        return shallow_row(file) if header is None else header_row(file, header, format_name)
+
+    def titled_row(self, file: StoredLog) -> SessionRow | SkippedFile:
+        return self.deep_row(file)
+
+    def deep_row(
+        self, file: StoredLog, inference: ParentInference | None = None, *, draft: bool = False
+    ) -> SessionRow | SkippedFile:
+        try:
+            with self.store.snapshot(file.key) as read:
+                if self.cwd is not None:
+                    header, _format = _beginning(read, file)
+                    if (reason := self._reason(header)) is not None:
+                        return SkippedFile(_name(file), reason)
+                found = read_row(read, file, draft=draft)
+        except Exception as problem:  # noqa: BLE001  as above
+            return problem_row(file, problem, draft=draft)
+        if inference is not None and found.transcript is not None:
+            inference.add(found.transcript)
+        return found.row
+
+    def drafts(self) -> list[SessionRow]:
+        """Sessions whose first reply never came."""
+        rows = (self.deep_row(stored, draft=True) for stored in self.store.drafts())
+        return [row for row in rows if isinstance(row, SessionRow)]
+
+    def empty(self) -> Iterator[SessionRow]:
+        """Sessions and drafts in which nobody said anything, damaged ones left out."""
+        for stored, draft in self._logs(self.store.drafts()):
+            try:
+                with self.store.snapshot(stored.key) as read:
+                    transcript = read_log(read, stored)
+                    if self._is_empty(transcript):
+                        yield deep_row(stored, transcript, draft=draft)
+            except Exception:  # noqa: BLE001, S112  what cannot be read is damaged
+                continue
+
+    # -- one session ----------------------------------------------------------------------------------
+
+    def locate(self, name: str) -> SessionRow | None:
+        if (found := self.store.stat(check_key(name))) is not None:
+            return shallow_row(found)
+        drafts = self.store.drafts()
+        for draft in drafts:
+            if draft.key == name:
+                return shallow_row(draft, draft=True)
+        # Most file names tell the id, so that most headers need not be read.
+        named: list[tuple[StoredLog, bool]] = []
+        others: list[tuple[StoredLog, bool]] = []
+        for item in self._logs(drafts):
+            (named if shallow_row(item[0]).id == name else others).append(item)
+        matching = self._with_id(name, named) or self._with_id(name, others)
+        return _the_only(name, matching, self.name)
+
+    def stored(self, row: SessionRow) -> StoredSession:
+        return StoredSession(self.store, row.key, row.draft)
+
+    @contextmanager
+    def read(self, row: SessionRow) -> Iterator[tuple[StoredLog, EntryLog]]:
+        stored = self.store.stat(row.key) or _stored_as(row)
+        with self.store.snapshot(row.key) as read:
+            yield stored, read_log(read, stored)
+
+    def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        return Session.from_store(self.store, row.key, durability=durability, clock=clock)
+
+    def own_stores(self) -> Sequence[StoreScanner]:
+        return [self]
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _logs(self, drafts: list[StoredLog]) -> list[tuple[StoredLog, bool]]:
+        return [(stored, False) for stored in self.store.scan().found] + [(draft, True) for draft in drafts]
+
+    def _with_id(self, session_id: str, logs: list[tuple[StoredLog, bool]]) -> list[SessionRow]:
+        found = []
+        for stored, draft in logs:
+            row = self.header_row(stored)
+            if isinstance(row, SessionRow) and row.id == session_id:
+                found.append(msgspec.structs.replace(row, draft=draft))
+        return found
+
+    def _reason(self, header: Header | None) -> str | None:
+        """Why a session is not one of the wanted working directory; None when it is."""
+        if self.cwd is None:
+            return None
+        if header is None or not header.cwd:
+            return _NO_HEADER
+        return None if places.resolve_cwd(header.cwd) == self.cwd else ELSEWHERE
+
+    def _is_empty(self, transcript: EntryLog) -> bool:
+        reading = transcript.reading
+        return (
+            reading.header is not None
+            and self._reason(reading.header) is None
+            and _SETTINGS.issuperset(transcript.tree.types)
+            and all(severity(finding.kind) == "note" for finding in reading.findings)
+        )
 
 
 class FoundFile(NamedTuple):
@@ -53,11 +262,13 @@ class FoundFile(NamedTuple):
         return self.stored.path
 
 
-class Discovery:
-    """The sessions of a working directory (default: this one) in all programs, or with ``all_projects`` all.
+class MachineScanner:
+    """The files of every program: of one working directory, or of all.
 
-    ``agents`` names the programs that count. Sessions of sub-agents are left out unless asked for.
-    ``environment`` and ``home`` are those of this process if not given. ValueError for an unknown program.
+    Programs keep their sessions in folders of their own, some named after the working directory, some not. A
+    folder's name is a hint and the header decides, because different directories can share a folder.
+    ``agents`` names the programs that count; ValueError for an unknown one. Sessions of sub-agents are left
+    out unless asked for. ``environment`` and ``home`` are those of this process if not given.
     """
 
     def __init__(
@@ -65,14 +276,11 @@ class Discovery:
         cwd: _Path | None = None,
         *,
         agents: Iterable[str] | None = None,
-        all_projects: bool = False,
         subagents: bool = False,
         environment: Mapping[str, str] | None = None,
         home: _Path | None = None,
     ) -> None:
-        if all_projects and cwd is not None:
-            raise ValueError("either a working directory or all projects, not both")
-        self.cwd = None if all_projects else places.resolve_cwd(cwd)
+        self.cwd = None if cwd is None else places.resolve_cwd(cwd)
         self.subagents = subagents
         self._cwds = () if self.cwd is None else tuple(dict.fromkeys((self.cwd, real_path(self.cwd))))
         known = places.known_places(
@@ -81,19 +289,15 @@ class Discovery:
             environment=environment,
             home=None if home is None else os.fspath(home),
         )
-        self.places: builtins.list[places.Place] = known.places
-        """Where is looked."""
-        self.broken_formats: builtins.list[BrokenFormat] = known.broken
-        """Formats of installed packages that cannot be used, and why."""
+        self.places: list[places.Place] = known.places
+        self.broken_formats: list[BrokenFormat] = known.broken
         self._titles: dict[str, Mapping[str, str]] = {}
 
-    def __repr__(self) -> str:
-        return f"Discovery({'all projects' if self.cwd is None else self.cwd!r}, {len(self.places)} places)"
+    @property
+    def name(self) -> str:
+        return "any project" if self.cwd is None else self.cwd
 
-    # -- looking --------------------------------------------------------------------------------------
-
-    def scan(self) -> tuple[builtins.list[FoundFile], builtins.list[SkippedFile]]:
-        """The files, newest first, and what is not one; each file once. Nothing is opened."""
+    def scan(self) -> tuple[Sequence[FoundFile], Sequence[SkippedFile]]:
         found: dict[tuple[int, int], FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
@@ -105,11 +309,14 @@ class Discovery:
                         found[identity] = FoundFile(stored, place)
                     elif place.agent not in {one.agent for one in (before.place, *before.others)}:
                         found[identity] = before._replace(others=(*before.others, place))
-        files = builtins.list(_unpacked_first(found.values(), hidden))
+        files = list(_unpacked_first(found.values(), hidden))
         files.sort(key=lambda file: (-file.stored.modified, file.path))
-        return files, builtins.list(hidden.values())
+        return files, list(hidden.values())
 
-    def _walked(self, place: places.Place) -> builtins.list[WalkResult]:
+    def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
+        return [file for file in files if text[:_ID_IN_NAME] in file.stored.key]
+
+    def _walked(self, place: places.Place) -> list[WalkResult]:
         format_ = place.format
         try:
             layout = [*format_.file_patterns, *(format_.subagent_patterns if self.subagents else ())]
@@ -118,98 +325,27 @@ class Discovery:
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
 
-    def iter_rows(self, deep: bool = True, *, limit: int | None = None) -> LazyListing[FoundFile]:  # noqa: FBT001, FBT002
-        """Rows as they are read, the file that changed last first; without ``deep`` only headers are read.
+    # -- rows -----------------------------------------------------------------------------------------
 
-        With a ``limit`` reading ends when there are so many rows.
-        """
-        files, hidden = self.scan()
-        return LazyListing(files, self.deep_row if deep else self.header_row, hidden, limit=limit)
-
-    def list(
-        self,
-        deep: bool = True,  # noqa: FBT001, FBT002
-        *,
-        limit: int | None = None,
-        progress: Progress | None = None,
-    ) -> Listing:
-        """All rows, newest first. One unreadable file is a marked row.
-
-        A file that cannot be read, in a folder that holds the sessions of many projects, may belong to any of
-        them: for one working directory it is hidden, with its reason.
-        """
-        return self.iter_rows(deep, limit=limit).finish(progress)
-
-    def latest(self) -> SessionRow | None:
-        """The session whose file changed last; None when there is none. Reads headers only."""
-        return next((row for row in self.iter_rows(deep=False) if row.version is not None), None)
-
-    def find(self, text: str) -> SessionRow:
-        """The session that a person means: by key, by id or its unique beginning, or by title.
-
-        SessionNotFound, or Ambiguous with the candidates and their programs.
-        """
-        found = self.find_by_id(text) or self.find_by_title(text)
-        if found is None:
-            where = "any project" if self.cwd is None else self.cwd
-            raise SessionNotFound(
-                f"there is no session {text!r} in {where}: neither an id nor a title is like that"
-            )
-        return found
-
-    def find_by_id(self, text: str) -> SessionRow | None:
-        """The session with this key or id, or the only one that begins so; None when there is none.
-
-        Looks at file names first and, only when none is like that, at all headers.
-        """
-        if not text.strip():
-            raise ValueError("to find a session, give its id, the beginning of it, or its title")
-        files, _hidden = self.scan()
-        named = [file for file in files if text[:_TELLING] in file.stored.key]
-        for some in (named, files):
-            rows = [row for row in map(self.header_row, some) if isinstance(row, SessionRow)]
-            if found := by_id(text, rows):
-                return require_one(text, found)
-        return None
-
-    def find_by_title(self, text: str) -> SessionRow | None:
-        """The session with this title, upper and lower case alike; None when there is none.
-
-        Reads the files; among all projects only our own, and of others what is known without reading them.
-        """
-        files, _hidden = self.scan()
-        look = self.header_row if self.cwd is None else self.deep_row
-        rows = (
-            self.deep_row(file) if file.place.agent == places.NATIVE_AGENT else look(file) for file in files
-        )
-        found = by_title(text, (row for row in rows if isinstance(row, SessionRow)))
-        return require_one(text, found) if found else None
-
-    def forest(self, *, progress: Progress | None = None) -> Forest:
-        """The sessions of all programs linked to those they were forked from or started by, depth first.
-
-        What Claude Code copies without saying so is found by the records that the copies share.
-        """
-        kinship = ParentInference()
-        files, hidden = self.scan()
-        rows = LazyListing(files, lambda file: self.deep_row(file, kinship), hidden).finish(progress)
-        return build_forest(kinship.parents_for(rows), resolve=real_path)
-
-    # -- one file -------------------------------------------------------------------------------------
+    def shallow_row(self, file: FoundFile) -> SessionRow | SkippedFile:
+        return self.header_row(file)
 
     def header_row(self, file: FoundFile) -> SessionRow | SkippedFile:
-        """What the directory and the header tell."""
         try:
             with snapshot_of(file.path) as read:
                 return self._header_row(file, read)
         except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
             return self._problem(file, problem)
 
-    def deep_row(self, file: FoundFile, kinship: ParentInference | None = None) -> SessionRow | SkippedFile:
-        """What the whole file tells; ``kinship`` is shown it as well."""
+    def titled_row(self, file: FoundFile) -> SessionRow | SkippedFile:
+        """Among all projects only our own files are read; of others only the headers."""
+        whole = self.cwd is not None or file.place.agent == places.NATIVE_AGENT
+        return self.deep_row(file) if whole else self.header_row(file)
+
+    def deep_row(self, file: FoundFile, inference: ParentInference | None = None) -> SessionRow | SkippedFile:
         try:
             with snapshot_of(file.path) as read:
-                return self._deep_row(file, read, kinship)
+                return self._deep_row(file, read, inference)
         except Exception as problem:  # noqa: BLE001  as above
             return self._problem(file, problem)
 
@@ -222,7 +358,7 @@ class Discovery:
         return self._placed(file, row, format_, header)
 
     def _deep_row(
-        self, file: FoundFile, read: Read, kinship: ParentInference | None
+        self, file: FoundFile, read: Read, inference: ParentInference | None
     ) -> SessionRow | SkippedFile:
         known, expected = None, _expected(file)
         # Where all projects lie together most files are those of others, and their headers are enough.
@@ -235,8 +371,8 @@ class Discovery:
         row, format_, header, transcript = read_row(read, file.stored, known=known, expected=expected)
         if not ask_first and (reason := self._reason(file, format_, header)) is not None:
             return SkippedFile(file.path, reason)
-        if kinship is not None and transcript is not None:
-            kinship.add(transcript)
+        if inference is not None and transcript is not None:
+            inference.add(transcript)
         return self._placed(file, row, format_, header)
 
     def _placed(self, file: FoundFile, row: SessionRow, format_: Format, header: Header | None) -> SessionRow:
@@ -254,7 +390,7 @@ class Discovery:
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
         row = problem_row(file.stored, problem)
         if self.cwd is not None and file.place.is_shared:
-            return SkippedFile(file.path, f"{_NOWHERE}, as it cannot be read: {row.problem}")
+            return SkippedFile(file.path, f"{_UNKNOWN_CWD}, as it cannot be read: {row.problem}")
         return msgspec.structs.replace(row, agent=file.place.agent)
 
     def _reason(self, file: FoundFile, format_: Format, header: Header | None) -> str | None:
@@ -264,7 +400,7 @@ class Discovery:
         if self.cwd is None or _is_only_ours(file):
             return None
         if header is None or not header.cwd:
-            return _NOWHERE if file.place.is_shared else None
+            return _UNKNOWN_CWD if file.place.is_shared else None
         return None if os.path.normpath(header.cwd) in self._cwds else ELSEWHERE
 
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
@@ -273,38 +409,97 @@ class Discovery:
             found = self._titles[place.root] = _read_titles(place)
         return found
 
-    # -- the same without blocking an event loop ------------------------------------------------------
+    # -- one session ----------------------------------------------------------------------------------
 
-    async def arows(self, deep: bool = True, *, limit: int | None = None) -> AsyncIterator[SessionRow]:  # noqa: FBT001, FBT002
-        """The rows of :meth:`look`, read in a worker thread."""
-        look = await in_thread(self.iter_rows, deep, limit=limit)
-        while not look.is_done:
-            for row in await in_thread(_some, look):
-                yield row
+    def locate(self, name: str) -> SessionRow | None:
+        check_key(name)
+        files, _hidden = self.scan()
+        for some in (self.likely(files, name), files):
+            rows = [row for row in map(self.header_row, some) if isinstance(row, SessionRow)]
+            for wanted in ("key", "id"):
+                if found := [row for row in rows if getattr(row, wanted) == name]:
+                    return _the_only(name, current_of_thread(found), self.name)
+        for store in self.own_stores():
+            for draft in store.drafts():
+                if name in (draft.key, draft.id):
+                    return draft
+        return None
 
-    async def alist(
-        self,
-        deep: bool = True,  # noqa: FBT001, FBT002
-        *,
-        limit: int | None = None,
-        progress: Progress | None = None,
-    ) -> Listing:
-        """As :meth:`list`; ``progress`` is called in a worker thread."""
-        return await in_thread(self.list, deep, limit=limit, progress=progress)
+    def stored(self, row: SessionRow) -> StoredSession:
+        path = _path(row)
+        if not has_suffix(path):
+            raise NotSupported(f"{os.path.basename(path)} is no file that can be moved to the trash here")
+        directory, name = os.path.split(path)
+        for own in self.own_stores() if row.draft else ():
+            if any(draft.path == path for draft in own.store.drafts()):
+                return own.stored(row)
+        return StoredSession(FilesStore(directory, suffix=suffix_of(path)), without_suffix(name))
 
-    async def alatest(self) -> SessionRow | None:
-        return await in_thread(self.latest)
+    @contextmanager
+    def read(self, row: SessionRow) -> Iterator[tuple[StoredLog, EntryLog]]:
+        path = _path(row)
+        try:
+            status = os.stat(path)
+        except FileNotFoundError:
+            raise SessionNotFound(f"{path} is not there any more") from None
+        stored = StoredLog(row.key, status.st_size, status.st_mtime, path)
+        with snapshot_of(path) as read:
+            yield stored, read_log(read, stored)
 
-    async def afind(self, text: str) -> SessionRow:
-        return await in_thread(self.find, text)
+    def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        if row.draft:
+            store, key, _draft = self.stored(row)
+            return Session.from_store(store, key, durability=durability, clock=clock)
+        return Session.open(_path(row), durability=durability, clock=clock)
 
-    async def aforest(self) -> Forest:
-        return await in_thread(self.forest)
+    def own_stores(self) -> Sequence[StoreScanner]:
+        roots = [place for place in self.places if place.agent == places.NATIVE_AGENT]
+        return [StoreScanner(FilesStore(path)) for place in roots for path in _directories(place)]
 
 
-def _some(look: LazyListing[FoundFile]) -> list[SessionRow]:
-    """The next few rows."""
-    return list(itertools.islice(look, _TOGETHER))
+def _directories(place: places.Place) -> list[str]:
+    """The directories of one of our own places, by name."""
+    if not place.is_shared:
+        return list(place.folders)
+    try:
+        with os.scandir(place.root) as listing:
+            return sorted(item.path for item in listing if not item.name.startswith(".") and item.is_dir())
+    except FileNotFoundError:
+        return []
+    except OSError as problem:
+        raise LogError(
+            f"cannot list the session directories in {place.root}: {describe_oserror(problem)}"
+        ) from problem
+
+
+def _the_only(name: str, rows: Sequence[SessionRow], where: str) -> SessionRow | None:
+    if len(rows) > 1:
+        keys = ", ".join(row.key for row in rows[:5])
+        raise Ambiguous(f"{len(rows)} sessions in {where} have the id {name}: {keys}; use one of these")
+    return rows[0] if rows else None
+
+
+def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
+    """The header and the name of the format; neither when no format knows the log."""
+    try:
+        found = peek(read, stored.path or stored.key)
+    except NotASession:
+        return None, ""
+    return found.header, found.format.name
+
+
+def _name(stored: StoredLog) -> str:
+    return stored.key if stored.path is None else os.path.basename(stored.path)
+
+
+def _stored_as(row: SessionRow) -> StoredLog:
+    return StoredLog(row.key, row.size, row.modified_ms / 1000, row.path)
+
+
+def _path(row: SessionRow) -> str:
+    if row.path is None:
+        raise SessionNotFound(f"session {row.id} has no file")
+    return row.path
 
 
 def _expected(file: FoundFile) -> Format | None:

@@ -9,9 +9,9 @@ import msgspec
 
 from branchline.errors import SessionNotFound
 from branchline.library.row_reader import problem_row
-from branchline.library.rows import SessionRow
 from branchline.session import Session
 from branchline.stores import StoredLog
+from branchline.views.session_row import SessionRow
 from branchline.views.stats import StatsSource, Tally
 
 __all__ = ["StatsRun", "collect_stats"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from branchline.entries import MessageEntry, message_text
 from branchline.library.row_reader import one_line
 from branchline.library.rows import BranchNode, Prompt
 from branchline.session import Session
 from branchline.tree import ROOT, walk_nodes
 from branchline.views.entry_rows import RowTexts
+from branchline.views.turns import turns_of
 
 __all__ = ["branch_nodes", "prior_turns"]
 
@@ -34,11 +34,8 @@ def branch_nodes(session: Session) -> Iterator[BranchNode]:
 
 def prior_turns(session: Session) -> Iterator[Prompt]:
     """The prompts with words on the active path, oldest first."""
-    tree = session.index
-    wanted = [key for key in session.path() if tree.roles[tree.positions[key]] == "user"]
-    for entry in session.entries(wanted):
-        if isinstance(entry, MessageEntry) and (text := message_text(entry.message)).strip():
-            yield Prompt(id=entry.id, text=text, preview=one_line(text))
+    for turn in turns_of(session):
+        yield Prompt(id=turn.key, text=turn.text, preview=one_line(turn.text))
 
 
 def _labels(session: Session) -> Iterator[str]:

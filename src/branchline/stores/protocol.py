@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from branchline.errors import InvalidId
 from branchline.log import Durability, Log
+from branchline.views.session_row import SkippedFile
 
 __all__ = ["Read", "ScanResult", "SkippedFile", "Store", "StoredLog", "TrashItem", "by_newest", "check_key"]
 
@@ -29,13 +30,6 @@ class StoredLog(NamedTuple):
     """Unix seconds."""
     path: str | None = None
     """Where the file lies; None where there are no files."""
-
-
-class SkippedFile(NamedTuple):
-    """Something that looks like a session and is not listed, and why."""
-
-    name: str
-    reason: str
 
 
 class ScanResult(NamedTuple):

@@ -11,7 +11,7 @@ from branchline.tree.linker import Linker, LinkFinding
 
 if TYPE_CHECKING:
     from branchline.tree.compare import Comparison, compare_paths, compare_sessions
-    from branchline.tree.nodes import TreeNode, outline_nodes, walk_nodes
+    from branchline.tree.nodes import TreeNode, walk_nodes
     from branchline.tree.outline import FILTERS, Filter, Jump, Outline, OutlineRow
 
 __all__ = [
@@ -33,14 +33,13 @@ __all__ = [
     "TreeNode",
     "compare_paths",
     "compare_sessions",
-    "outline_nodes",
     "severity",
     "walk_nodes",
 ]
 
 _DRAWN = {
     "compare": ("Comparison", "compare_paths", "compare_sessions"),
-    "nodes": ("TreeNode", "outline_nodes", "walk_nodes"),
+    "nodes": ("TreeNode", "walk_nodes"),
     "outline": ("FILTERS", "Filter", "Jump", "Outline", "OutlineRow"),
 }
 

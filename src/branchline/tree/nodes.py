@@ -10,7 +10,7 @@ from branchline.tree.index import ROOT, Tree
 from branchline.tree.outline_layout import OutlineLayout
 from branchline.tree.runs import Runs
 
-__all__ = ["TreeNode", "outline_nodes", "walk_nodes"]
+__all__ = ["TreeNode", "walk_nodes"]
 
 
 class TreeNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -35,13 +35,8 @@ class TreeNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     position: int
 
 
-def outline_nodes(tree: Tree, leaf: int, labels: Mapping[str, str] | None = None) -> list[TreeNode]:
-    """Every entry depth first; the subtree that leads to the leaf comes first, then the oldest."""
-    return list(walk_nodes(tree, leaf, labels))
-
-
 def walk_nodes(tree: Tree, leaf: int, labels: Mapping[str, str] | None = None) -> Iterator[TreeNode]:
-    """The nodes of :func:`outline_nodes`, one by one."""
+    """Every entry depth first; the subtree that leads to the leaf comes first, then the oldest."""
     keys, parents, types, roles, times = tree.keys, tree.parents, tree.types, tree.roles, tree.times
     label_of = {} if labels is None else labels
     runs = Runs(tree, leaf)

@@ -20,16 +20,16 @@ from branchline.library import SessionRow
 from branchline.programs import continue_session
 from branchline.session import Session
 from branchline.tree import Filter
-from branchline.tui.browser_state import BrowserState
 from branchline.tui.images import PictureFiles
 from branchline.tui.launch import View
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.too_small import TooSmallScreen
-from branchline.tui.source import Scope
 from branchline.tui.styles import DARK, LIGHT
 from branchline.tui.summarizing import SummaryModel
 from branchline.tui.themes import THEMES
 from branchline.views.browser.layout import SMALLEST
+from branchline.views.browser.source import Scope
+from branchline.views.browser.state import BrowserState
 from branchline.views.text import safe
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 from rich.color import ColorSystem
 from rich.style import Style
 
-from branchline.tui.browser_state import BrowserState
 from branchline.tui.hint_line import hints
 from branchline.tui.styles import GROUNDS, styles_for
 from branchline.views.browser.layout import is_previewing, layout_for
+from branchline.views.browser.state import BrowserState
 from branchline.views.spans import Line, Span, cut_line, line_width, make_line, with_cursor
 
 __all__ = ["Area", "color_system", "first_frame", "to_ansi"]

@@ -1,4 +1,4 @@
-"""The two lines that all lists share: the keys that matter most, as many as fit, and the search."""
+"""The line of keys that all screens share: those that matter most, as many as fit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import NamedTuple
 from branchline.tui.keymap import keys_of, shown_key
 from branchline.views.spans import Line, Span, line_width, make_line
 
-__all__ = ["PRESS_TO_SEARCH", "Hint", "hints", "search_line"]
+__all__ = ["Hint", "hints"]
 
-PRESS_TO_SEARCH = " press / to search"
 _ALWAYS = 2
 """How to see all keys, and how to leave, are the last two of every table and always told."""
 _GAP = "   "
@@ -43,13 +42,3 @@ def hints(screen: str, width: int) -> list[Hint]:
     for hint in (*told, *last):
         pieces += [hint, Hint(make_line(_GAP))]
     return pieces
-
-
-def search_line(words: str, hint: str, *, typing: bool = False, caret: bool = False) -> Line:
-    """What is searched for; the hint stands there while nothing is."""
-    return make_line(
-        Span(" / ", "active" if typing or words else "dim"),
-        Span(words, "title"),
-        Span("▏" if typing or caret else "", "active"),
-        Span("" if words else hint, "dim"),
-    )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from branchline.library import SessionRow
 from branchline.tree import Filter
-from branchline.tui.browser_state import BrowserState
 from branchline.views.browser.layout import SMALLEST
+from branchline.views.browser.state import BrowserState
 
 if TYPE_CHECKING:
     from branchline.flows.hooks import Hooks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -14,11 +15,12 @@ from branchline.cli.output import Output
 
 if TYPE_CHECKING:
     from branchline.library import SessionRow
+    from branchline.session import Session
     from branchline.settings import Settings
-    from branchline.tui.browser_state import BrowserState
-    from branchline.tui.browsing import Arrangement
     from branchline.tui.launch import View
-    from branchline.tui.source import Scope, Source
+    from branchline.views.browser.arrangement import Arrangement
+    from branchline.views.browser.source import Scope, Source
+    from branchline.views.browser.state import BrowserState
     from branchline.views.query import Match, SearchFields
 
 __all__ = ["browse_command", "can_browse", "open_browser", "open_home"]
@@ -76,10 +78,10 @@ def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, 
 
     import msgspec
 
-    from branchline.tui.browsing import ListOptions, arrange, face_of
-    from branchline.tui.contents_cache import SearchTextCache
-    from branchline.tui.source import row_name
+    from branchline.library.search_cache import SearchTextCache
+    from branchline.views.browser.arrangement import ListOptions, arrange, face_of
     from branchline.views.query import parse_query
+    from branchline.views.session_row import row_name
 
     source = _source(directory)
     batches = list(source.rows("all" if everywhere else "here"))
@@ -154,9 +156,17 @@ def _state(
     settings: Settings, *, scope: Scope, words: str = "", directory: str | None = None
 ) -> BrowserState:
     from branchline.library.pins import Pins
-    from branchline.tui.browser_state import BrowserState
+    from branchline.views.browser.state import BrowserState
 
-    return BrowserState(_source(directory), scope, Pins(ids=settings.pins), words=words, sort=settings.sort)
+    return BrowserState(
+        _source(directory),
+        scope,
+        Pins(ids=settings.pins),
+        words=words,
+        sort=settings.sort,
+        now=time.time,
+        home=os.path.expanduser("~"),
+    )
 
 
 def _run(
@@ -184,11 +194,14 @@ def _run(
     sys.exit(code)
 
 
-def _source(directory: str | None) -> Source:
+def _source(directory: str | None) -> Source[Session]:
     from branchline.cli.resolver import existing
-    from branchline.tui.source import FileSource
+    from branchline.library import SessionLibrary
+    from branchline.library.browser_source import LibrarySource
 
-    return FileSource.everywhere() if directory is None else FileSource.of_directory(existing(directory))
+    if directory is None:
+        return LibrarySource.everywhere()
+    return LibrarySource(SessionLibrary(existing(directory)))
 
 
 def _row(session: str, directory: str | None) -> SessionRow:

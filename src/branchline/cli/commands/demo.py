@@ -45,9 +45,9 @@ def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
         demo.delete_copy()
     enter_demo()
     from branchline.cli.commands.ls import print_rows
-    from branchline.cli.resolver import discovery
+    from branchline.cli.resolver import everywhere_library
 
-    listing = discovery().list()
+    listing = everywhere_library().list(deep=True)
     print_rows(out, listing, listing.rows, command="demo")
     if not out.json:
         out.line()

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from branchline.cli.options import agent_option, command, names_of
-from branchline.cli.output import Output, Piece, paint, remark
-from branchline.cli.resolver import discovery, local_library
-from branchline.cli.words import age, count, format_size
+from branchline.cli.output import Output, paint, remark
+from branchline.cli.resolver import everywhere_library, local_library
+from branchline.cli.words import count
 from branchline.places import NATIVE_AGENT
 
 if TYPE_CHECKING:
-    from branchline.library import Forest, ForestRow, Listing, SessionRow
+    from branchline.library import Forest, Listing, SessionRow
+    from branchline.views.session_lines import ListColumns
+    from branchline.views.spans import Line
 
 __all__ = [
     "forest_command",
@@ -29,7 +30,6 @@ __all__ = [
     "require_one_scope",
 ]
 
-_SHORTEST_ID = 8
 _PATIENCE = 0.5  # seconds before a count of what was read is shown
 
 
@@ -68,7 +68,7 @@ def ls_command(
     if directory is not None:
         listing = local_library(directory).list(deep, progress=reading_progress())
     else:
-        found = discovery(names_of(agents), everywhere=everywhere, subagents=subagents)
+        found = everywhere_library(names_of(agents), everywhere=everywhere, subagents=subagents)
         listing = found.list(deep, progress=reading_progress())
         if verbose:
             for broken in found.broken_formats:
@@ -80,7 +80,7 @@ def ls_command(
 
 def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
     """The sessions of this working directory, or of all, whose files changed last."""
-    return discovery(everywhere=everywhere).list(limit=limit, progress=reading_progress())
+    return everywhere_library(everywhere=everywhere).list(deep=True, limit=limit, progress=reading_progress())
 
 
 def print_rows(
@@ -93,7 +93,7 @@ def print_rows(
     command: str = "ls",
 ) -> None:
     """Print some rows of a listing, and on stderr what else was seen."""
-    from branchline.library.rows import ELSEWHERE
+    from branchline.views.session_row import ELSEWHERE
 
     if out.json:
         out.result(command, _listing_fields(listing, shown))
@@ -108,7 +108,7 @@ def print_rows(
         return
     columns = _columns(listing.rows, with_directory=with_directory)
     for row in shown:
-        out.row(*_row_pieces(row, columns))
+        out.row(*_line(row, columns))
     unreadable = listing.unreadable
     hidden = [item for item in listing.hidden if item.reason != ELSEWHERE]
     facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
@@ -136,60 +136,16 @@ def _listing_fields(listing: Listing, shown: Sequence[SessionRow]) -> dict[str, 
     }
 
 
-class _Columns(NamedTuple):
-    """How wide the columns of a list are; one without width is left out."""
+def _columns(rows: Sequence[SessionRow], *, with_directory: bool = False) -> ListColumns:
+    from branchline.views.session_lines import list_columns
 
-    id: int
-    agent: int
-    with_directory: bool
+    return list_columns(rows, own_agent=NATIVE_AGENT, with_directory=with_directory)
 
 
-def _columns(rows: Sequence[SessionRow], *, with_directory: bool = False) -> _Columns:
-    """The program has a column where there are sessions of others than ours."""
-    agents = {row.agent for row in rows if row.agent is not None}
-    widest = max(map(len, agents), default=0) if agents - {NATIVE_AGENT} else 0
-    return _Columns(_id_width(rows), widest, with_directory)
+def _line(row: SessionRow, columns: ListColumns) -> Line:
+    from branchline.views.session_lines import list_line
 
-
-def _row_pieces(row: SessionRow, columns: _Columns) -> list[Piece]:
-    pieces: list[Piece] = [
-        paint("id", f"{row.id[: columns.id]:<{columns.id}}"),
-        paint("time", f"  {age(row.active_ms):>4}  "),
-    ]
-    program = [paint("program", f"{row.agent or '':<{columns.agent}}  ")] if columns.agent else []
-    if row.problem is not None:
-        known = [f"{words}  "] if (words := row.title or row.first_prompt) else []
-        return [*pieces, *program, *known, paint("error", f"unreadable: {row.problem}")]
-    if row.messages is None:
-        return [
-            *pieces,
-            paint("dim", f"{format_size(row.size):>10}  "),
-            *program,
-            row.title or row.first_prompt or row.key,
-        ]
-    pieces += [paint("number", f"{row.messages:>5}  "), *program]
-    if columns.with_directory:
-        from branchline.views.tool_calls import short_path
-
-        where = os.path.basename(row.cwd.rstrip("/")) if row.cwd else "(no directory)"
-        pieces.append(paint("path", f"{short_path(where, os.path.expanduser('~'))}  "))
-    if row.title:
-        pieces.append(paint("title", row.title))
-    else:
-        pieces.append(row.first_prompt or paint("dim", "(no messages)"))
-    if row.findings:
-        pieces.append(paint("warning", f"  ({count(row.findings, 'finding')})"))
-    return pieces
-
-
-def _id_width(rows: Sequence[SessionRow]) -> int:
-    """How much of the ids must be shown so that each is told from all others."""
-    ids = sorted({row.id for row in rows})
-    longest = _SHORTEST_ID
-    for one, other in itertools.pairwise(ids):
-        while longest < len(other) and one.startswith(other[:longest]):
-            longest += 1
-    return longest
+    return list_line(row, columns, now=time.time(), home=os.path.expanduser("~"))
 
 
 def reading_progress() -> Callable[..., None] | None:
@@ -230,6 +186,8 @@ def forest_command(
 ) -> None:
     """Show sessions below the sessions that they were forked from or started by."""
     require_one_scope(directory, everywhere=everywhere, agents=agents)
+    from branchline.views.forest import drawn_branches
+
     forest = _forest(directory, names_of(agents), everywhere=everywhere)
     if out.json:
         import msgspec
@@ -237,31 +195,19 @@ def forest_command(
         out.result("forest", {"sessions": [msgspec.to_builtins(item) for item in forest]})
         return
     columns = _columns([item.row for item in forest])
-    lines: list[bool] = []  # for each level above, whether a sibling still follows
     ids: dict[str, str] = {}
-    for item in forest:
-        del lines[item.depth :]
+    for item, branch in zip(forest, drawn_branches(forest), strict=True):
         ids[item.row.path or item.row.key] = item.row.id[: columns.id]
-        above = ids.get(item.parent_path or item.parent or "", "the one above") if out.plain else None
-        out.row(*_forest_pieces(item, lines, columns, above))
-        lines.append(not item.last)
+        above = ids.get(item.parent_path or item.parent or "", "the one above")
+        said = "  " * item.depth + (f"from {above}: " if item.depth else "")
+        note = f"  ({item.note})" if item.note else ""
+        out.row(paint("dim", said if out.plain else branch), *_line(item.row, columns), paint("dim", note))
     remark(f"{count(len(forest), 'session')}, {count(len(forest.roots), 'root')}")
 
 
 def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: bool) -> Forest:
     if directory is not None:
         return local_library(directory).forest()
-    return discovery(agents, everywhere=everywhere, subagents=True).forest(progress=reading_progress())
-
-
-def _forest_pieces(item: ForestRow, lines: list[bool], columns: _Columns, above: str | None) -> list[Piece]:
-    """A session in its place, which is drawn; or said, with the one ``above`` it, where that is given."""
-    drawn = "".join("│  " if going_on else "   " for going_on in lines[1:])
-    if item.depth:
-        drawn += "└─ " if item.last else "├─ "
-    if above is not None:
-        drawn = "  " * item.depth + (f"from {above}: " if item.depth else "")
-    pieces = [paint("dim", drawn), *_row_pieces(item.row, columns)]
-    if item.note:
-        pieces.append(paint("dim", f"  ({item.note})"))
-    return pieces
+    return everywhere_library(agents, everywhere=everywhere, subagents=True).forest(
+        progress=reading_progress()
+    )

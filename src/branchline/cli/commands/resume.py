@@ -11,7 +11,7 @@ import msgspec
 
 from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import discovery, resolve_session
+from branchline.cli.resolver import everywhere_library, resolve_session
 from branchline.places import resolve_cwd
 from branchline.programs import continue_session, find_program
 
@@ -93,7 +93,7 @@ def resume_command(
 def _agent(session: Session) -> str:
     """The program in whose folders a session lies, else the one whose format it has."""
     path = os.path.realpath(session.file or "")
-    for place in discovery(everywhere=True).places:
+    for place in everywhere_library(everywhere=True).places:
         if path.startswith(os.path.realpath(place.root) + os.sep):
             return place.agent
     return session.transcript.format.name

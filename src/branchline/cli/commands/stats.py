@@ -11,7 +11,7 @@ import click
 from branchline.cli.commands.ls import reading_progress, require_one_scope
 from branchline.cli.options import agent_option, command, names_of
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import discovery, local_library
+from branchline.cli.resolver import everywhere_library, local_library
 from branchline.cli.words import count
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _rows(directory: str | None, agents: tuple[str, ...], *, everywhere: bool) -
     """The sessions that count, those of sub-agents among them: they were paid for as well."""
     if directory is not None:
         return list(local_library(directory).list())
-    return list(discovery(names_of(agents), everywhere=everywhere, subagents=True).list(deep=False))
+    return list(everywhere_library(names_of(agents), everywhere=everywhere, subagents=True).list(deep=False))
 
 
 def _day(option: str, words: str | None) -> date | None:

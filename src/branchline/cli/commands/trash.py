@@ -106,7 +106,8 @@ def _libraries(directory: str | None) -> list[SessionLibrary]:
         from branchline.stores import FilesStore
 
         return [SessionLibrary(FilesStore(directory, suffix=suffix)) for suffix in SUFFIXES]
-    return [nearest, *(other for other in SessionLibrary.everything() if other.name != nearest.name)]
+    others = [store for store in SessionLibrary.everywhere().stores if store.name != nearest.name]
+    return [nearest, *map(SessionLibrary, others)]
 
 
 def _holder(name: str | None, directory: str | None) -> SessionLibrary:

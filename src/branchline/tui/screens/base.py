@@ -11,10 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from branchline.tui.hint_line import PRESS_TO_SEARCH, hints, search_line
+from branchline.tui.hint_line import hints
 from branchline.tui.keymap import SCREENS
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
+from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
 from branchline.views.spans import Line
 from branchline.views.text import one_line, safe
 

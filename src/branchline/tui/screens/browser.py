@@ -17,18 +17,18 @@ from branchline.formats.continuing import ResumePlan, plan_resume
 from branchline.library import SessionRow
 from branchline.places import NATIVE_AGENT
 from branchline.programs import find_program
-from branchline.tui.browser_state import BrowserState, Pill
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
 from branchline.tui.screens.session_list import SessionListScreen
-from branchline.tui.session_lines import reason_words
-from branchline.tui.source import row_name
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.layout import is_previewing, is_wide
+from branchline.views.browser.state import BrowserState, Pill
 from branchline.views.humanize import count
+from branchline.views.session_lines import reason_words
+from branchline.views.session_row import row_name
 
 __all__ = ["BrowserScreen"]
 

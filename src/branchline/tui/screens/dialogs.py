@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,11 +14,12 @@ from textual.widgets import Input
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.entry_menu import MenuItem
 from branchline.views.spans import Line, Span, make_line, pad_line
 from branchline.views.text import one_line, width
 from branchline.views.wrap import text_lines
 
-__all__ = ["BOX", "ConfirmDialog", "InputDialog", "MenuItem", "SelectDialog"]
+__all__ = ["BOX", "ConfirmDialog", "InputDialog", "SelectDialog"]
 
 BOX = """
 {name} {{ align: center middle; }}
@@ -103,14 +104,6 @@ class InputDialog(ModalScreen["str | None"]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.dismiss(event.value)
-
-
-class MenuItem(NamedTuple):
-    """A thing to pick: its name, what it is called, and what it means."""
-
-    name: str
-    words: str
-    about: str = ""
 
 
 class _Options:

@@ -8,15 +8,15 @@ from collections.abc import Awaitable, Callable
 from branchline.errors import BranchlineError
 from branchline.flows import NavigateResult, arun, fork, navigate
 from branchline.session import Session
-from branchline.tui.entry_options import entry_options
 from branchline.tui.exporting import export_path
-from branchline.tui.navigating import TreeCursor
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.full_entry import FullEntryScreen
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.summarizing import NO_MODEL, SummaryModel, navigate_with_summary
+from branchline.views.browser.entry_menu import entry_options
+from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import copy_text
 
 __all__ = ["EntryActionsScreen"]

@@ -13,14 +13,23 @@ from textual.worker import get_current_worker
 
 from branchline.library import Forest, SessionRow
 from branchline.library.regex_worker import RegexTimeout, RegexWorker
-from branchline.tui.browsing import ListItem, ListOptions, arrange, defer_patterns, face_of, threads
+from branchline.session import Session
 from branchline.tui.screens.base import ListScreen, bindings
-from branchline.tui.session_lines import ColumnWidths, columns_for, header_line, session_line
-from branchline.tui.source import Scope, Source, row_name
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
+from branchline.views.browser.arrangement import (
+    ListItem,
+    ListOptions,
+    arrange,
+    defer_patterns,
+    face_of,
+    threads,
+)
+from branchline.views.browser.source import Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
+from branchline.views.session_lines import ColumnWidths, columns_for, header_line, session_line
+from branchline.views.session_row import row_name
 from branchline.views.spans import Line, Span, make_line
 
 __all__ = ["ForestScreen"]
@@ -48,7 +57,7 @@ class ForestScreen(ListScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings("forest")
     DEFAULT_CSS = "ForestScreen #top, ForestScreen #hints { background: $panel; }"
 
-    def __init__(self, source: Source, scope: Scope, *, current: SessionRow | None = None) -> None:
+    def __init__(self, source: Source[Session], scope: Scope, *, current: SessionRow | None = None) -> None:
         super().__init__()
         self.source = source
         self.scope: Scope = scope

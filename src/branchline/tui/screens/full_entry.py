@@ -7,10 +7,10 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from branchline.session import Session
-from branchline.tui.detailing import DetailSection, detail_passages, pages_of
 from branchline.tui.screens.help import TextScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.entry_detail import DetailSection, detail_passages, pages_of
 from branchline.views.spans import Line, Span, make_line
 
 __all__ = ["FullEntryScreen"]

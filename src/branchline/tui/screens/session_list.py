@@ -10,17 +10,18 @@ from textual.worker import get_current_worker
 
 from branchline.library import SessionRow
 from branchline.library.regex_worker import RegexTimeout, RegexWorker
-from branchline.tui.browser_state import BrowserState, Pill, ScopeRows
-from branchline.tui.contents_cache import SearchTextCache
-from branchline.tui.previewing import last_cards, preview_lines
+from branchline.library.search_cache import SearchTextCache
 from branchline.tui.screens.base import ListScreen
-from branchline.tui.session_lines import facts_lines
-from branchline.tui.source import Batch, row_name
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.layout import layout_for
+from branchline.views.browser.preview import last_cards, preview_lines
+from branchline.views.browser.source import Batch
+from branchline.views.browser.state import BrowserState, Pill, ScopeRows
 from branchline.views.cards import Card
 from branchline.views.query import Match, Query, Search
+from branchline.views.session_lines import facts_lines
+from branchline.views.session_row import row_name
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.wrap import wrap_line
 

@@ -10,13 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from branchline.session import Session
-from branchline.tui.conversation import Conversation, images_of
 from branchline.tui.images import open_picture
 from branchline.tui.screens.base import ListScreen, bindings
-from branchline.tui.screens.dialogs import MenuItem, SelectDialog
+from branchline.tui.screens.dialogs import SelectDialog
 from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.widgets.conversation_view import ConversationView
 from branchline.tui.widgets.line_bar import LineBar
+from branchline.views.browser.conversation import Conversation, images_of
+from branchline.views.browser.entry_menu import MenuItem
 from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.text import one_line
@@ -121,7 +122,7 @@ class TranscriptScreen(ListScreen):
         at_end, part = self.view.at_end, self.view.top_part
         self._show(Conversation(session, leaf, home=self._home), at_end=at_end, part=part)
 
-    def _show(self, conversation: Conversation, *, at_end: bool, part: int) -> None:
+    def _show(self, conversation: Conversation[Session], *, at_end: bool, part: int) -> None:
         self.conversation = conversation
         self.view.show(conversation)
         if at_end:

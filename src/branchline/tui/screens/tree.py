@@ -11,13 +11,13 @@ from textual.containers import Container
 from branchline.places import program_of
 from branchline.session import Session
 from branchline.tree import Filter
-from branchline.tui.detailing import detail_lines
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.entry_actions import EntryActionsScreen
 from branchline.tui.screens.problems import ProblemsScreen, Reason
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.entry_detail import detail_lines
 from branchline.views.humanize import count
 from branchline.views.outline import counter
 from branchline.views.spans import Line, Span, make_line

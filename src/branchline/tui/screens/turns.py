@@ -9,12 +9,12 @@ from textual.binding import BindingType
 
 from branchline.session import Session
 from branchline.tui.screens.base import ListScreen, bindings
-from branchline.tui.turning import TurnList, turns_of
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.humanize import count
 from branchline.views.spans import Span
+from branchline.views.turns import TurnList, turns_of
 from branchline.views.wrap import text_lines
 
 __all__ = ["TurnPickerScreen"]

@@ -9,10 +9,11 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
+from branchline.session import Session
 from branchline.tui.card_strips import CardLine, RenderOptions, card_rows, foldable
-from branchline.tui.conversation import Conversation
 from branchline.tui.strips import highlight
 from branchline.tui.widgets.line_view import LineView
+from branchline.views.browser.conversation import Conversation
 from branchline.views.browser.height_index import HeightIndex
 from branchline.views.humanize import count
 from branchline.views.spans import Span
@@ -35,7 +36,7 @@ class ConversationView(LineView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.conversation: Conversation | None = None
+        self.conversation: Conversation[Session] | None = None
         self.selected = (0, 0)
         self.opened: set[tuple[str, int]] = set()
         self.all_open = False
@@ -47,7 +48,7 @@ class ConversationView(LineView):
 
     # -- showing --------------------------------------------------------------------------------------
 
-    def show(self, conversation: Conversation) -> None:
+    def show(self, conversation: Conversation[Session]) -> None:
         """Show another conversation, or a longer one."""
         self.conversation = conversation
         self._forget()

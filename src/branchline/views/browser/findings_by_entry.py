@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from branchline.session import Session
 from branchline.tree import Finding
+from branchline.views.session_source import SessionSource
 
 __all__ = ["FindingsByEntry"]
 
@@ -13,7 +13,7 @@ __all__ = ["FindingsByEntry"]
 class FindingsByEntry:
     """The findings of a session as it is now, each found by its place in the file."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionSource) -> None:
         self._reading = session.transcript.reading
         self._findings = sorted(
             (finding for finding in session.findings if finding.line), key=lambda finding: finding.offset

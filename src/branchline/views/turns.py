@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from branchline.entries import MessageEntry, message_text
-from branchline.session import Session
 from branchline.views.humanize import count
+from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, make_line, pad_line
 
 __all__ = ["TurnList", "TurnRow", "turns_of"]
@@ -26,13 +26,13 @@ class TurnRow(NamedTuple):
     time: str
 
 
-def turns_of(session: Session) -> list[TurnRow]:
+def turns_of(session: SessionSource) -> list[TurnRow]:
     """What the person said on the active path, oldest first; prompts without words are left out."""
     tree = session.index
     positions = [tree.positions[key] for key in session.path()]
     prompts = [place for place, position in enumerate(positions) if tree.roles[position] == "user"]
     entries = session.transcript.entries([positions[place] for place in prompts])
-    ends = [*prompts[1:], len(positions)]
+    ends = [*prompts[1:], len(positions)] if prompts else []
     turns: list[TurnRow] = []
     for place, end, entry in zip(prompts, ends, entries, strict=True):
         if not isinstance(entry, MessageEntry) or not (text := message_text(entry.message)).strip():

@@ -1,19 +1,33 @@
-"""A row of the session list as a line of spans, its columns fitted to the width."""
+"""A session as a line of spans: in the browser, with columns fitted to the width, and in a printed list.
+
+Both say the same about a session: its title, else its first prompt, else that there are no messages.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from branchline.library import SessionRow
-from branchline.tui.browsing import ListItem
-from branchline.views.humanize import age, count, money
+from branchline.views.browser.arrangement import ListItem
+from branchline.views.humanize import age, count, format_size, money
+from branchline.views.session_row import SessionRow
 from branchline.views.spans import Line, Piece, Span, StyleRole, cut_line, line_width, make_line, pad_line
 from branchline.views.text import cut_middle, cut_start, one_line
 from branchline.views.tool_calls import short_path
 
-__all__ = ["ColumnWidths", "columns_for", "facts_lines", "header_line", "reason_words", "session_line"]
+__all__ = [
+    "ColumnWidths",
+    "ListColumns",
+    "columns_for",
+    "facts_lines",
+    "header_line",
+    "list_columns",
+    "list_line",
+    "reason_words",
+    "session_line",
+]
 
 
 _ENOUGH_ROWS = 14
@@ -134,15 +148,19 @@ def _name(item: ListItem) -> list[Piece]:
     if row.problem is not None:
         name = os.path.basename(row.path or row.key)
         return [*pieces, Span(name, "path"), Span(f"  {reason_words(row)}", "error")]
-    if row.title:
-        pieces.append(Span(row.title, "title"))
-    elif row.first_prompt:
-        pieces.append(Span(row.first_prompt))
-    else:
-        pieces.append(Span("(no messages)" if row.messages is not None else row.key, "dim"))
+    pieces.append(_title(row))
     if row.findings:
         pieces.append(Span(f"  ⚠ {count(row.findings, 'finding')}", "warning"))
     return pieces
+
+
+def _title(row: SessionRow) -> Span:
+    """What a session is called."""
+    if row.title:
+        return Span(row.title, "title")
+    if row.first_prompt:
+        return Span(row.first_prompt)
+    return Span("(no messages)" if row.messages is not None else row.key, "dim")
 
 
 def reason_words(row: SessionRow) -> str:
@@ -172,3 +190,50 @@ def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> li
     if in_one_line:
         facts = [tuple(span for fact in facts for span in (*fact, Span("  ")))]
     return [make_line(Span(row.title or row.first_prompt or "(no messages)", "title")), *facts]
+
+
+class ListColumns(NamedTuple):
+    """How wide the columns of a printed list are; one without width is left out."""
+
+    id: int
+    agent: int
+    with_directory: bool
+
+
+def list_columns(rows: Sequence[SessionRow], *, own_agent: str, with_directory: bool = False) -> ListColumns:
+    """Columns for these rows; the program has one where there are sessions of others than ``own_agent``."""
+    agents = {row.agent for row in rows if row.agent is not None}
+    widest = max(map(len, agents), default=0) if agents - {own_agent} else 0
+    return ListColumns(_id_width(rows), widest, with_directory)
+
+
+def list_line(row: SessionRow, columns: ListColumns, *, now: float, home: str = "") -> Line:
+    """One session of a printed list: id, age, messages, program, directory, and what it is called."""
+    facts = [
+        Span(f"{row.id[: columns.id]:<{columns.id}}", "id"),
+        Span(f"  {age(row.active_ms, now):>4}  ", "time"),
+    ]
+    program = [Span(f"{row.agent or '':<{columns.agent}}  ", "program")] if columns.agent else []
+    if row.problem is not None:
+        known = row.title or row.first_prompt
+        return make_line(
+            *facts, *program, f"{known}  " if known else "", Span(f"unreadable: {row.problem}", "error")
+        )
+    if row.messages is None:
+        return make_line(*facts, Span(f"{format_size(row.size):>10}  ", "dim"), *program, _title(row))
+    facts += [Span(f"{row.messages:>5}  ", "number"), *program]
+    if columns.with_directory:
+        where = os.path.basename(row.cwd.rstrip("/")) if row.cwd else "(no directory)"
+        facts.append(Span(f"{short_path(where, home)}  ", "path"))
+    findings = f"  ({count(row.findings, 'finding')})" if row.findings else ""
+    return make_line(*facts, _title(row), Span(findings, "warning"))
+
+
+def _id_width(rows: Sequence[SessionRow]) -> int:
+    """How much of the ids must be shown so that each is told from all others."""
+    ids = sorted({row.id for row in rows})
+    longest = _SHORT_ID
+    for one, other in itertools.pairwise(ids):
+        while longest < len(other) and one.startswith(other[:longest]):
+            longest += 1
+    return longest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from branchline.session import Session
 from branchline.views.cards import Card, cards
 from branchline.views.humanize import count
+from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, StyleRole, make_line
 from branchline.views.wrap import text_lines
 
@@ -26,7 +26,7 @@ _ROLES: dict[str, tuple[StyleRole, str]] = {
 }
 
 
-def last_cards(session: Session, home: str = "") -> list[Card]:
+def last_cards(session: SessionSource, home: str = "") -> list[Card]:
     """The cards of the last entries on the path."""
     path = session.path()[-_ENTRIES:]
     return cards(session.entries(path), labels=session.transcript.reading.labels, home=home)

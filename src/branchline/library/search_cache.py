@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from branchline.library import SessionRow
-from branchline.tui.source import Source, row_name
+from typing import Any
+
+from branchline.views.browser.source import Source
 from branchline.views.query import Match, Query, Search, SearchFields, SearchText
+from branchline.views.session_row import SessionRow, row_name
 
 __all__ = ["SearchTextCache"]
 
@@ -16,7 +18,7 @@ _NO = Match(found=False)
 class SearchTextCache:
     """Judges sessions by what is said inside them, reading each file once as long as memory allows."""
 
-    def __init__(self, source: Source, budget: int = _BUDGET) -> None:
+    def __init__(self, source: Source[Any], budget: int = _BUDGET) -> None:
         self._source = source
         self._budget = budget
         self._kept: dict[tuple[str, int, int], SearchText] = {}

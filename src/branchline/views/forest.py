@@ -14,10 +14,10 @@ from typing import overload
 import msgspec
 
 from branchline.formats.suffixes import without_suffix
-from branchline.library.rows import SessionRow, latest_first
 from branchline.tree import ROOT, Linker, Tree
+from branchline.views.session_row import SessionRow, latest_first
 
-__all__ = ["Forest", "ForestRow", "build_forest", "real_path"]
+__all__ = ["Forest", "ForestRow", "build_forest", "drawn_branches"]
 
 
 _UNIQUE = 32  # characters of an id that nobody has made up
@@ -91,12 +91,14 @@ def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = 
     return Forest(_rows(ordered, tree, notes))
 
 
-def real_path(path: str) -> str:
-    """A path with its links followed; as it is where the system can have no such path."""
-    try:
-        return os.path.realpath(path)
-    except (ValueError, OSError):
-        return os.path.normpath(path)
+def drawn_branches(forest: Iterable[ForestRow]) -> Iterator[str]:
+    """What is drawn before each row so that a person sees what hangs from what."""
+    following: list[bool] = []  # for each level above, whether a sibling still follows
+    for item in forest:
+        del following[item.depth :]
+        drawn = "".join("│  " if more else "   " for more in following[1:])
+        yield drawn + ("" if not item.depth else "└─ " if item.last else "├─ ")
+        following.append(not item.last)
 
 
 def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Iterator[ForestRow]:

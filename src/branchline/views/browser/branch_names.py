@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from branchline.session import Session
 from branchline.tree import ROOT
+from branchline.views.session_source import SessionSource
 
 __all__ = ["BranchNames"]
 
@@ -14,7 +14,7 @@ _FURTHEST = 5_000
 class BranchNames:
     """The names of branches, by any entry between where one begins and where it forks again."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionSource) -> None:
         self._index = session.index
         self._names: dict[int, str] = {}
         for key, label in session.transcript.reading.labels.items():

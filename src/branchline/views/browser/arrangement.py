@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from branchline.library import Forest, SessionRow, build_forest
-from branchline.tui.source import row_name
+from branchline.views.forest import Forest, build_forest, drawn_branches
 from branchline.views.query import Match, Query, Search, SearchFields
+from branchline.views.session_row import SessionRow, row_name
 
 __all__ = [
     "SORTS",
@@ -139,13 +139,7 @@ def threads(
     pinned: Callable[[SessionRow], bool] = lambda _row: False,
 ) -> list[ListItem]:
     """A forest as it is drawn; a pinned session keeps its place in it."""
-    items: list[ListItem] = []
-    going_on: list[bool] = []  # for each level above, whether a sibling still follows
-    for place in forest:
-        del going_on[place.depth :]
-        drawn = "".join("│  " if more else "   " for more in going_on[1:])
-        if place.depth:
-            drawn += "└─ " if place.last else "├─ "
-        going_on.append(not place.last)
-        items.append(ListItem(place.row, agent(place.row), drawn, pinned(place.row), place.note))
-    return items
+    return [
+        ListItem(item.row, agent(item.row), branch, pinned(item.row), item.note)
+        for item, branch in zip(forest, drawn_branches(forest), strict=True)
+    ]

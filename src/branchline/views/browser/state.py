@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
-from branchline.library import SessionRow
-from branchline.library.pins import Pins
-from branchline.stores import SkippedFile
-from branchline.tui.browsing import (
+from branchline.views.browser.arrangement import (
     SORTS,
     Arrangement,
     ListItem,
@@ -21,15 +16,16 @@ from branchline.tui.browsing import (
     defer_patterns,
     face_of,
 )
-from branchline.tui.hint_line import PRESS_TO_SEARCH, search_line
-from branchline.tui.session_lines import ColumnWidths, columns_for, header_line, session_line
-from branchline.tui.source import Batch, Scope, Source, row_name
+from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
+from branchline.views.browser.source import Batch, Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
+from branchline.views.session_lines import ColumnWidths, columns_for, header_line, session_line
+from branchline.views.session_row import SessionRow, SkippedFile, row_name
 from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
 from branchline.views.tool_calls import short_path
 
-__all__ = ["Bars", "BrowserState", "Pill", "ScopeRows"]
+__all__ = ["Bars", "BrowserState", "Pill", "Pins", "ScopeRows"]
 
 
 _NOT_FOUND = Match(found=False)
@@ -41,6 +37,16 @@ class Pill(NamedTuple):
     span: Span
     choice: Literal["scope", "sort", "named", "program"] | None = None
     value: str = ""
+
+
+class Pins(Protocol):
+    """The names of pinned sessions; ``ids`` are those that the settings pin for good."""
+
+    problem: str | None
+    ids: frozenset[str]
+
+    def __contains__(self, name: object, /) -> bool: ...
+    def toggle(self, names: Iterable[str], /) -> bool: ...
 
 
 class Bars(NamedTuple):
@@ -88,13 +94,14 @@ class BrowserState:
 
     def __init__(
         self,
-        source: Source,
+        source: Source[Any],
         scope: Scope,
         pins: Pins,
         *,
         words: str = "",
         sort: Sort = "recent",
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float],
+        home: str = "",
     ) -> None:
         self.source = source
         self.scope: Scope = scope
@@ -110,7 +117,7 @@ class BrowserState:
         self.decided: dict[str, Match] = {}
         self.arranged = Arrangement([], [])
         self.scopes: dict[Scope, ScopeRows] = {}
-        self.home = os.path.expanduser("~")
+        self.home = home
         self._faces: dict[str, SearchFields] = {}
         self.search(words)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from branchline.entries import AssistantMessage, Compaction, Entry, MessageEntry, ToolResult
-from branchline.session import Session
-from branchline.tui.damage import FindingsByEntry
+from branchline.views.browser.findings_by_entry import FindingsByEntry
 from branchline.views.cards import Card, cards
 from branchline.views.humanize import format_size, tokens
+from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, StyleRole, make_line
 from branchline.views.tool_calls import ToolCallLookup, call_text
 from branchline.views.wrap import text_lines, wrap_line
@@ -49,14 +49,14 @@ class DetailSection(NamedTuple):
         return wrap_line(self.line, columns, indent=len(self.indent))
 
 
-def detail_lines(session: Session, position: int, columns: int, *, home: str = "") -> list[Line]:
+def detail_lines(session: SessionSource, position: int, columns: int, *, home: str = "") -> list[Line]:
     """The entry at a position: who and when, then every part of it, long ones cut."""
     passages = detail_passages(session, position, home=home, most=SHORT)
     return [line for passage in passages for line in passage.lines(columns)]
 
 
 def detail_passages(
-    session: Session, position: int, *, home: str = "", most: int | None = None
+    session: SessionSource, position: int, *, home: str = "", most: int | None = None
 ) -> list[DetailSection]:
     """The same, not yet broken into lines. ``most`` limits each text."""
     entry = session.transcript.entry(position)
@@ -93,7 +93,7 @@ def pages_of(passages: Iterable[DetailSection], size: int = PAGE) -> list[list[D
     return pages
 
 
-def _facts(session: Session, position: int, entry: Entry) -> Line:
+def _facts(session: SessionSource, position: int, entry: Entry) -> Line:
     tree = session.index
     time = tree.times[position]
     pieces = [
@@ -117,7 +117,7 @@ def _facts(session: Session, position: int, entry: Entry) -> Line:
     return make_line(*pieces)
 
 
-def _call_of(session: Session, position: int, entry: Entry) -> Line:
+def _call_of(session: SessionSource, position: int, entry: Entry) -> Line:
     """The call that a result answers."""
     if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolResult):
         return ()

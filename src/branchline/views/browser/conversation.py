@@ -8,16 +8,18 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from branchline.entries import SIDE_TYPES, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
 from branchline.errors import BranchlineError
-from branchline.session import Session
 from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import RowTexts
+from branchline.views.session_source import SessionSource
 
 __all__ = ["Branch", "Conversation", "images_of"]
+
+_Session = TypeVar("_Session", bound=SessionSource)
 
 
 class Branch(NamedTuple):
@@ -30,10 +32,10 @@ class Branch(NamedTuple):
     current: bool
 
 
-class Conversation:
+class Conversation(Generic[_Session]):
     """The parts of the path to a leaf, by number."""
 
-    def __init__(self, session: Session, leaf: str | None, *, home: str = "") -> None:
+    def __init__(self, session: _Session, leaf: str | None, *, home: str = "") -> None:
         self.session = session
         self.leaf = leaf
         self.home = home

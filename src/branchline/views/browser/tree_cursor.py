@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Generic, TypeVar
 
-from branchline.session import Session
 from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
-from branchline.tui.branch_names import BranchNames
-from branchline.tui.damage import FindingsByEntry
+from branchline.views.browser.branch_names import BranchNames
+from branchline.views.browser.findings_by_entry import FindingsByEntry
 from branchline.views.entry_rows import RowTexts
 from branchline.views.outline import entry_role, indentation, outline_line
+from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, cut_line, make_line
 from branchline.views.text import cut, one_line, width
 from branchline.views.tree_search import Search
 
 __all__ = ["TreeCursor"]
+
+_Session = TypeVar("_Session", bound=SessionSource)
 
 _STEP = 3
 _HERE = "  ← you are here"
@@ -27,10 +30,10 @@ _LONGEST = 1000
 """Characters of a row that are looked at; no screen is wider."""
 
 
-class TreeCursor:
+class TreeCursor(Generic[_Session]):
     """The rows of a tree and a place among them. ``cursor`` is the row, -1 when there is none."""
 
-    def __init__(self, session: Session, *, at: str | None = None, home: str = "") -> None:
+    def __init__(self, session: _Session, *, at: str | None = None, home: str = "") -> None:
         self.session = session
         self.home = home
         self.filter: Filter = "default"
@@ -42,7 +45,7 @@ class TreeCursor:
         self._search = Search(session.transcript, session.transcript.reading.labels)
         self.set_session(session)
 
-    def set_session(self, session: Session) -> None:
+    def set_session(self, session: _Session) -> None:
         """Look at the session anew: it has grown, or is another reading of the same file."""
         transcript = session.transcript
         if session is not self.session:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from branchline.tui.screens.dialogs import MenuItem
+from typing import NamedTuple
 
-__all__ = ["entry_options"]
+__all__ = ["MenuItem", "entry_options"]
+
+
+class MenuItem(NamedTuple):
+    """A thing to pick: its name, what it is called, and what it means."""
+
+    name: str
+    words: str
+    about: str = ""
 
 
 def entry_options(*, prompt: bool, model: str | None) -> list[MenuItem]:

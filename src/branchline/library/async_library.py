@@ -1,0 +1,68 @@
+"""The verbs of a library for programs with an event loop: each waits in a worker thread."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from branchline.library.library import SessionLibrary
+from branchline.views.session_row import SessionRow
+
+__all__ = ["AsyncSessionLibrary"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_TOGETHER = 32  # rows that are handed to an event loop at once
+
+
+def _in_thread(
+    verb: Callable[Concatenate[SessionLibrary, _P], _T],
+) -> Callable[Concatenate[AsyncSessionLibrary, _P], Coroutine[Any, Any, _T]]:
+    @wraps(verb)
+    async def call(self: AsyncSessionLibrary, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
+        import asyncio  # noqa: PLC0415  who never waits should not pay for it
+
+        return await asyncio.to_thread(verb, self.library, *arguments, **options)
+
+    return call
+
+
+class AsyncSessionLibrary:
+    """A library whose verbs are coroutines; ``progress`` is called in the worker thread."""
+
+    def __init__(self, library: SessionLibrary) -> None:
+        self.library = library
+
+    list = _in_thread(SessionLibrary.list)
+    latest = _in_thread(SessionLibrary.latest)
+    find = _in_thread(SessionLibrary.find)
+    find_by_id = _in_thread(SessionLibrary.find_by_id)
+    find_by_title = _in_thread(SessionLibrary.find_by_title)
+    forest = _in_thread(SessionLibrary.forest)
+    drafts = _in_thread(SessionLibrary.drafts)
+    path_of = _in_thread(SessionLibrary.path_of)
+    describe = _in_thread(SessionLibrary.describe)
+    open = _in_thread(SessionLibrary.open)
+    rename = _in_thread(SessionLibrary.rename)
+    rename_file = _in_thread(SessionLibrary.rename_file)
+    remove = _in_thread(SessionLibrary.remove)
+    reload = _in_thread(SessionLibrary.reload)
+    search_text = _in_thread(SessionLibrary.search_text)
+    trash = _in_thread(SessionLibrary.trash)
+    restore = _in_thread(SessionLibrary.restore)
+    prune = _in_thread(SessionLibrary.prune)
+
+    async def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> AsyncIterator[SessionRow]:  # noqa: FBT001, FBT002
+        """The rows of :meth:`SessionLibrary.iter_rows`, some at a time."""
+        import asyncio  # noqa: PLC0415  as above
+
+        rows = await asyncio.to_thread(self.library.iter_rows, deep, limit=limit)
+        while not rows.is_done:
+            for row in await asyncio.to_thread(_next_rows, rows):
+                yield row
+
+
+def _next_rows(rows: Any) -> Any:
+    return tuple(itertools.islice(rows, _TOGETHER))

@@ -1,0 +1,115 @@
+"""The sessions that a browser shows, out of two libraries: one for each scope that a person can choose.
+
+Rows come in batches, newest files first, so that a screen has something to show at once. Everything here may
+wait for the disk: screens call it from a worker thread.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from functools import cached_property
+
+from branchline import places
+from branchline.errors import SessionNotFound
+from branchline.library.library import SessionLibrary
+from branchline.session import Session
+from branchline.views.browser.source import Batch, Scope
+from branchline.views.forest import Forest
+from branchline.views.query import Query, SearchText
+from branchline.views.session_row import Description, SessionRow
+
+__all__ = ["LibrarySource"]
+
+_FIRST = 50
+"""Rows in the first batch: a screenful, so that it is there at once."""
+_PAUSE = 0.1
+"""Seconds between later batches: often enough to look alive, rarely enough to leave time for keys."""
+
+
+class LibrarySource:
+    """The sessions of two libraries; ``everything`` is the one for all directories, if there is another."""
+
+    def __init__(
+        self, here: SessionLibrary, everything: SessionLibrary | None = None, *, cwd: str | None = None
+    ) -> None:
+        self.cwd = places.resolve_cwd(cwd)
+        self._libraries: dict[Scope, SessionLibrary] = {"here": here, "all": everything or here}
+        self._agents: dict[tuple[str, str], str] = {}
+
+    @classmethod
+    def everywhere(cls) -> LibrarySource:
+        """The sessions of all programs: of this working directory, or of every project."""
+        return cls(SessionLibrary.everywhere(os.getcwd()), SessionLibrary.everywhere())
+
+    # -- many -----------------------------------------------------------------------------------------
+
+    def rows(self, scope: Scope) -> Iterator[Batch]:
+        listing = self._libraries[scope].iter_rows(deep=True)
+        shown = hidden = 0
+        due = time.monotonic() + _PAUSE
+        for number, _row in enumerate(listing, 1):
+            if number == _FIRST or time.monotonic() > due:
+                yield Batch(listing.rows[shown:], listing.hidden[hidden:], listing.loaded, listing.total)
+                shown, hidden = len(listing.rows), len(listing.hidden)
+                due = time.monotonic() + _PAUSE
+        yield Batch(listing.rows[shown:], listing.hidden[hidden:], listing.total, listing.total)
+
+    def forest(self, scope: Scope) -> Forest:
+        return self._libraries[scope].forest()
+
+    # -- one ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _library(self) -> SessionLibrary:
+        """A library that opens any file: a person may name one that neither scope lists."""
+        return SessionLibrary.everywhere()
+
+    def agent(self, row: SessionRow) -> str:
+        if row.agent is not None or row.path is None or row.format is None:
+            return row.agent or row.format or "?"
+        place = (os.path.dirname(row.path), row.format)
+        if place not in self._agents:
+            self._agents[place] = places.program_of(row.path, row.format)
+        return self._agents[place]
+
+    def open(self, row: SessionRow) -> Session:
+        session = self._library.open(row)
+        if session is None:
+            raise _gone(row)
+        return session
+
+    def reload_row(self, row: SessionRow) -> SessionRow | None:
+        return self._library.reload(row)
+
+    def is_changed(self, row: SessionRow) -> bool:
+        try:
+            status = os.stat(row.path or "")
+        except OSError:
+            return True
+        return (status.st_size, round(status.st_mtime * 1000)) != (row.size, row.modified_ms)
+
+    def contents(self, row: SessionRow, query: Query) -> SearchText | None:
+        return self._library.search_text(row, query)
+
+    def describe(self, row: SessionRow) -> Description:
+        return self._library.describe(row)
+
+    def rename(self, row: SessionRow, title: str) -> None:
+        with self.open(row) as session:
+            session.set_title(title)
+
+    def remove(self, row: SessionRow) -> str:
+        store, key, draft = self._library.stored(row)
+        trashed = store.remove(key, draft=draft)
+        if trashed is None:
+            raise _gone(row)
+        return trashed.token
+
+    def restore(self, row: SessionRow, token: str) -> None:
+        self._library.stored(row).store.restore(token)
+
+
+def _gone(row: SessionRow) -> SessionNotFound:
+    return SessionNotFound(f"{row.path or row.key} is not there any more")

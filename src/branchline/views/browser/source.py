@@ -1,0 +1,81 @@
+"""What a browser asks of a collection of sessions: a small protocol.
+
+Rows come in batches, newest files first, so that a screen has something to show at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeVar
+
+from branchline.views.forest import Forest
+from branchline.views.query import Query, SearchText
+from branchline.views.session_row import Description, SessionRow, SkippedFile
+
+__all__ = ["Batch", "Scope", "Source"]
+
+_Session_co = TypeVar("_Session_co", covariant=True)
+
+Scope = Literal["here", "all"]
+
+
+class Batch(NamedTuple):
+    """Rows and hidden things that are new, and how far the reading is."""
+
+    rows: Sequence[SessionRow]
+    hidden: Sequence[SkippedFile]
+    loaded: int
+    total: int
+
+
+class Source(Protocol[_Session_co]):
+    """What the screens ask of a collection of sessions."""
+
+    @property
+    def cwd(self) -> str:
+        """The working directory that the scope ``here`` means."""
+        ...
+
+    def rows(self, scope: Scope) -> Iterator[Batch]:
+        """Every session of a scope, newest first; the last batch has ``loaded == total``."""
+        ...
+
+    def forest(self, scope: Scope) -> Forest:
+        """The sessions of a scope below those that they were forked from."""
+        ...
+
+    def agent(self, row: SessionRow) -> str:
+        """The program that owns a session."""
+        ...
+
+    def open(self, row: SessionRow) -> _Session_co:
+        """The session itself. SessionNotFound when it is gone."""
+        ...
+
+    def reload_row(self, row: SessionRow) -> SessionRow | None:
+        """The row as it is now; None when the session is gone."""
+        ...
+
+    def is_changed(self, row: SessionRow) -> bool:
+        """Whether a session is not as its row says any more. A quick question, asked again and again."""
+        ...
+
+    def contents(self, row: SessionRow, query: Query) -> SearchText | None:
+        """What is said inside; None when a quick look shows that the query cannot match."""
+        ...
+
+    def describe(self, row: SessionRow) -> Description:
+        """Cost, tokens and branches of a session."""
+        ...
+
+    def rename(self, row: SessionRow, title: str) -> None:
+        """Give a session a title; the file keeps its name."""
+        ...
+
+    def remove(self, row: SessionRow) -> str:
+        """Move a session to the trash and return what brings it back."""
+        ...
+
+    def restore(self, row: SessionRow, token: str) -> None:
+        """Bring a removed session back."""
+        ...

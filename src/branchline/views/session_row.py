@@ -1,0 +1,152 @@
+"""Sessions in a list, as every interface shows them: frozen records without message payloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, overload
+
+import msgspec
+
+__all__ = ["ELSEWHERE", "Description", "Listing", "SessionRow", "SkippedFile", "latest_first", "row_name"]
+
+ELSEWHERE = "another working directory"
+"""The reason for which a session is hidden that belongs to another project."""
+
+
+class SkippedFile(NamedTuple):
+    """Something that looks like a session and is not listed, and why."""
+
+    name: str
+    reason: str
+
+
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One session in a list.
+
+    Without reading the file only what stands before ``cwd`` is known; the rest is None. ``problem`` says why
+    a file could not be read as a session; such a row holds what the directory tells and, of a compressed
+    file that is too large or damaged, what its beginning tells. Counts are None where a compressed file is
+    too large for a listing to read.
+    """
+
+    key: str
+    """The name in the store: the file name without its ending."""
+    id: str
+    """The id in the header; before the header was read, the id in the file name."""
+    path: str | None = None
+    size: int = 0
+    modified_ms: int = 0
+    """When the file last changed, in Unix milliseconds."""
+    draft: bool = False
+    cwd: str | None = None
+    title: str | None = None
+    created: str | None = None
+    """The time in the header, as it is written there."""
+    last_activity_ms: int | None = None
+    """The latest message of a person or a model, else the header's time, else ``modified_ms``."""
+    messages: int | None = None
+    """Messages of person, model and tools on the active path."""
+    total_messages: int | None = None
+    """Messages of any role, on all branches."""
+    first_prompt: str | None = None
+    """The first words of the person on one line; in a fork, the first after the fork point."""
+    parent_session: str | None = None
+    """The session that this one was forked from: a path, or an id."""
+    format: str | None = None
+    version: int | None = None
+    provider: str | None = None
+    model: str | None = None
+    findings: int | None = None
+    problem: str | None = None
+    agent: str | None = None
+    """The program in whose folders the file lies, where sessions of all programs were looked for."""
+    subagent: bool = False
+    """Another session started this one as a helper."""
+
+    @property
+    def active_ms(self) -> int:
+        """The time that lists are sorted by: the last activity where it is known, else the file's time."""
+        return self.modified_ms if self.last_activity_ms is None else self.last_activity_ms
+
+
+def row_name(row: SessionRow) -> str:
+    """What tells a row from every other, in all libraries together."""
+    return row.path or row.key
+
+
+def latest_first(row: SessionRow) -> tuple[int, str]:
+    """Sort key of lists: latest activity first, ties by key."""
+    return (-row.active_ms, row.key)
+
+
+class Listing(Sequence[SessionRow]):
+    """The sessions of a library, newest first, ties by key.
+
+    Iterating gives every row, those that could not be read (``row.problem``) in their place among the
+    others. Nothing is dropped in silence: ``seen`` is ``len(readable) + len(unreadable) + len(hidden)``, and
+    ``waiting`` where a listing was ended early; ``len(listing)`` is the first two.
+    """
+
+    __slots__ = ("hidden", "rows", "unscanned")
+
+    def __init__(
+        self, rows: Iterable[SessionRow] = (), hidden: Iterable[SkippedFile] = (), waiting: int = 0
+    ) -> None:
+        self.rows = tuple(rows)
+        """All rows, in order."""
+        self.hidden = tuple(hidden)
+        """What looked like a session and is not in the list, each with its reason."""
+        self.unscanned = waiting
+        """How many files were not looked at, because nobody asked for more rows; 0 in a whole listing."""
+
+    @property
+    def readable(self) -> tuple[SessionRow, ...]:
+        return tuple(row for row in self.rows if row.problem is None)
+
+    @property
+    def unreadable(self) -> tuple[SessionRow, ...]:
+        """The rows whose files could not be read as sessions."""
+        return tuple(row for row in self.rows if row.problem is not None)
+
+    @property
+    def seen(self) -> int:
+        """How many names in the store looked like sessions."""
+        return len(self.rows) + len(self.hidden) + self.unscanned
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[SessionRow]:
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> SessionRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[SessionRow, ...]: ...
+    def __getitem__(self, index: int | slice) -> SessionRow | tuple[SessionRow, ...]:
+        return self.rows[index]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Listing of {len(self)} sessions, {len(self.unreadable)} unreadable, {len(self.hidden)} hidden>"
+        )
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """A session at a glance."""
+
+    row: SessionRow
+    started: str | None
+    provider: str | None
+    model: str | None
+    messages: int
+    first_prompt: str | None
+    title: str | None
+    entries: int
+    branches: int
+    """How many ends the conversation has: 1 without branches, 0 before the first entry."""
+    cost: float
+    """Everything in the file, what a fork brought along included."""
+    own_cost: float
+    """What this session spent itself: over the sessions of a library it counts everything once."""
+    tokens: int | float
