@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session, demo
-from branchline.errors import NotSupported, ReadOnly
+from branchline.errors import ReadOnly, SessionNotFound
 from branchline.library import SessionRow
 from branchline.tui.source import FileSource, row_name
 from branchline.views.query import parse_query
@@ -72,14 +72,14 @@ def test_one_session_is_opened_described_searched_read_again_renamed_removed_and
     assert "tide" in found.texts["user"]
     assert source.contents(row, parse_query("xylophone", now=NOW)) is None
     source.rename(row, "Tables")
-    again = source.again(row)
+    again = source.reload_row(row)
     assert again is not None
     assert again.title == "Tables"
     assert row_name(again) == row_name(row)
     token = source.remove(row)
-    assert source.again(row) is None
+    assert source.reload_row(row) is None
     source.restore(row, token)
-    assert source.again(row) is not None
+    assert source.reload_row(row) is not None
 
 
 def test_what_may_only_be_read_is_not_renamed_and_says_so(source: FileSource) -> None:
@@ -108,5 +108,5 @@ def test_files_with_another_ending_go_to_the_trash_too_and_what_is_packed_says_w
     assert not path.exists()
     source.restore(row, token)
     assert path.exists()
-    with pytest.raises(NotSupported, match=r"talk\.zip"):
+    with pytest.raises(SessionNotFound, match=r"talk\.zip"):
         source.remove(SessionRow(key="talk", id="talk", path=str(tmp_path / "talk.zip")))

@@ -30,6 +30,7 @@ from branchline.library.rows import (
 )
 from branchline.library.scanner import Discovery
 from branchline.library.shelf import StoreScanner
+from branchline.library.shortcuts import LibraryShortcuts
 from branchline.library.threads import in_thread
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
@@ -42,7 +43,7 @@ _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
 
 
-class SessionLibrary:
+class SessionLibrary(LibraryShortcuts):
     """The sessions of one directory, or of any other store.
 
     With a ``cwd``, only sessions of that working directory are listed and found: for directories that hold

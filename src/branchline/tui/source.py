@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from branchline import places
-from branchline.errors import NotSupported, SessionNotFound
+from branchline.actions.remove import RemovedSession, remove, undo
+from branchline.errors import SessionNotFound
 from branchline.formats import EntryLog
-from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library import Description, Discovery, Forest, SessionLibrary, SessionRow
 from branchline.library.description import describe
 from branchline.library.listing import LazyListing
@@ -25,7 +25,7 @@ from branchline.library.row_reader import deep_row, read_log
 from branchline.library.search_text import contents_of, may_match
 from branchline.library.shelf import StoreScanner
 from branchline.session import Session
-from branchline.stores import FilesStore, SkippedFile, StoredLog, snapshot_of
+from branchline.stores import SkippedFile, StoredLog, snapshot_of
 from branchline.views.query import Query, SearchText
 
 __all__ = ["Batch", "FileSource", "Scope", "Source", "row_name"]
@@ -207,16 +207,11 @@ class FileSource:
             session.set_title(title)
 
     def remove(self, row: SessionRow) -> str:
-        path = _path(row)
-        if not has_suffix(path):
-            raise NotSupported(f"{os.path.basename(path)} is no file that can be moved to the trash here")
-        trashed = _store(path).remove(without_suffix(os.path.basename(path)))
-        if trashed is None:
-            raise SessionNotFound(f"{path} is not there any more")
-        return trashed.token
+        (removed,) = remove([_path(row)])
+        return removed.token
 
     def restore(self, row: SessionRow, token: str) -> None:
-        _store(_path(row)).restore(token)
+        undo(RemovedSession(path=_path(row), key=row.key, token=token))
 
     @contextmanager
     def _read(self, row: SessionRow) -> Iterator[tuple[StoredLog, EntryLog]]:
@@ -237,10 +232,6 @@ _TITLES_ELSEWHERE = frozenset({"codex"})
 def row_name(row: SessionRow) -> str:
     """What tells a row from every other, in all libraries together."""
     return row.path or row.key
-
-
-def _store(path: str) -> FilesStore:
-    return FilesStore(os.path.dirname(path), suffix=suffix_of(path))
 
 
 def _path(row: SessionRow) -> str:

@@ -9,7 +9,6 @@ from branchline.errors import BranchlineError
 from branchline.flows import NavigateResult, arun, fork, navigate
 from branchline.session import Session
 from branchline.tui.entry_options import entry_options
-from branchline.tui.exporting import export_path
 from branchline.tui.navigating import TreeCursor
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.screens.dialogs import InputDialog, SelectDialog
@@ -18,6 +17,7 @@ from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.summarizing import NO_MODEL, SummaryModel, navigate_with_summary
 from branchline.views.entry_rows import copy_text
+from branchline.views.humanize import count
 
 __all__ = ["EntryActionsScreen"]
 
@@ -203,7 +203,11 @@ class EntryActionsScreen(ListScreen):
                 return
 
             async def write() -> str:
-                return f"written: {export_path(self.session, key, path, home=self.home)}"
+                from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
+
+                done = export(self.session, path, ExportRequest(entry=key))
+                replaced = f"; {count(done.secrets, 'secret')} left out" if done.secrets else ""
+                return f"written: {done.path}{replaced}"
 
             self._attempt(write)
 
