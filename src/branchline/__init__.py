@@ -67,6 +67,7 @@ from branchline.errors import (
     SessionMoved,
     SessionNotFound,
     SummaryFailed,
+    TooLarge,
     UnknownModel,
 )
 from branchline.session import Node, Session
@@ -132,6 +133,7 @@ __all__ = [
     "SystemMessage",
     "Text",
     "Thinking",
+    "TooLarge",
     "ToolCall",
     "ToolResult",
     "UnknownBlock",

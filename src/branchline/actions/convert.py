@@ -16,7 +16,7 @@ from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
 from branchline.conversion import convert as convert_log
 from branchline.entries import Header
-from branchline.errors import BranchlineError
+from branchline.errors import BranchlineError, NotSupported
 from branchline.formats import Format
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
@@ -95,6 +95,10 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
         header = _header(session, target, request)
         converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
         path = _place(request, target, converted.header)
+        if path in made:
+            raise NotSupported(
+                f"cannot write several branches to {path}: with the same id they have one name"
+            )
         require_new_path(path)
         made[path] = converted
     for path, converted in made.items():
