@@ -173,7 +173,7 @@ def test_long_arguments_are_cut_and_shown_in_full_on_request(here: Path, trap: T
 
 
 def test_denying_is_what_enter_does(here: Path, trap: Trap) -> None:
-    talk = Talk(here, lambda picker: picker.options[picker.at].key, tools=[planted(trap)])
+    talk = Talk(here, lambda picker: picker.options[picker.selected].key, tools=[planted(trap)])
 
     say(talk, CALL)
 
