@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Protocol
 
-__all__ = ["Clock", "FixedClock", "SystemClock", "iso"]
+__all__ = ["Clock", "FixedClock", "SystemClock", "iso", "local_time"]
 
 
 class Clock(Protocol):
@@ -65,6 +65,14 @@ def iso(moment: float) -> str:
     """Unix milliseconds as the files write them: UTC with milliseconds and ``Z``."""
     seconds, rest = divmod(int(moment), 1000)
     return f"{_second(seconds)}.{rest:03d}Z"
+
+
+def local_time(moment: str) -> str:
+    """Return a time from a file in this machine's time zone, to the minute; unchanged if unreadable."""
+    try:
+        return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError):
+        return moment
 
 
 @lru_cache(maxsize=16)

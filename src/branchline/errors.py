@@ -24,6 +24,7 @@ What comes from files, other programs and people is one of these::
     │   └── SessionMoved     the conversation went on elsewhere while the questions were asked
     ├── LogError             the log could not do what was asked
     │   ├── NotSaved         an append failed and was rolled back; nothing was written
+    │   │   └── FileExists   something is at the path of a new file already (also a FileExistsError)
     │   ├── LockTimeout      somebody else holds the lock; says who and since when
     │   ├── LogShrank        the file is shorter than what was read before
     │   ├── LogReplaced      another file lies at this path now
@@ -49,6 +50,7 @@ __all__ = [
     "CannotOpen",
     "ContextOverflow",
     "EntryNotFound",
+    "FileExists",
     "FileMissing",
     "FlowError",
     "InvalidId",
@@ -167,6 +169,16 @@ class LogError(BranchlineError):
 
 class NotSaved(LogError):
     """An append failed and was rolled back: the file is as it was before."""
+
+
+class FileExists(NotSaved, FileExistsError):
+    """Something is at the path of a new file already, and stays as it is.
+
+    Takes the arguments of OSError: ``errno``, ``strerror`` and ``filename``.
+    """
+
+    def __str__(self) -> str:
+        return f"{self.filename} exists already"
 
 
 class LockTimeout(LogError):

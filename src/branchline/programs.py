@@ -14,9 +14,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from branchline.formats.continuing import ResumePlan, directory_problem
+from branchline.formats.resume_commands import directory_problem
 
-__all__ = ["continue_session", "find_program", "is_usable_directory", "own_command", "safe_environment"]
+__all__ = ["find_program", "is_usable_directory", "own_command", "run_program", "safe_environment"]
 
 _SEARCH_PATHS = (
     "PATH",
@@ -74,21 +74,11 @@ def is_usable_directory(cwd: str) -> bool:
     return directory_problem(cwd) is None and os.path.isdir(cwd)
 
 
-def continue_session(going: ResumePlan, cwd: str | None) -> int | None:
-    """Run the command that continues a session in the terminal.
+def run_program(command: tuple[str, ...], cwd: str | None) -> int | None:
+    """Run a command in the terminal with a safe environment.
 
-    Returns its exit code, or None if it cannot be started. Our own chat gets the directory as an option and
-    starts in the present one; another agent starts in ``cwd``.
+    Returns its exit code, or None if it cannot be started.
     """
-    name, *arguments = going.command
-    if going.is_ours:
-        command = own_command(*arguments, *(() if cwd is None else ("--cwd", cwd)))
-        return _run(command, None)
-    program = find_program(name)
-    return None if program is None else _run((program, *arguments), cwd)
-
-
-def _run(command: tuple[str, ...], cwd: str | None) -> int | None:
     environment: Mapping[str, str] = safe_environment()
     try:
         return subprocess.run(command, cwd=cwd, env=environment, check=False).returncode  # noqa: S603

@@ -115,7 +115,7 @@ def test_a_file_whose_name_has_an_at_sign_is_a_file(project):
 def test_a_chat_that_is_not_kept_writes_no_file(project, tmp_path):
     file = made(project, "one")
     before = Path(file).read_bytes()
-    session, _ = begun(project, StartOptions(resume=file, kept=False))
+    session, _ = begun(project, StartOptions(resume=file, save=False))
     talk = Talk(project, session=session)
 
     async def work() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.cli.mending import repair_native, require_same
+from branchline.actions.repair.native import repair_native, require_same
 from branchline.errors import NotSaved
 from support import CORPUS, transcript
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from branchline.cli.commands.convert import TARGETS
+from branchline.actions.convert import TARGETS
 from branchline.formats import detect
 from branchline.library import SessionLibrary
 from branchline.session import Session

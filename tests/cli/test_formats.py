@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from branchline import Session
-from branchline.cli.mending import require_same
-from branchline.cli.mending_others import repair_foreign
+from branchline.actions.repair.foreign import repair_foreign
+from branchline.actions.repair.native import require_same
 from branchline.errors import NotSaved
 from branchline.formats import EntryLog, format_named
 from cli.test_check_and_repair import DAMAGE, damaged

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from branchline.cli.words import age, count, format_size, money, time_words, tokens
+from branchline.cli.words import age, count, format_size, money, tokens
+from branchline.clock import local_time
 from support import CORPUS, load
 
 GOLDEN = CORPUS / "pi" / "golden"
@@ -346,5 +347,5 @@ def test_numbers_are_said_briefly() -> None:
     assert [tokens(840), tokens(12_345), tokens(1_200_000)] == ["840", "12.3k", "1.2M"]
     assert [money(0.0031), money(1234.5)] == ["$0.0031", "$1,234.50"]
     assert [count(1, "entry", "entries"), count(2000, "file")] == ["1 entry", "2,000 files"]
-    assert re.fullmatch(r"2026-01-0\d \d\d:\d\d", time_words("2026-01-05T09:00:00.000Z"))
-    assert time_words("yesterday") == "yesterday"
+    assert re.fullmatch(r"2026-01-0\d \d\d:\d\d", local_time("2026-01-05T09:00:00.000Z"))
+    assert local_time("yesterday") == "yesterday"

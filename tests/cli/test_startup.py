@@ -73,7 +73,7 @@ def test_a_command_loads_its_own_family_alone() -> None:
     modules = loaded(run)
 
     assert (
-        modules & {"rich", "textual", "asyncio", "branchline.cli.mending", "branchline.cli.commands.show"}
+        modules & {"rich", "textual", "asyncio", "branchline.actions.repair", "branchline.cli.commands.show"}
         == set()
     )
 

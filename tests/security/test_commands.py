@@ -13,9 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
+from branchline.actions.resume import ResumePlan, plan_resume
 from branchline.cli.app import cli
 from branchline.errors import BranchlineError, InvalidId
-from branchline.formats.continuing import RESUME_COMMANDS, ResumePlan, plan_resume
+from branchline.formats.resume_commands import RESUME_COMMANDS
 from branchline.programs import is_usable_directory
 from branchline.tui.app import BranchlineApp
 from security.traps import Trap

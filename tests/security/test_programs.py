@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
+from branchline.actions.resume import ResumePlan, continue_session
 from branchline.chat.shell import ShellCommand
-from branchline.formats.continuing import ResumePlan
-from branchline.programs import continue_session, find_program, own_command, safe_environment
+from branchline.programs import find_program, own_command, safe_environment
 from security.traps import MODULES, PROGRAMS, Trap
 
 RELATIVE = ["", ".", ":", "./", "..", "bin", ":/usr/bin:/bin", ".:/usr/bin:/bin", "/usr/bin::/bin", "/bin:."]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from branchline.formats.continuing import RESUME_COMMANDS, ResumePlan, plan_resume
+from branchline.actions.resume import ResumePlan, continue_session, plan_resume
 from branchline.formats.detect import formats
-from branchline.programs import continue_session
+from branchline.formats.resume_commands import RESUME_COMMANDS
 
 PATH = "/s/a file.jsonl"
 ID = "0199f3a2-7c1e-7d44-9b35-2f6a1c0de987"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from branchline.chat.frontend import Picker, PickerOption, options_with
 from branchline.models import THINKING_LEVELS, model_name
+from branchline.views.humanize import count
 from branchline.views.spans import make_line
 
 if TYPE_CHECKING:
@@ -46,5 +47,11 @@ async def thinking(chat: Chat, words: str) -> None:
 
 
 async def export(chat: Chat, words: str) -> None:
-    """Write the conversation to a file."""
-    chat.front.notice(chat.services.export(chat.conductor.session, words))
+    """Write the conversation to a new file: Markdown, unless the file name asks for something else."""
+    from branchline.actions.export import ExportRequest  # noqa: PLC0415
+    from branchline.actions.export import export as export_session  # noqa: PLC0415
+
+    request = ExportRequest(format=None if words else "md")
+    done = export_session(chat.conductor.session, words or ".", request)
+    replaced = f"; {count(done.secrets, 'secret')} left out" if done.secrets else ""
+    chat.front.notice(f"exported to {done.path}{replaced}")

@@ -1,4 +1,4 @@
-"""What a chat asks of the program around it: other sessions, entries by name, models, exports."""
+"""What a chat asks of the program around it: other sessions, entries by name, models."""
 
 from __future__ import annotations
 
@@ -38,8 +38,4 @@ class Services(Protocol):
 
     def model(self, name: str, /) -> Model:
         """The model with this name. A ModelError when it cannot be had."""
-        ...
-
-    def export(self, session: Session, file: str, /) -> str:
-        """Write the session to a new file (empty: one named after it), and say what was done."""
         ...

@@ -22,14 +22,14 @@ from branchline.cli.streams import open_streams, stop_writing
 
 __all__ = ["cli"]
 
-OK, BAD_FILE, WRONG_CALL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+OK, FAILURE, USAGE_ERROR, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
-    "Talk": {
+    "Chat": {
         "chat": ("chat", "Talk with a model, in a session that can be branched."),
         "resume": ("resume", "Go on with a session, in the program that it is of."),
     },
-    "Look": {
+    "Browse": {
         "browse": ("browse", "Open the full-screen browser."),
         "ls": ("ls", "List the sessions of this directory, or of all."),
         "show": ("show", "Read a conversation from its beginning to the leaf."),
@@ -40,7 +40,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "diff": ("diff", "Compare two branches or two sessions."),
         "stats": ("stats", "Add up messages, tokens and cost."),
     },
-    "Write": {
+    "Edit": {
         "new": ("new", "Begin a session."),
         "append": ("new", "Add a message."),
         "branch": ("branch", "Go back to an entry; the next message continues there."),
@@ -49,7 +49,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "label": ("label", "Name an entry."),
         "name": ("label", "Give a session a title."),
     },
-    "Keep": {
+    "Maintain": {
         "rm": ("trash", "Move sessions to the trash."),
         "restore": ("trash", "Bring a session back from the trash."),
         "prune": ("trash", "Move sessions without a conversation to the trash."),
@@ -59,7 +59,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "import": ("import_", "Copy a session file into the library."),
         "convert": ("convert", "Carry a conversation into another program."),
     },
-    "Set up": {
+    "Configure": {
         "demo": ("demo", "Make a library to try things on."),
         "config": ("config", "Show or change the settings."),
         "completion": ("config", "Let a shell complete commands, sessions and entries."),
@@ -172,13 +172,13 @@ def _explained(problem: Exception) -> int:
             where = "branchline" if context is None else context.command_path
             remark(f"{where}: {problem.format_message().rstrip('.')}")
             remark(f"Try `{where} --help`.")
-            return WRONG_CALL
+            return USAGE_ERROR
         case click.ClickException():
             remark(f"branchline: {problem.format_message()}")
             return problem.exit_code
         case InvalidId():
             remark(f"branchline: {problem}")
-            return WRONG_CALL
+            return USAGE_ERROR
         case BranchlineError():
             remark(f"branchline: {problem}")
         case OSError():
@@ -195,7 +195,7 @@ def _explained(problem: Exception) -> int:
             if os.environ.get("BRANCHLINE_DEBUG"):
                 raise problem
             remark("Set BRANCHLINE_DEBUG=1 to see where it happened, and please report it.")
-    return BAD_FILE
+    return FAILURE
 
 
 def _system_words(problem: OSError) -> str:

@@ -1,4 +1,4 @@
-"""The world of a chat: sessions by what people call them, models by name, exports."""
+"""The world of a chat: sessions by what people call them, models by name."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from branchline.cli.commands.export import export_conversation
 from branchline.cli.resolver import resolve_entry, resolve_path
 from branchline.context import ModelRef
-from branchline.errors import NotSupported, SessionNotFound
+from branchline.errors import SessionNotFound
 from branchline.library import SessionLibrary, SessionRow
 from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_reference, model_by_setting
 from branchline.programs import is_usable_directory
@@ -69,11 +68,3 @@ class CliServices:
         if self._base_url is not None and reference.provider == "openai-compatible":
             return model_by_name(reference.id, base_url=self._base_url)
         return model_by_reference(reference)
-
-    def export(self, session: Session, file: str, /) -> str:
-        try:
-            return export_conversation(session, file)
-        except FileExistsError as problem:
-            raise NotSupported(f"{problem.filename} exists already; give another name") from None
-        except click.ClickException as problem:
-            raise NotSupported(problem.format_message()) from None

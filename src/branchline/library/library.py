@@ -28,6 +28,7 @@ from branchline.library.row_reader import deep_row, shallow_row
 from branchline.library.rows import BranchNode, Prompt, PruneResult
 from branchline.library.scanner import MachineScanner, Scanner, StoredSession, StoreScanner
 from branchline.library.search_text import contents_of, may_match
+from branchline.library.shortcuts import LibraryShortcuts
 from branchline.log import Durability
 from branchline.places import Place
 from branchline.session import Session
@@ -43,7 +44,7 @@ _SYSTEM_CLOCK = SystemClock()
 _TITLES_ELSEWHERE = frozenset({"codex"})
 
 
-class SessionLibrary:
+class SessionLibrary(LibraryShortcuts):
     """The sessions of one directory, of any other store, or of every program on this machine.
 
     With a ``cwd``, only sessions of that working directory are listed and found: for directories that hold

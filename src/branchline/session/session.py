@@ -48,6 +48,7 @@ from branchline.session.ids import check_session_id
 from branchline.session.message_input import kept_messages, normalize_message, role_of, system_snapshot
 from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.queries import SessionQueries
+from branchline.session.shortcuts import SessionShortcuts
 from branchline.session.writer import SessionWriter
 from branchline.stores import FilesStore, MemoryStore, Store
 from branchline.tree import ROOT
@@ -64,7 +65,7 @@ _SYSTEM_CLOCK = SystemClock()
 _Path = str | os.PathLike[str]
 
 
-class Session(SessionQueries):
+class Session(SessionShortcuts, SessionQueries):
     """A conversation as a tree. Made by :meth:`create`, :meth:`open` and the other factories."""
 
     # -- factories ------------------------------------------------------------------------------------

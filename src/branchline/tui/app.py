@@ -13,11 +13,10 @@ from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
+from branchline.actions.resume import ResumePlan, continue_session
 from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
-from branchline.formats.continuing import ResumePlan
 from branchline.library import SessionRow
-from branchline.programs import continue_session
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.images import PictureFiles

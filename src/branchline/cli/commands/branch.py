@@ -96,19 +96,22 @@ def fork_command(
     The new session is one of the same program, beside the old one; of Claude Code and Codex, whose sessions
     are only read here, it is one of ours. For any other program it is a file, as `convert` makes them.
     """
-    from branchline.cli.commands.convert import ConvertRequest, run_conversion
-    from branchline.session.forks import fork_position
+    from branchline.actions.convert import ConvertRequest
+    from branchline.cli.commands.convert import run_conversion
 
     with resolve_session(session, directory) as live:
         here = None if entry is None else resolve_entry(live, entry)
         position: ForkAt = "before" if before else "at"
         if output is not None or (target is not None and _is_other(live, target)):
-            leaf = None if whole else fork_position(live, here, position)
-            run_conversion(
-                out,
-                live,
-                ConvertRequest(target=target or live.format, leaves=(leaf,), cwd=cwd, output=output),
+            request = ConvertRequest(
+                to=target or live.format,
+                scope="tree" if whole else "path",
+                entry=here,
+                before=before,
+                cwd=cwd,
+                output=output,
             )
+            run_conversion(out, live, request)
             return
         with usage_errors():
             fork = live.fork(here, position=position, scope="tree" if whole else "path", cwd=cwd, to=target)
@@ -126,10 +129,11 @@ def fork_command(
 
 def _is_other(live: Session, target: str) -> bool:
     """Whether a program is neither the one that a session comes from nor one whose sessions are like ours."""
-    from branchline.cli.commands.convert import program_named
+    from branchline.actions.convert import target_format
     from branchline.formats import PI
 
-    return program_named(target) not in (live.transcript.format, PI)
+    with usage_errors():
+        return target_format(target) not in (live.transcript.format, PI)
 
 
 def _kept(made: Session, parent: Session) -> Session:

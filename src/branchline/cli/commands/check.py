@@ -1,7 +1,4 @@
-"""``check``: what is strange about session files, line by line, and whether they are what was sealed.
-
-It changes no session, and writes nothing at all unless it is asked for a seal.
-"""
+"""``check``: damage in session files, and whether they are what was sealed."""
 
 from __future__ import annotations
 
@@ -11,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.file_report import FileReport, check_file
 from branchline.cli.options import command
 from branchline.cli.output import Output, StyleRole, paint, remark
 from branchline.cli.resolver import existing, resolve_path
-from branchline.cli.words import count, format_size, time_words
+from branchline.cli.words import count, format_size
+from branchline.clock import local_time
 from branchline.formats.suffixes import has_suffix
 
 if TYPE_CHECKING:
-    from branchline.cli.sealing import Sealing, SealReport
+    from branchline.actions.check import FileReport
+    from branchline.actions.seal import Sealing, SealReport
 
 __all__ = ["check_command"]
 
@@ -57,11 +55,13 @@ def check_command(
     Exits with 1 when something is damaged or odd, or could not be sealed; with 0 when there is nothing
     but notes.
     """
+    from branchline.actions.check import check_file
+
     if force and not seal:
         raise click.UsageError("--force replaces a seal, so it needs --seal")
     sealing: Sealing = "force" if force else "seal" if seal else "compare"
     reports = [check_file(path, sealing) for path in _files(sessions, directory)]
-    bad = sum(report.status in ("odd", "damaged") for report in reports)
+    bad = sum(not report.is_sound for report in reports)
     unsealed = sum(not _is_sealed(report) for report in reports) if seal else 0
     if out.json:
         out.result("check", {"files": [_fields(report) for report in reports], "bad": bad})
@@ -79,26 +79,19 @@ def check_command(
 
 
 def _files(sessions: tuple[str, ...], directory: str | None) -> Iterator[str]:
+    from branchline.actions.check import session_files
+
     for session in sessions:
         if os.path.isdir(session) and not has_suffix(session):
-            yield from _below(session)
+            yield from session_files(session)
         else:
             yield resolve_path(session, None)
     if directory is not None:
-        yield from _below(existing(directory))
+        yield from session_files(existing(directory))
     elif not sessions:
         from branchline import places
 
-        yield from _below(places.session_directory())
-
-
-def _below(directory: str) -> Iterator[str]:
-    """Every session file in a directory and its folders, but not in hidden ones."""
-    for place, folders, names in os.walk(directory):
-        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
-        for name in sorted(names):
-            if has_suffix(name) and not name.startswith("."):
-                yield os.path.abspath(os.path.join(place, name))
+        yield from session_files(places.session_directory())
 
 
 def _fields(report: FileReport) -> dict[str, Any]:
@@ -170,4 +163,4 @@ def _about_seal(report: SealReport | None) -> str:
     size = format_size(report.seal.size)
     if report.state == "sealed":
         return f", {size} sealed"
-    return f", as sealed on {time_words(report.seal.sealed_at)}" if report.state == "intact" else ""
+    return f", as sealed on {local_time(report.seal.sealed_at)}" if report.state == "intact" else ""

@@ -1,42 +1,27 @@
-"""``convert``: a conversation as a session file of another program, and an account of what it keeps.
-
-Nothing is put into the folders of other programs unless somebody asks for it.
-"""
+"""``convert``: a conversation as a session file of another program, and a report of what it keeps."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from branchline.cli.files import write_new
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.words import count, format_size
+from branchline.cli.write_access import usage_errors
+from branchline.errors import FileExists
 
 if TYPE_CHECKING:
-    from branchline.conversion import Converted, Fidelity, FidelityNote
-    from branchline.entries import Header
-    from branchline.formats import Format
+    from branchline.actions.convert import ConvertRequest
+    from branchline.conversion import Fidelity, FidelityNote
     from branchline.session import Session
 
-__all__ = ["ConvertRequest", "convert_command", "program_named", "run_conversion"]
+__all__ = ["convert_command", "run_conversion"]
 
-TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
-_SHOWN = 3  # ids of entries that are named in a line of the account
-
-
-class ConvertRequest(NamedTuple):
-    """What to convert into what: paths by their last position, or None for the whole tree."""
-
-    target: str
-    leaves: tuple[int | None, ...]
-    cwd: str | None = None
-    output: str | None = None
-    install: bool = False
-    same_id: bool = False
+_TARGETS = "branchline, pi, oh-my-pi, operator, induscode, zot, piglet"
+_SHOWN = 3  # ids of entries that are named in a line of the report
 
 
 @command(
@@ -49,7 +34,7 @@ class ConvertRequest(NamedTuple):
     """,
 )
 @session_argument()
-@click.option("--to", "target", metavar="FORMAT", required=True, help=f"One of {', '.join(TARGETS)}.")
+@click.option("--to", "target", metavar="FORMAT", required=True, help=f"One of {_TARGETS}.")
 @click.option("--branch", metavar="ENTRY", help="Only the path to ENTRY (@leaf: the active one).")
 @click.option("--tree", "whole", is_flag=True, help="All branches in one file (the default).")
 @click.option("--branches", "each", is_flag=True, help="One file for each branch.")
@@ -79,128 +64,58 @@ def convert_command(
 
     What the other program cannot hold is carried in the nearest form that it can, or left out; stderr tells.
     """
-    from branchline.conversion import branch_tips
+    from branchline.actions.convert import ConvertRequest
 
     if sum((branch is not None, whole, each)) > 1:
         raise click.UsageError("--branch, --tree and --branches exclude each other")
     if install and output is not None:
         raise click.UsageError("--install chooses the place itself; leave -o out")
-    with resolve_session(session, directory) as live:
-        leaves: tuple[int | None, ...] = (None,)
-        if branch is not None:
-            leaves = (
-                live.index.nearest_conversation_entry(live.index.position(resolve_entry(live, branch))),
-            )
-        elif each:
-            leaves = tuple(branch_tips(live.transcript)) or (None,)
-        run_conversion(out, live, ConvertRequest(target, leaves, cwd, output, install, same_id))
-
-
-def run_conversion(out: Output, live: Session, order: ConvertRequest) -> None:
-    """Convert, write, and tell."""
-    from branchline.conversion import convert
-
-    target = program_named(order.target)
-    if order.output is not None and len(order.leaves) > 1 and not os.path.isdir(order.output):
-        raise click.UsageError(f"{len(order.leaves)} files need a directory that exists; give one with -o")
-    files: list[dict[str, Any]] = []
-    for leaf in order.leaves:
-        made = convert(live.transcript, target, _header(live, target, order), leaf=leaf, exact=order.same_id)
-        path = _place(order, target, made.header)
-        try:
-            write_new(path, made.data)
-        except FileExistsError:
-            raise click.ClickException(f"{path} exists already and stays as it is; choose with -o") from None
-        resume = _resume(order, path, made.header) if order.install else None
-        if not out.json:
-            out.line(f"converted {live.id} into {path} ({order.target}, {format_size(len(made.data))})")
-            if resume is not None:
-                out.line(resume)
-            _tell(made.fidelity)
-        files.append(_fields(made, path, resume))
-    if out.json:
-        fields = {"source": live.id, "source_file": live.file, "source_format": live.transcript.format.name}
-        out.result("convert", {**fields, "target": order.target, "files": files})
-
-
-# -- where and what ---------------------------------------------------------------------------------------
-
-
-def program_named(name: str) -> Format:
-    """The format of the program of this name, which must be one that is written here."""
-    from branchline.session.locator import writable_format
-
-    try:
-        return writable_format(name)
-    except ValueError:
-        raise click.UsageError(f"there is no program {name!r}; choose one of {', '.join(TARGETS)}") from None
-
-
-def _header(live: Session, target: Format, order: ConvertRequest) -> Header:
-    """The header of the new session: one of its own that names where it came from, or the same again."""
-    from branchline import places
-    from branchline.clock import SystemClock
-    from branchline.entries import Header
-    from branchline.session.forks import time_after
-
-    cwd = live.cwd if order.cwd is None else places.resolve_cwd(order.cwd)
-    if order.same_id:
-        return Header(version=3, id=live.id, timestamp=live.header.timestamp, cwd=cwd)
-    clock = SystemClock()
-    timestamp = time_after(live.index.times, clock.now())
-    return Header(
-        version=3,
-        id=target.session_id(clock.session_id(), timestamp),
-        timestamp=timestamp,
-        cwd=cwd,
-        parent_session=target.parent_link(live.id, live.file),
+    scope: Literal["tree", "path", "branches"] = (
+        "path" if branch is not None else "branches" if each else "tree"
     )
+    with resolve_session(session, directory) as live:
+        request = ConvertRequest(
+            to=target,
+            scope=scope,
+            entry=None if branch is None else resolve_entry(live, branch),
+            cwd=cwd,
+            output=output,
+            install=install,
+            same_id=same_id,
+        )
+        run_conversion(out, live, request)
 
 
-def _place(order: ConvertRequest, target: Format, header: Header) -> str:
-    """The path of the new file; the directory is there afterwards."""
-    from branchline.stores import check_key
+def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
+    """Convert, and report."""
+    from branchline.actions.convert import convert
 
-    name = check_key(target.file_key(header)) + target.suffix
-    if order.install:
-        from branchline.log import create_directory
-        from branchline.session.locator import store_of
-
-        directory = store_of(order.target, header.cwd).directory
-        create_directory(directory)
-        return os.path.join(directory, name)
-    path = os.path.abspath(order.output or ".")
-    return os.path.join(path, name) if os.path.isdir(path) else path
-
-
-def _resume(order: ConvertRequest, path: str, header: Header) -> str | None:
-    """What you type to continue there; None, with a remark, if the session cannot be part of a command."""
-    from branchline.errors import BranchlineError
-    from branchline.formats.continuing import RESUME_COMMANDS, ResumeCommand, command_line, directory_problem
-
-    known = RESUME_COMMANDS.get(order.target) or ResumeCommand(argv=("branchline", "show"), takes="path")
     try:
-        words = known.command(path=path, id=header.id)
-    except BranchlineError as problem:
-        remark(str(problem))
-        return None
-    if problem_of_cwd := directory_problem(header.cwd):
-        remark(problem_of_cwd)
-    note = f"  # {known.note}" if known.note else ""
-    return command_line(words, None if problem_of_cwd else header.cwd) + note
-
-
-# -- the account ------------------------------------------------------------------------------------------
-
-
-def _fields(made: Converted, path: str, resume: str | None) -> dict[str, Any]:
-    return {
-        "session": made.header.id,
-        "path": path,
-        "size": len(made.data),
-        "resume": resume,
-        "fidelity": made.fidelity.as_fields(),
-    }
+        with usage_errors():
+            done = convert(live, request)
+    except FileExists as problem:
+        raise click.ClickException(f"{problem} and stays as it is; choose with -o") from None
+    for file in done.files:
+        for why in file.problems:
+            remark(why)
+        if not out.json:
+            out.line(f"converted {live.id} into {file.path} ({request.to}, {format_size(file.size)})")
+            if file.resume is not None:
+                out.line(file.resume)
+            _tell(file.fidelity)
+    if out.json:
+        files = [
+            {
+                "session": file.session,
+                "path": file.path,
+                "size": file.size,
+                "resume": file.resume,
+                "fidelity": file.fidelity.as_fields(),
+            }
+            for file in done.files
+        ]
+        fields = {"source": done.source, "source_file": done.source_file, "source_format": done.source_format}
+        out.result("convert", {**fields, "target": done.target, "files": files})
 
 
 def _tell(fidelity: Fidelity) -> None:

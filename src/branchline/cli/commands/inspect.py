@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from branchline.cli.file_report import read_leniently
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint
 from branchline.cli.resolver import resolve_path
-from branchline.cli.words import count, format_size, money, time_words, tokens
+from branchline.cli.words import count, format_size, money, tokens
 from branchline.cli.write_access import described
-from branchline.errors import NotASession
+from branchline.clock import local_time
 
 if TYPE_CHECKING:
-    from branchline.context import UsageSum
-    from branchline.formats.protocol import LogIndex
     from branchline.session import Session
-    from branchline.tree import Finding
 
 __all__ = ["inspect_command"]
 
@@ -34,6 +29,8 @@ __all__ = ["inspect_command"]
 @directory_option
 def inspect_command(out: Output, session: str, directory: str | None) -> None:
     """Say what a session is: ids, tree, path, labels, context, usage, findings."""
+    from branchline.actions.inspect import report, report_of_nothing
+    from branchline.errors import NotASession
     from branchline.session import Session
 
     path = resolve_path(session, directory)
@@ -41,168 +38,13 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
         live = Session.open(path)
     except NotASession:
         if out.json:
-            out.result("inspect", _nothing(path))
+            out.result("inspect", report_of_nothing(path))
         raise
     with live:
         if out.json:
             out.result("inspect", report(live))
         else:
             out.table(_facts(live))
-
-
-def _path_in_file(session: Session, leaf: int) -> list[str]:
-    """The path, with what the program itself takes for a part of it, and without what it does not."""
-    from branchline.entries import SIDE_TYPES
-
-    index, format_ = session.index, session.transcript.format
-    hidden = (SIDE_TYPES | format_.metadata_types) - format_.path_types
-    return [index.keys[place] for place in index.path_positions(leaf) if index.types[place] not in hidden]
-
-
-def report(session: Session) -> dict[str, Any]:
-    """The contract: what other programs and tests read.
-
-    It counts as the file does: entries that share one line of it, as the results in one message of tools do
-    in some formats, are one here, under the id that the line has.
-    """
-    from branchline.formats.integrity import check_log
-    from branchline.session.message_input import role_of
-    from branchline.tree import ROOT, walk_nodes
-
-    reading, index = session.transcript.reading, session.index
-    header = reading.header
-    leaf = ROOT if session.leaf is None else index.position(session.leaf)
-    context = session.context()
-    usage = session.usage()
-    helped = _spent_by_helpers(session)
-    spent = usage.all.total
-    placeholders = index.placeholders
-    inner = _inner_entries(reading)
-    nodes = list(walk_nodes(index, leaf, session.labels))
-    above = {node.id: node.parent for node in nodes if node.id in inner}
-
-    def outer(key: str | None) -> str | None:
-        return None if key is None else inner.get(key, key)
-
-    def parent(key: str, found: str | None) -> str | None:
-        """The line above that of an entry."""
-        while found is not None and inner.get(found) == key:
-            found = above[found]
-        return outer(found)
-
-    def once(keys: list[str]) -> list[str]:
-        """The lines of entries, each once; those of one line follow each other."""
-        return [key for key, _ in groupby(inner.get(key, key) for key in keys)]
-
-    path = _path_in_file(session, leaf)
-    shared = set(inner.values())
-    said = [(inner.get(item.entry, item.entry), role_of(item.message)) for item in context.messages]
-    return {
-        "format": reading.format,
-        "version": None if header is None else header.version,
-        "id": None if header is None else header.id,
-        "cwd": None if header is None else header.cwd,
-        "title": session.title,
-        "parent_session": session.parent_session,
-        "entries": once([key for position, key in enumerate(index.keys) if position not in placeholders]),
-        "leaf": outer(path[-1] if path else None),
-        "path": once(path),
-        "roots": once(index.roots()),
-        "tree": [
-            {
-                "id": node.id,
-                "parent": parent(node.id, node.parent),
-                "depth": node.level,
-                "type": node.type,
-                "role": node.role,
-                "label": node.label,
-                "active": node.active,
-            }
-            for node in nodes
-            if node.id not in inner
-        ],
-        "labels": session.labels,
-        "context": {
-            "model": None
-            if context.model is None
-            else {"provider": context.model.provider, "id": context.model.id},
-            "thinking_level": context.thinking_level,
-            "messages": [
-                {"entry": entry, "role": role}
-                for before, (entry, role) in pairwise([("", ""), *said])
-                if entry not in shared or before != (entry, role)
-            ],
-        },
-        "usage": {
-            "input": spent.input - helped.input,
-            "output": spent.output - helped.output,
-            "cache_read": spent.cache_read - helped.cache_read,
-            "cache_write": spent.cache_write - helped.cache_write,
-            "cost": float(spent.cost - helped.cost),
-            "inherited_cost": float(usage.inherited.total.cost),
-        },
-        "findings": _finding_fields(check_log(session.transcript)),
-    }
-
-
-def _spent_by_helpers(session: Session) -> UsageSum:
-    """What the helpers spent whose words stand in the same file."""
-    from branchline.context import UsageSum, usage_rows
-
-    helpers = sorted(session.transcript.reading.subagent_entries)
-    return sum((row.usage for row in usage_rows(session.transcript, helpers)), UsageSum())
-
-
-def _inner_entries(reading: LogIndex) -> dict[str, str]:
-    """For each entry that shares its line with the entry whose id the line has, that id."""
-    keys, found = reading.tree.keys, {}
-    for _, positions in groupby(range(len(keys)), key=reading.span):
-        sharing = [keys[position] for position in positions]
-        if len(sharing) > 1:
-            name = min(sharing, key=len)
-            found.update(dict.fromkeys(sharing, name))
-            del found[name]
-    return found
-
-
-def _nothing(path: str) -> dict[str, Any]:
-    """The same keys for a file that is no session: nothing but findings."""
-    return {
-        "format": None,
-        "version": None,
-        "id": None,
-        "cwd": None,
-        "title": None,
-        "parent_session": None,
-        "entries": [],
-        "leaf": None,
-        "path": [],
-        "roots": [],
-        "tree": [],
-        "labels": {},
-        "context": {"model": None, "thinking_level": "off", "messages": []},
-        "usage": {
-            "input": 0,
-            "output": 0,
-            "cache_read": 0,
-            "cache_write": 0,
-            "cost": 0.0,
-            "inherited_cost": 0.0,
-        },
-        "findings": _finding_fields(read_leniently(path)[1]),
-    }
-
-
-def _finding_fields(findings: list[Finding]) -> list[dict[str, Any]]:
-    return [
-        {
-            "line": finding.line,
-            "offset": finding.offset,
-            "kind": finding.kind,
-            "message": finding.message,
-        }
-        for finding in findings
-    ]
 
 
 def _facts(session: Session) -> list[tuple[str, Piece]]:
@@ -224,7 +66,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     if session.file is not None:
         rows.append(("file", f"{session.file}  ({format_size(os.path.getsize(session.file))})"))
     if header.timestamp:
-        rows.append(("begun", time_words(header.timestamp)))
+        rows.append(("begun", local_time(header.timestamp)))
     if session.parent_session:
         rows.append(("forked from", session.parent_session))
     branches = count_branches(index)

@@ -11,13 +11,10 @@ import msgspec
 
 from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import everywhere_library, resolve_session
-from branchline.places import resolve_cwd
-from branchline.programs import continue_session, find_program
+from branchline.cli.resolver import resolve_session
 
 if TYPE_CHECKING:
-    from branchline.formats.continuing import ResumePlan
-    from branchline.session import Session
+    from branchline.actions.resume import ResumePlan
 
 __all__ = ["resume_command"]
 
@@ -51,19 +48,10 @@ def resume_command(
 
     The command is shown before it is run. A session whose program is not installed goes on here, in a fork.
     """
-    from branchline.formats.continuing import plan_resume
+    from branchline.actions.resume import agent_of, plan_session
 
     with resolve_session(session) as found:
-        agent = _agent(found)
-        going = plan_resume(
-            agent,
-            path=None if found.file is None else os.path.abspath(found.file),
-            id=found.id,
-            cwd=found.cwd if cwd is None else resolve_cwd(cwd),
-            installed=find_program,
-            is_directory=os.path.isdir,
-            here=here,
-        )
+        agent, going = agent_of(found), plan_session(found, cwd=cwd, here=here)
     if out.json:
         fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
         out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": going.unusable is None})
@@ -90,15 +78,6 @@ def resume_command(
         click.get_current_context().exit(code)
 
 
-def _agent(session: Session) -> str:
-    """The program in whose folders a session lies, else the one whose format it has."""
-    path = os.path.realpath(session.file or "")
-    for place in everywhere_library(everywhere=True).places:
-        if path.startswith(os.path.realpath(place.root) + os.sep):
-            return place.agent
-    return session.transcript.format.name
-
-
 def _another(problem: str) -> str:
     """Return the present directory if you agree to continue there instead of in the session's."""
     now = os.getcwd()
@@ -116,6 +95,8 @@ def _run_program(out: Output, going: ResumePlan) -> None:
         out.line(going.shell_command)
         remark(f"{going.program} needs a terminal; this is the command that goes on with the session in one")
         return
+    from branchline.actions.resume import continue_session
+
     remark(going.shell_command)
     if going.note:
         remark(going.note)

@@ -10,8 +10,9 @@ import click
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, StyleRole, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count, format_size, time_words
+from branchline.cli.words import count, format_size
 from branchline.cli.write_access import position_fields
+from branchline.clock import local_time
 from branchline.errors import EntryNotFound
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _between(out: Output) -> str:
 
 def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> list[Piece]:
     pieces: list[Piece] = [paint(_ROLES.get(card.kind, "heading"), heading)]
-    facts = [time_words(card.timestamp), name, *(() if card.kind in ("bash", "tool") else card.meta)]
+    facts = [local_time(card.timestamp), name, *(() if card.kind in ("bash", "tool") else card.meta)]
     pieces.append(paint("dim", "  " + between.join(filter(None, facts))))
     if card.label:
         pieces.append(paint("label", f"  [{card.label}]"))

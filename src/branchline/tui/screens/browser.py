@@ -12,11 +12,10 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.worker import get_current_worker
 
+from branchline.actions.resume import ResumePlan, plan_resume
 from branchline.errors import BranchlineError
-from branchline.formats.continuing import ResumePlan, plan_resume
 from branchline.library import SessionRow
 from branchline.places import NATIVE_AGENT
-from branchline.programs import find_program
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
@@ -322,8 +321,6 @@ class BrowserScreen(SessionListScreen):
                 path=None if row.path is None else os.path.abspath(row.path),
                 id=row.id,
                 cwd=row.cwd,
-                installed=find_program,
-                is_directory=os.path.isdir,
             )
         return None
 

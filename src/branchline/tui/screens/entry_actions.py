@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from branchline.errors import BranchlineError
 from branchline.flows import NavigateResult, arun, fork, navigate
 from branchline.session import Session
-from branchline.tui.exporting import export_path
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.full_entry import FullEntryScreen
@@ -18,6 +17,7 @@ from branchline.tui.summarizing import NO_MODEL, SummaryModel, navigate_with_sum
 from branchline.views.browser.entry_menu import entry_options
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import copy_text
+from branchline.views.humanize import count
 
 __all__ = ["EntryActionsScreen"]
 
@@ -203,7 +203,11 @@ class EntryActionsScreen(ListScreen):
                 return
 
             async def write() -> str:
-                return f"written: {export_path(self.session, key, path, home=self.home)}"
+                from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
+
+                done = export(self.session, path, ExportRequest(entry=key))
+                replaced = f"; {count(done.secrets, 'secret')} left out" if done.secrets else ""
+                return f"written: {done.path}{replaced}"
 
             self._attempt(write)
 

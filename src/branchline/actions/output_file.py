@@ -1,13 +1,14 @@
-"""New files that people asked for: private, complete, and never on top of another one."""
+"""Output files: private, complete, and never written over another file unless the caller says so."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Callable
 
-from branchline.errors import LogError, NotSaved, ReadOnly
+from branchline.errors import FileExists, LogError, NotSaved, ReadOnly
 from branchline.log import publish_file, replace_file
 from branchline.log.system import describe_oserror
 
@@ -17,9 +18,9 @@ _LONGEST_NAME = 100
 
 
 def require_new_path(path: str) -> None:
-    """Refuse a place where something lies already, or whose directory is not there."""
+    """Raise FileExists if something is at the path, NotSaved if its directory is missing."""
     if os.path.lexists(path):
-        raise FileExistsError(f"{path} exists already and stays as it is; choose another with -o")
+        raise _taken(path)
     directory = os.path.dirname(path) or "."
     if not os.path.isdir(directory):
         raise NotSaved(f"cannot write {path}: there is no directory {directory}")
@@ -30,8 +31,8 @@ def write_new(
 ) -> None:
     """Write a file of mode 0600, all of it or nothing.
 
-    ``check`` is given the finished file before it gets its name, and raises to refuse it. Without ``force``
-    FileExistsError when something lies at the path, also when it came there in this very moment.
+    ``check`` gets the path of the finished temporary file before it is moved into place, and raises to refuse
+    it. Without ``force`` raises FileExists if something is at the path, even if it appeared just now.
     """
     path = os.path.abspath(path)
     directory, name = os.path.split(path)
@@ -44,12 +45,20 @@ def write_new(
         replace_file(temporary, data, backup=False, check=check)
         try:
             publish_file(temporary, path)
-        except BaseException:
+        except BaseException as problem:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+            if isinstance(problem, FileExistsError):
+                raise _taken(path) from None
             raise
+    except FileExists:
+        raise
     except (LogError, ReadOnly) as problem:
         if not isinstance(problem.__cause__, OSError):
             raise
         why = describe_oserror(problem.__cause__)
         raise NotSaved(f"cannot write {path}: {why}; nothing was written") from problem
+
+
+def _taken(path: str) -> FileExists:
+    return FileExists(errno.EEXIST, "exists already", path)

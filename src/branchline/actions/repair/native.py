@@ -1,4 +1,4 @@
-"""A damaged session as the lines of a sound one.
+"""Repair a damaged session of the native format.
 
 Every readable entry is taken byte for byte. Only what a reader had to guess is written down: the parent of
 an entry whose parent was lost, the id of an entry whose id was used before, and what pointed at either.
@@ -64,7 +64,7 @@ class FieldFix(NamedTuple):
 class RepairResult(NamedTuple):
     """The lines of the new file, and how they differ from those of the old one.
 
-    A file of version 1 says nothing about links: its mended copy is of version 3, where they are said.
+    A file of version 1 says nothing about links: its repaired copy is of version 3, where they are said.
     """
 
     data: bytes
@@ -79,7 +79,7 @@ class RepairResult(NamedTuple):
 
     @property
     def needed(self) -> bool:
-        """Whether there was anything to mend."""
+        """Whether there was anything to repair."""
         guessed = bool(self.changes) and not self.upgraded
         return self.header_made or self.lines_split or bool(self.asides) or guessed
 
@@ -121,7 +121,7 @@ def require_same(old: EntryLog, new: EntryLog) -> None:
     """Refuse a new file that lacks an entry, or that reads differently where the old one could be read."""
     missing = set(_readable(old)) - set(new.tree.keys)
     if missing:
-        raise NotSaved(f"the mended file would lack {len(missing)} entries; it was not written")
+        raise NotSaved(f"the repaired file would lack {len(missing)} entries; it was not written")
     readable = _readable(old)
     there = set(readable)  # what a label names that cannot be read is not in the new file
     labels = {key: state for key, state in old.reading.labels.items() if key in there}
@@ -134,7 +134,7 @@ def require_same(old: EntryLog, new: EntryLog) -> None:
         and _said(old) == _said(new)
     )
     if not same:
-        raise NotSaved("the mended file would read differently from the old one; it was not written")
+        raise NotSaved("the repaired file would read differently from the old one; it was not written")
 
 
 def _readable(transcript: EntryLog) -> list[str]:

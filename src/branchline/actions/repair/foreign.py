@@ -1,4 +1,4 @@
-"""A damaged session of another program as the lines of a sound one, in the same format.
+"""Repair a damaged session of another agent, in its own format.
 
 As for our own files every readable entry is taken byte for byte, and only what a reader had to guess is
 written down. Lines that are no entries and still whole objects (heads, meta rows, what belongs to somebody
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from branchline.cli.mending import FieldFix, RepairResult, SalvagedBytes, key_at, readable_above
+from branchline.actions.repair.native import FieldFix, RepairResult, SalvagedBytes, key_at, readable_above
 from branchline.context.selection import ancestor_with_id
 from branchline.entries import Header, Leaf, json_codec, skeleton, splice
 from branchline.errors import NotSupported

@@ -1,23 +1,23 @@
-"""What the seal of a session file says about it, and a new seal where one is asked for.
+"""Compare a session file with its seal, and seal it.
 
-A file that is not what was sealed is damaged, unless the seal is none of its own: another session may lie
-under the same name by now, and a session of an old version is rewritten before the first append to it. Then
-that is told, and nothing more. A seal that does not match is never replaced without being told to.
+A file that differs from what was sealed is damaged, unless the seal belongs to something else: another
+session may have the same file name by now, and a session of an old version is rewritten before the first
+append to it. The report then only says so. A seal that does not match is replaced only by force.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal
 
-from branchline.cli.words import count, time_words
+import msgspec
+
+from branchline.clock import Clock, iso, local_time
 from branchline.errors import BranchlineError, LogError
-
-if TYPE_CHECKING:
-    from branchline.clock import Clock
-    from branchline.formats.protocol import LogIndex
-    from branchline.log import FileLog
-    from branchline.log.seals import Difference, Seal
-    from branchline.tree import Finding
+from branchline.formats.protocol import LogIndex
+from branchline.log import FileLog
+from branchline.log.seals import Difference, Seal, compare, read_seal, seal_log, session_name
+from branchline.tree import Finding
+from branchline.views.humanize import count
 
 __all__ = ["SealReport", "SealState", "Sealing", "update_seal", "verify_seal"]
 
@@ -25,8 +25,11 @@ SealState = Literal["none", "intact", "sealed", "changed", "other-session", "old
 Sealing = Literal["compare", "seal", "force"]
 
 
-class SealReport(NamedTuple):
-    """What a seal says; ``message`` is for people, ``finding`` the damage that it shows."""
+class SealReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a comparison with a seal.
+
+    ``message`` is for people; ``finding`` is the damage that the comparison shows.
+    """
 
     state: SealState
     seal: Seal | None = None
@@ -36,17 +39,15 @@ class SealReport(NamedTuple):
 
 def verify_seal(log: FileLog, reading: LogIndex) -> SealReport:
     """Compare a file with its seal, if it has one. Writes nothing."""
-    from branchline.log.seals import compare, read_seal
-
     try:
         seal = read_seal(log.path)
     except LogError as problem:
-        return SealReport("unusable", message=str(problem))
+        return SealReport(state="unusable", message=str(problem))
     if seal is None:
-        return SealReport("none")
+        return SealReport(state="none")
     difference = compare(log.read, seal)
     if difference is None:
-        return SealReport("intact", seal)
+        return SealReport(state="intact", seal=seal)
     return _whose(seal, difference, reading) or _damage(seal, difference, log.size())
 
 
@@ -54,15 +55,14 @@ def update_seal(
     log: FileLog, reading: LogIndex, found: SealReport, *, force: bool, clock: Clock
 ) -> SealReport:
     """Seal a file as it is now, unless it does not match the seal it has; ``force`` seals it all the same."""
-    from branchline.clock import iso
-    from branchline.log.seals import seal_log
-
     if found.state not in ("none", "intact") and not force:
         why = found.message or "it is not what was sealed"
-        return found._replace(message=f"{why}; not sealed again, --force replaces the old seal")
+        return msgspec.structs.replace(
+            found, message=f"{why}; not sealed again, --force replaces the old seal"
+        )
     header = reading.header
     if header is None:
-        return found._replace(message="not sealed: it has no header to be known by")
+        return msgspec.structs.replace(found, message="not sealed: it has no header to be known by")
     try:
         seal = seal_log(
             log,
@@ -73,33 +73,30 @@ def update_seal(
             matching=found.seal if found.state == "intact" else None,
         )
     except BranchlineError as problem:
-        return found._replace(message=str(problem))
+        return msgspec.structs.replace(found, message=str(problem))
     replaced = found.state not in ("none", "intact")
-    return SealReport("sealed", seal, "the old seal did not match and was replaced" if replaced else None)
+    message = "the old seal did not match and was replaced" if replaced else None
+    return SealReport(state="sealed", seal=seal, message=message)
 
 
 def _whose(seal: Seal, difference: Difference, reading: LogIndex) -> SealReport | None:
     """Tell a seal that is not about this file as it is now; None when it is."""
-    from branchline.log.seals import session_name
-
     header = reading.header
     if header is None:
         return None
     if session_name(header.id) != seal.session and not difference.same_log:
         message = f"the seal is that of session {seal.session}, which lay here on {_day(seal)}"
-        return SealReport("other-session", seal, message)
+        return SealReport(state="other-session", seal=seal, message=message)
     if seal.version < _version(reading) == reading.current_version:
         message = (
             f"sealed on {_day(seal)} in version {seal.version}, "
             f"and rewritten in version {_version(reading)} since then"
         )
-        return SealReport("older-version", seal, message)
+        return SealReport(state="older-version", seal=seal, message=message)
     return None
 
 
 def _damage(seal: Seal, difference: Difference, size: int) -> SealReport:
-    from branchline.tree import Finding
-
     message = ""
     if difference.blocks:
         last = difference.line + difference.lines - 1
@@ -120,7 +117,7 @@ def _damage(seal: Seal, difference: Difference, size: int) -> SealReport:
         offset=difference.offset,
         size=difference.size,
     )
-    return SealReport("changed", seal, None, finding)
+    return SealReport(state="changed", seal=seal, finding=finding)
 
 
 def _version(reading: LogIndex) -> int:
@@ -130,4 +127,4 @@ def _version(reading: LogIndex) -> int:
 
 
 def _day(seal: Seal) -> str:
-    return time_words(seal.sealed_at)
+    return local_time(seal.sealed_at)

@@ -1,4 +1,4 @@
-"""The command that continues a session, in the agent that owns it or in our own chat.
+"""The commands that continue sessions in the agents that own them.
 
 Each agent's command is data: it names the session file or the session id, whichever the agent takes. Agents
 that can only be opened in a directory, and pick the session there, have a note that says so.
@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -23,10 +22,9 @@ from branchline.errors import InvalidId, NotSupported
 __all__ = [
     "RESUME_COMMANDS",
     "ResumeCommand",
-    "ResumePlan",
     "command_line",
     "directory_problem",
-    "plan_resume",
+    "session_argument",
 ]
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
@@ -54,7 +52,7 @@ class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
         """
         match self.takes:
             case "path":
-                return (*self.argv, _place(path, id))
+                return (*self.argv, session_argument(path, id))
             case "uuid":
                 if _UUID.fullmatch(id) is None:
                     raise InvalidId(
@@ -66,8 +64,11 @@ class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
                 return self.argv
 
 
-def _place(path: str | None, id: str) -> str:  # noqa: A002
-    """The file of a session as an argument, or its id if it has no file."""
+def session_argument(path: str | None, id: str) -> str:  # noqa: A002
+    """Return the file of a session as an argument, or its id if it has no file.
+
+    Raises InvalidId or NotSupported if it cannot be part of a command.
+    """
     if path is None:
         if _PLAIN_ID.fullmatch(id) is None:
             raise InvalidId(f"cannot continue session {_quoted(id)}: its id cannot be part of a command")
@@ -112,68 +113,3 @@ RESUME_COMMANDS: dict[str, ResumeCommand] = {
     "operator": ResumeCommand(argv=("operator",), takes="nothing", note="choose the session in Operator"),
     "piglet": ResumeCommand(argv=("piglet",), takes="nothing", note="choose the session in piglet"),
 }
-
-
-class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A command and the directory for it; ``note`` says what to expect of it."""
-
-    program: str
-    command: tuple[str, ...]
-    cwd: str | None
-    """The directory that the session names, if it can be part of a command."""
-    unusable: str | None = None
-    """Why the command cannot run in the directory that the session names: running it needs another one."""
-    not_installed: str | None = None
-    """The program that owns the session, where it is not installed and the session goes on here."""
-    note: str | None = None
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether the session continues in our own chat."""
-        return self.program == "branchline"
-
-    @property
-    def shell_command(self) -> str:
-        """The command as you would type it, the directory included."""
-        return command_line(self.command, self.cwd)
-
-
-def plan_resume(
-    agent: str,
-    *,
-    path: str | None,
-    id: str,  # noqa: A002
-    cwd: str | None,
-    installed: Callable[[str], str | None],
-    is_directory: Callable[[str], bool],
-    here: bool = False,
-) -> ResumePlan:
-    """Return the command that continues a session: in its agent if that is installed, else our own chat.
-
-    Our chat continues its own sessions directly and other agents' sessions in a fork; ``here`` asks for a
-    fork in any case. ``path`` is absolute. Raises InvalidId or NotSupported if the session's id or path
-    cannot be part of a command.
-    """
-    known = None if here else RESUME_COMMANDS.get(agent)
-    note: str | None = None
-    missing: str | None = None
-    if known is not None and installed(known.argv[0]) is not None:
-        command, note = known.command(path=path, id=id), known.note
-    else:
-        ours = agent not in RESUME_COMMANDS and not here
-        command = ("branchline", "chat", "--resume" if ours else "--fork", _place(path, id))
-        if known is not None:
-            missing = known.argv[0]
-            note = f"{missing} is not installed here: it goes on in branchline chat, in a fork of the session"
-    unusable = directory_problem(cwd) if cwd else None
-    usable = cwd if cwd and unusable is None else None
-    if usable is not None and not is_directory(usable):
-        unusable = f"the directory of this session is gone: {usable}"
-    return ResumePlan(
-        program=command[0],
-        command=command,
-        cwd=usable,
-        unusable=unusable,
-        not_installed=missing,
-        note=note,
-    )

@@ -1,0 +1,173 @@
+"""Check session files for damage, line by line, and against their seals.
+
+Checking changes no session, and writes nothing unless a seal is asked for. Whatever is wrong with a file is
+part of its report: no file makes a check fail.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import msgspec
+
+from branchline.actions.seal import Sealing, SealReport, update_seal, verify_seal
+from branchline.clock import SystemClock
+from branchline.errors import BranchlineError, NotASession
+from branchline.formats import PI, EntryLog, detect
+from branchline.formats.detect import RETIRED_STORES, is_retired_store
+from branchline.formats.integrity import check_log
+from branchline.formats.suffixes import has_suffix
+from branchline.library import SessionLibrary
+from branchline.log import FileLog
+from branchline.session import Session
+from branchline.tree import Finding, severity
+from branchline.views.session_row import SessionRow, unpacked
+
+__all__ = [
+    "FileReport",
+    "check_file",
+    "check_library",
+    "check_session",
+    "read_leniently",
+    "session_files",
+    "transcript_of",
+]
+
+_HEAD = 1 << 16
+
+
+class FileReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of checking one session; ``problem`` says why it cannot be read as a session at all."""
+
+    path: str
+    """The file; where there is none, the key or the id of the session."""
+    status: Literal["clean", "notes", "odd", "damaged"]
+    findings: tuple[Finding, ...] = ()
+    problem: str | None = None
+    id: str | None = None
+    format: str | None = None
+    version: int | None = None
+    entries: int = 0
+    seal: SealReport | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is damaged or odd."""
+        return self.status in ("clean", "notes")
+
+
+def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> FileReport:
+    """Check one file, and seal it if asked to."""
+    path = os.path.abspath(path)
+
+    def check() -> FileReport:
+        with FileLog(path) as log:
+            transcript = transcript_of(log, path)
+            findings = check_log(transcript)
+            seal = verify_seal(log, transcript.reading)
+            if sealing != "compare":
+                force = sealing == "force"
+                seal = update_seal(log, transcript.reading, seal, force=force, clock=SystemClock())
+            return _report(path, transcript, findings, log.read(0, _HEAD), seal)
+
+    return _reported(path, check)
+
+
+def check_session(session: Session) -> FileReport:
+    """Check the file of a session as it is now, or the records of one that has no file."""
+    if session.file is not None:
+        return check_file(session.file)
+    transcript = session.transcript
+    return _report(session.id, transcript, check_log(transcript), transcript.bytes_between(0, _HEAD))
+
+
+def check_library(library: SessionLibrary) -> tuple[FileReport, ...]:
+    """Check every session of a library, newest first. Drafts are left out."""
+    return tuple(_check_row(library, row) for row in library.list() if not row.draft)
+
+
+def _check_row(library: SessionLibrary, row: SessionRow) -> FileReport:
+    if row.path is not None:
+        return check_file(row.path)
+
+    def check() -> FileReport:
+        with library.stored(row).store.snapshot(row.key) as read:
+            transcript = _lenient(read, row.size, row.key)
+            return _report(row.key, transcript, check_log(transcript), read(0, _HEAD))
+
+    return _reported(row.key, check)
+
+
+def session_files(directory: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the path of every session file in a directory and its folders, except hidden ones."""
+    for place, folders, names in os.walk(directory):
+        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+        for name in sorted(names):
+            if has_suffix(name) and not name.startswith("."):
+                yield os.path.abspath(os.path.join(place, name))
+
+
+def read_leniently(path: str) -> tuple[EntryLog, list[Finding]]:
+    """Read a file whatever it holds, with its findings. Raises NotASession if it is not a regular file."""
+    with FileLog(path) as log:
+        transcript = transcript_of(log, path)
+        return transcript, check_log(transcript)
+
+
+def transcript_of(log: FileLog, path: str) -> EntryLog:
+    """Read a log whatever it holds; what no format recognizes is read as our own."""
+    return _lenient(log.read, log.size(), path)
+
+
+def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLog:
+    head = read(0, _HEAD)
+    try:
+        format_ = detect(head, name)
+    except NotASession:
+        format_ = PI
+    if format_.is_compressed(head):
+        return EntryLog(format_, unpacked(format_, read, size).read, name)
+    return EntryLog(format_, read, name)
+
+
+def _reported(path: str, check: Callable[[], FileReport]) -> FileReport:
+    """Run a check; a file that cannot be read is reported as damaged."""
+    try:
+        return check()
+    except BranchlineError as problem:
+        return FileReport(path=path, status="damaged", problem=str(problem))
+    except OSError as problem:
+        return FileReport(path=path, status="damaged", problem=f"cannot be read: {problem.strerror}")
+
+
+def _report(
+    path: str, transcript: EntryLog, found: list[Finding], head: bytes, seal: SealReport | None = None
+) -> FileReport:
+    if seal is not None and seal.finding is not None:
+        found = sorted([*found, seal.finding], key=lambda finding: finding.line)
+    findings, reading = tuple(found), transcript.reading
+    header = reading.header
+    if header is None and not len(reading.tree):
+        why = RETIRED_STORES if is_retired_store(head) else f"not a session: {reading.read_only}"
+        return FileReport(path=path, status="damaged", findings=findings, problem=why, seal=seal)
+    worst = {severity(finding.kind) for finding in findings}
+    if seal is not None and seal.state == "unusable":
+        worst.add("warning")  # nothing is known to be wrong with the file, but that is not certain any more
+    return FileReport(
+        path=path,
+        status="damaged"
+        if "damage" in worst
+        else "odd"
+        if "warning" in worst
+        else "notes"
+        if worst
+        else "clean",
+        findings=findings,
+        id=None if header is None else header.id,
+        format=reading.format,
+        version=None if header is None else header.version,
+        entries=len(reading.tree) - len(reading.tree.placeholders),
+        seal=seal,
+    )

@@ -1,0 +1,183 @@
+"""Convert a session into another agent's format, as new files, with a fidelity report for each.
+
+Nothing is written into the folders of other agents unless the caller asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+import msgspec
+
+from branchline import places
+from branchline.actions.output_file import require_new_path, write_new
+from branchline.clock import SystemClock
+from branchline.conversion import Converted, Fidelity, branch_tips
+from branchline.conversion import convert as convert_log
+from branchline.entries import Header
+from branchline.errors import BranchlineError, NotSupported
+from branchline.formats import Format
+from branchline.formats.resume_commands import (
+    RESUME_COMMANDS,
+    ResumeCommand,
+    command_line,
+    directory_problem,
+)
+from branchline.log import create_directory
+from branchline.session import Session
+from branchline.session.forks import fork_position, time_after
+from branchline.session.locator import store_of, writable_format
+from branchline.stores import check_key
+
+__all__ = ["TARGETS", "ConvertRequest", "ConvertResult", "ConvertedFile", "convert", "target_format"]
+
+TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
+"""The agents whose sessions can be written."""
+
+
+class ConvertRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What to convert, into what, and where to put it."""
+
+    to: str
+    """One of :data:`TARGETS`."""
+    scope: Literal["tree", "path", "branches"] = "tree"
+    """All branches in one file, one path, or one file for each branch."""
+    entry: str | None = None
+    """The last entry of the path (default: the leaf)."""
+    before: bool = False
+    """Leave ``entry`` itself out."""
+    cwd: str | os.PathLike[str] | None = None
+    """The working directory of the new session (default: that of the old one)."""
+    output: str | os.PathLike[str] | None = None
+    """The new file, or the directory for it (default: the present directory)."""
+    install: bool = False
+    """Put the file where the agent looks for its sessions."""
+    same_id: bool = False
+    """Keep the id. A session that was once converted from the target gets its old bytes back."""
+
+
+class ConvertedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of a conversion."""
+
+    session: str
+    path: str
+    size: int
+    fidelity: Fidelity
+    resume: str | None = None
+    """The command that continues an installed session."""
+    problems: tuple[str, ...] = ()
+    """Why there is no such command, or why it does not name the directory."""
+
+
+class ConvertResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The files that a conversion wrote."""
+
+    source: str
+    source_file: str | None
+    source_format: str
+    target: str
+    files: tuple[ConvertedFile, ...]
+
+
+def convert(session: Session, request: ConvertRequest) -> ConvertResult:
+    """Write a session as new files of another agent. The session does not change.
+
+    Raises NotSupported for an agent whose sessions are only read, FileExists if a path is taken, and
+    ValueError for an unknown agent, or if several files are to go to a path that is not a directory.
+    """
+    target = target_format(request.to)
+    leaves = _leaves(session, request)
+    if request.output is not None and len(leaves) > 1 and not os.path.isdir(request.output):
+        raise ValueError(f"{len(leaves)} files need a directory that exists; give one with -o")
+    made: dict[str, Converted] = {}
+    for leaf in leaves:
+        header = _header(session, target, request)
+        converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
+        path = _place(request, target, converted.header)
+        if path in made:
+            raise NotSupported(
+                f"cannot write several branches to {path}: with the same id they have one name"
+            )
+        require_new_path(path)
+        made[path] = converted
+    for path, converted in made.items():
+        write_new(path, converted.data)
+    return ConvertResult(
+        source=session.id,
+        source_file=session.file,
+        source_format=session.transcript.format.name,
+        target=request.to,
+        files=tuple(_file(request, path, converted) for path, converted in made.items()),
+    )
+
+
+def target_format(name: str) -> Format:
+    """Return the format of an agent whose sessions can be written. Raises ValueError for an unknown agent."""
+    try:
+        return writable_format(name)
+    except ValueError:
+        raise ValueError(f"there is no program {name!r}; choose one of {', '.join(TARGETS)}") from None
+
+
+def _leaves(session: Session, request: ConvertRequest) -> tuple[int | None, ...]:
+    """The last position of each path; None for the whole tree."""
+    match request.scope:
+        case "tree":
+            return (None,)
+        case "path":
+            return (fork_position(session, request.entry, "before" if request.before else "at"),)
+        case "branches":
+            return tuple(branch_tips(session.transcript)) or (None,)
+
+
+def _header(session: Session, target: Format, request: ConvertRequest) -> Header:
+    """The header of a new session that names where it came from, or the old one."""
+    cwd = session.cwd if request.cwd is None else places.resolve_cwd(request.cwd)
+    if request.same_id:
+        return Header(version=3, id=session.id, timestamp=session.header.timestamp, cwd=cwd)
+    clock = SystemClock()
+    timestamp = time_after(session.index.times, clock.now())
+    return Header(
+        version=3,
+        id=target.session_id(clock.session_id(), timestamp),
+        timestamp=timestamp,
+        cwd=cwd,
+        parent_session=target.parent_link(session.id, session.file),
+    )
+
+
+def _place(request: ConvertRequest, target: Format, header: Header) -> str:
+    """The path of a new file. Creates the directory of an installed one."""
+    name = check_key(target.file_key(header)) + target.suffix
+    if request.install:
+        directory = store_of(request.to, header.cwd).directory
+        create_directory(directory)
+        return os.path.join(directory, name)
+    path = os.path.abspath(request.output or ".")
+    return os.path.join(path, name) if os.path.isdir(path) else path
+
+
+def _file(request: ConvertRequest, path: str, made: Converted) -> ConvertedFile:
+    resume, problems = _resume(request.to, path, made.header) if request.install else (None, ())
+    return ConvertedFile(
+        session=made.header.id,
+        path=path,
+        size=len(made.data),
+        fidelity=made.fidelity,
+        resume=resume,
+        problems=problems,
+    )
+
+
+def _resume(target: str, path: str, header: Header) -> tuple[str | None, tuple[str, ...]]:
+    """The command that continues an installed session, and what keeps parts of the session out of it."""
+    known = RESUME_COMMANDS.get(target) or ResumeCommand(argv=("branchline", "show"), takes="path")
+    try:
+        words = known.command(path=path, id=header.id)
+    except BranchlineError as problem:
+        return None, (str(problem),)
+    problem_of_cwd = directory_problem(header.cwd)
+    note = f"  # {known.note}" if known.note else ""
+    command = command_line(words, None if problem_of_cwd else header.cwd) + note
+    return command, (problem_of_cwd,) if problem_of_cwd else ()

@@ -1,0 +1,363 @@
+"""Export a session to a file: the whole tree, or one path.
+
+:func:`render` makes everything that leaves, for every interface. Unless the caller turns it off, keys,
+tokens and passwords are replaced, the result is scanned again before a byte of it is written, and it must
+still be the same tree. A document for people never contains a control character or an escape sequence. A
+session file keeps its bytes, in which JSON escapes them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Literal, assert_never
+
+import msgspec
+
+from branchline.actions.output_file import write_new
+from branchline.clock import SystemClock, iso, local_time
+from branchline.entries import Entry, Header, encode_header, splice
+from branchline.errors import NotSaved, NotSupported, SecretsLeft
+from branchline.formats import EntryLog, detect
+from branchline.formats.suffixes import JSONL
+from branchline.formats.zot import export_portable
+from branchline.redaction import Hit, redact, redact_bytes, require_clean
+from branchline.session import Session
+from branchline.session.forks import fork_position
+from branchline.stores import MemoryStore
+from branchline.views.cards import cards
+from branchline.views.markdown import markdown
+from branchline.views.text import safe
+
+__all__ = [
+    "ENDINGS",
+    "ExportFormat",
+    "ExportRequest",
+    "ExportResult",
+    "Redaction",
+    "Rendered",
+    "export",
+    "render",
+]
+
+ExportFormat = Literal["jsonl", "md", "zotsession"]
+ENDINGS: dict[ExportFormat, str] = {"jsonl": JSONL, "md": ".md", "zotsession": ".zotsession"}
+_OTHER_DOCUMENTS = (".html", ".htm", ".pdf", ".txt")
+_PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
+"""The header field that names the parent, for formats in which only the header does."""
+
+
+class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What to export, and how."""
+
+    format: ExportFormat | None = None
+    """Default: by the ending of the file, else ``jsonl``."""
+    entry: str | None = None
+    """Export the path to this entry (default: everything, or the path to the leaf)."""
+    branch: bool = False
+    """Only the path, with its labels. A Markdown document always has only the path."""
+    portable: bool = False
+    """Without the working directory and the parent session."""
+    redact: bool = True
+    """Replace keys, tokens and passwords."""
+
+
+class Redaction(msgspec.Struct, frozen=True, kw_only=True):
+    """How many secrets of one kind were replaced."""
+
+    kind: str
+    count: int
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+    """An export as bytes, before it is written."""
+
+    format: ExportFormat
+    branch: bool
+    data: bytes
+    redacted: tuple[Redaction, ...] | None
+    """What was replaced; None if redaction was off."""
+
+
+class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
+    """An exported file."""
+
+    session: str
+    path: str
+    size: int
+    format: ExportFormat
+    branch: bool
+    redacted: tuple[Redaction, ...] | None
+    """What was replaced; None if redaction was off."""
+
+    @property
+    def secrets(self) -> int:
+        """How many secrets were replaced."""
+        return sum(each.count for each in self.redacted or ())
+
+
+def export(
+    session: Session,
+    path: str | os.PathLike[str],
+    request: ExportRequest | None = None,
+    *,
+    force: bool = False,
+) -> ExportResult:
+    """Write a session to a new file of mode 0600, or to one named after it if the path is a directory.
+
+    Raises FileExists if the path is taken, unless ``force`` replaces the file; NotSupported if the session
+    cannot be exported in this form; SecretsLeft if secrets are left after redaction. Then nothing is written.
+    """
+    request = ExportRequest() if request is None else request
+    target = os.path.abspath(os.path.expanduser(path))
+    rendered = _render(session, request, target)
+    if os.path.isdir(target):
+        ending = session.transcript.format.suffix if rendered.format == "jsonl" else ENDINGS[rendered.format]
+        target = os.path.join(target, session.key + ending)
+
+    def scan(finished: str) -> None:
+        with open(finished, "rb") as file:
+            _require_clean(session, rendered.format, file.read())
+
+    write_new(target, rendered.data, check=scan if request.redact else None, force=force)
+    return ExportResult(
+        session=session.id,
+        path=target,
+        size=len(rendered.data),
+        format=rendered.format,
+        branch=rendered.branch,
+        redacted=rendered.redacted,
+    )
+
+
+def render(session: Session, request: ExportRequest, *, name: str = "") -> Rendered:
+    """Return the bytes of an export, scanned once more; ``name`` is the file that they are for."""
+    rendered = _render(session, request, name)
+    if request.redact:
+        _require_clean(session, rendered.format, rendered.data)
+    return rendered
+
+
+def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
+    format_ = request.format or _format_of(name)
+    redactor = Redactor(off=not request.redact)
+    branch = request.branch or request.entry is not None
+    match format_:
+        case "md":
+            data, branch = _markdown(session, redactor, request.entry), True
+        case "zotsession":
+            if branch:
+                raise NotSupported("the portable form of zot holds a whole session; leave the entry out")
+            data = _lines(session, _portable_zot(session), redactor)
+        case "jsonl":
+            lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
+            data = _lines(session, lines, redactor)
+        case _:
+            assert_never(format_)
+    return Rendered(format=format_, branch=branch, data=data, redacted=redactor.found())
+
+
+def _format_of(name: str) -> ExportFormat:
+    """The format that the ending of a file name asks for."""
+    if name.endswith((".md", ".markdown")):
+        return "md"
+    if name.endswith(_OTHER_DOCUMENTS):
+        raise NotSupported(
+            f"cannot export to {os.path.basename(name)}: there is no such export; choose .md or .jsonl"
+        )
+    return "zotsession" if name.endswith(ENDINGS["zotsession"]) else "jsonl"
+
+
+# -- redaction --------------------------------------------------------------------------------------------
+
+
+class Redactor:
+    """Replaces secrets in what passes through it and counts them by kind; off, everything passes."""
+
+    def __init__(self, *, off: bool = False) -> None:
+        self.off = off
+        self._counts: Counter[str] = Counter()
+
+    def text(self, text: str) -> str:
+        if self.off:
+            return text
+        clean, hits = redact(text)
+        self._count(hits)
+        return clean
+
+    def lines(self, data: bytes) -> bytes:
+        if self.off:
+            return data
+        clean, hits = redact_bytes(data)
+        self._count(hits)
+        return clean
+
+    def found(self) -> tuple[Redaction, ...] | None:
+        if self.off:
+            return None
+        return tuple(Redaction(kind=kind, count=number) for kind, number in sorted(self._counts.items()))
+
+    def _count(self, hits: list[Hit]) -> None:
+        self._counts.update(hit.kind for hit in hits)
+
+
+def _require_clean(session: Session, format_: ExportFormat, data: bytes) -> None:
+    """Raise SecretsLeft if a second scan finds something in a finished export."""
+    try:
+        require_clean(data, lines=format_ != "md")
+    except SecretsLeft as problem:
+        raise SecretsLeft(
+            f"cannot export {session.id}: {problem}; nothing was written, and --no-redact exports it as it is"
+        ) from None
+
+
+# -- session files ----------------------------------------------------------------------------------------
+
+
+def _lines(session: Session, data: bytes, redactor: Redactor) -> bytes:
+    """The lines of a session file, redacted: the same tree, without secrets."""
+    clean = redactor.lines(data)
+    if redactor.off:
+        return clean
+    if clean != data and _shape(session, clean) != _shape(session, data):
+        raise NotSaved(
+            f"cannot export {session.id}: without its secrets it would be another tree; "
+            "nothing was written, and --no-redact exports it as it is"
+        )
+    return clean
+
+
+def _shape(session: Session, data: bytes) -> tuple[object, ...]:
+    """What redaction must not change: the entries, their parents, the leaf."""
+    name = session.transcript.name
+    transcript = EntryLog(detect(data, name), lambda start, size: data[start : start + size], name)
+    return transcript.tree.keys, transcript.tree.parents, transcript.leaf
+
+
+def _whole(session: Session, *, portable: bool) -> bytes:
+    """The file unchanged; portable, with two header fields emptied and nothing else changed."""
+    data = session.transcript.bytes_between(0, None)
+    if not portable:
+        return data
+    reading, format_ = session.transcript.reading, session.format
+    if format_ == "zot":
+        return _portable_zot(session)
+    if format_ == "induscode":
+        return data  # says neither
+    if format_ not in _PARENTS:
+        raise NotSupported(
+            f"sessions of {format_} name their working directory in more than one place; "
+            "fork it into one of ours and export that"
+        )
+    if reading.header is None or not reading.header_line:
+        raise NotSupported(
+            f"{session.id} has no header to take the working directory from; export it as it is"
+        )
+    parent = {} if reading.header.parent_session is None else {_PARENTS[format_]: None}
+    fields = {"cwd": ""} | parent
+    start = reading.header_end - len(reading.header_line)
+    return data[:start] + splice.set_fields(reading.header_line, fields) + data[reading.header_end :]
+
+
+def _portable_zot(session: Session) -> bytes:
+    """A session of zot in the form that zot imports."""
+    if session.format != "zot":
+        raise NotSupported(
+            f"only a session of zot has its portable form; {session.id} is of {session.format}"
+        )
+    return export_portable(session.transcript)
+
+
+def _branch(session: Session, request: ExportRequest) -> bytes:
+    """A path as a session with the same id: entries re-chained, labels and title kept.
+
+    It has the format of its agent; for agents whose sessions are only read, ours.
+    """
+    format_ = session.transcript.format
+    if format_.writable and format_.name not in ("pi", "oh-my-pi"):
+        return _own_branch(session, request)
+    header = Header(
+        version=3,
+        id=session.id,
+        timestamp=iso(SystemClock().now()),
+        cwd="" if request.portable else session.cwd,
+    )
+    with session.fork(request.entry, store=MemoryStore()) as copy:
+        if session.title and copy.title != session.title:
+            copy.set_title(session.title)
+        reading = copy.transcript.reading
+        body = copy.transcript.bytes_between(reading.header_end + 1, None)
+        if copy.format == "pi":
+            return encode_header(header) + body
+        fields = {"id": header.id, "timestamp": header.timestamp, "cwd": header.cwd, "parentSession": None}
+        slot = copy.transcript.bytes_between(0, reading.header_end - len(reading.header_line))
+    return slot + splice.set_fields(reading.header_line, fields) + b"\n" + body
+
+
+def _own_branch(session: Session, request: ExportRequest) -> bytes:
+    """A path as its agent would write it, with labels and title where the agent has them."""
+    if request.portable and session.header.cwd:
+        raise NotSupported(
+            f"a path of a session of {session.format} is exported with its working directory; "
+            "fork it into one of ours, or export all of it"
+        )
+    known, leaf = session.header, fork_position(session, request.entry, "at")
+    header = Header(version=3, id=known.id, timestamp=known.timestamp, cwd=known.cwd)
+    format_ = session.transcript.format
+    data = format_.fork(session.transcript, leaf, header)
+    if format_.name != "piglet":
+        return data
+    with Session.in_memory(data=data) as copy:
+        for key, label in session.labels.items():
+            if key in copy:
+                copy.append_label(key, label)
+        if session.title:
+            copy.set_title(session.title)
+        return copy.transcript.bytes_between(0, None)
+
+
+# -- documents --------------------------------------------------------------------------------------------
+
+
+def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
+    """A path as a document for people.
+
+    Secrets are replaced in the lines, where they are whole: a heading may show only the beginning of one.
+    They are replaced in the document once more, because JSON is encoded anew in it.
+    """
+    header = session.header
+    model = session.context(entry).model
+    facts = [f"Session {session.id}"]
+    facts += [f"Up to entry {entry}"] if entry is not None else []
+    facts += [f"Directory {session.cwd}"] if session.cwd else []
+    facts += [f"Begun {local_time(header.timestamp)}"] if header.timestamp else []
+    facts += [f"Model {model.name}"] if model is not None else []
+    labels = {
+        key: msgspec.structs.replace(state, text=redactor.text(state.text))
+        for key, state in session.transcript.reading.labels.items()
+    }
+    text = markdown(
+        cards(_entries(session, redactor, entry), labels=labels, home=os.path.expanduser("~")),
+        title=redactor.text(session.title or "Conversation"),
+        facts=map(redactor.text, facts),
+    )
+    text = redactor.text(safe(text))
+    return text.encode("utf-8", "replace")
+
+
+def _entries(session: Session, redactor: Redactor, entry: str | None) -> list[Entry]:
+    """The records of a path, redacted."""
+    path = session.path(entry)
+    if redactor.off:
+        return session.entries(path)
+    transcript = session.transcript
+    entries = []
+    for record, entry_id in zip(session.entries(path), path, strict=True):
+        position = session.index.position(entry_id)
+        line = transcript.raw(position)
+        clean = redactor.lines(line)
+        # A record may hold more than its line does, so a clean one stays as it was read.
+        entries.append(
+            record if clean == line else transcript.format.decode(clean, transcript.reading, position)
+        )
+    return entries

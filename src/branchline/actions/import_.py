@@ -1,0 +1,179 @@
+"""Import a session file: copy it to where the sessions of a directory, or of a library, are kept."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from branchline import places
+from branchline.actions.output_file import write_new
+from branchline.clock import SystemClock, iso
+from branchline.entries import Header, splice
+from branchline.errors import InvalidId, NotASession, NotSupported
+from branchline.formats.suffixes import JSONL
+from branchline.formats.zot import ZOT, import_portable
+from branchline.library import SessionLibrary
+from branchline.log import create_directory
+from branchline.session import Session
+from branchline.session.ids import check_session_id
+from branchline.stores import FilesStore, check_key
+
+__all__ = ["ImportResult", "import_file", "import_into"]
+
+_PORTABLE = ".zotsession"
+_Path = str | os.PathLike[str]
+
+
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
+    """An imported session."""
+
+    session: str
+    path: str
+    """The copy; its key, in a library without files."""
+    entries: int
+    source: str
+    copied: bool = True
+    """False if the file was in its place already."""
+    findings: int = 0
+    """How many problems the source has; they are copied too."""
+
+
+def import_file(
+    file: _Path, *, cwd: _Path | None = None, new_id: bool = False, directory: _Path | None = None
+) -> ImportResult:
+    """Copy a session file into the library of a working directory, or into ``directory``.
+
+    The file stays as it is, and the copy has the same bytes; with ``cwd`` or ``new_id`` only these header
+    fields differ. A portable file of zot becomes a new session where zot finds it. Raises NotASession if the
+    file is not a session or has no header.
+    """
+    with Session.open(file) as source:
+        if source.file is not None and source.file.endswith(_PORTABLE):
+            return _import_portable(source, cwd, directory)
+        target = os.path.abspath(directory) if directory is not None else places.session_directory(cwd)
+
+        def write(key: str, data: bytes) -> str:
+            path = os.path.join(target, key + source.transcript.format.suffix)
+            write_new(path, data)
+            return path
+
+        _require_header(source)
+        if not new_id and cwd is None and _lies_in(source, target):
+            return _result(source, str(source.file), source.id, copied=False)
+        session_id, data = _adopted(source, cwd, new_id=new_id)
+        create_directory(target)
+        return _result(source, _free(_name(source, session_id), data, write), session_id)
+
+
+def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -> ImportResult:
+    """Copy a session file into a library, whatever its store.
+
+    Raises NotSupported if the library's files have another ending than those of the session's format, which
+    would hide the copy from it, or if the library has more than one store.
+    """
+    if len(library.stores) != 1:
+        raise NotSupported(f"cannot import {os.fspath(file)} into {library.name}: name one store for it")
+    (store,) = library.stores
+    with Session.open(file) as source:
+        if isinstance(store, FilesStore):
+            suffix = source.transcript.format.suffix
+            if suffix != store.suffix:
+                raise NotSupported(
+                    f"cannot import {source.file} into {library.name}: files of {source.format} end in "
+                    f"{suffix}, those of this library in {store.suffix}"
+                )
+            return import_file(file, cwd=library.cwd, new_id=new_id, directory=store.directory)
+        _require_header(source)
+        session_id, data = _adopted(source, library.cwd, new_id=new_id)
+
+        def write(key: str, data: bytes) -> str:
+            store.create(key, data).close()
+            return key
+
+        return _result(source, _free(_name(source, session_id), data, write), session_id)
+
+
+def _require_header(source: Session) -> None:
+    if source.transcript.reading.header is None:
+        raise NotASession(f"cannot import {source.file}: it has no header; `branchline repair` makes one")
+
+
+def _import_portable(source: Session, cwd: _Path | None, directory: _Path | None) -> ImportResult:
+    """Make a zot session of a file that zot, or branchline, exported."""
+    clock = SystemClock()
+    now = iso(clock.now())
+    home = places.resolve_cwd(cwd)
+    header = Header(id=ZOT.session_id(clock.session_id(), now), timestamp=now, cwd=home)
+    data = import_portable(source.transcript.bytes_between(0, None), header)
+    target = os.path.abspath(directory) if directory is not None else places.directory_in(ZOT.directory, home)
+    assert target is not None
+    create_directory(target)
+
+    def write(key: str, data: bytes) -> str:
+        path = os.path.join(target, key + JSONL)
+        write_new(path, data)
+        return path
+
+    return _result(source, _free(ZOT.file_key(header), data, write), header.id)
+
+
+def _result(source: Session, path: str, session_id: str, *, copied: bool = True) -> ImportResult:
+    return ImportResult(
+        session=session_id,
+        path=path,
+        entries=len(source),
+        source=str(source.file),
+        copied=copied,
+        findings=len(source.findings),
+    )
+
+
+def _lies_in(source: Session, directory: str) -> bool:
+    assert source.file is not None
+    return os.path.realpath(os.path.dirname(source.file)) == os.path.realpath(directory)
+
+
+def _adopted(source: Session, cwd: _Path | None, *, new_id: bool) -> tuple[str, bytes]:
+    """The id and the bytes of the copy: unchanged except for the header fields that were asked for."""
+    reading, format_ = source.transcript.reading, source.transcript.format
+    fields: dict[str, Any] = {}
+    if new_id:
+        fields["id"] = format_.session_id(SystemClock().session_id(), source.header.timestamp)
+    if cwd is not None or not source.header.cwd:
+        fields["cwd"] = places.resolve_cwd(cwd)
+    data = source.transcript.bytes_between(0, None)
+    if fields and format_.name not in ("pi", "oh-my-pi"):
+        header = msgspec.structs.replace(source.header, **fields, parent_session=None)
+        data = format_.copy(source.transcript, header)
+    elif fields:
+        start = reading.header_end - len(reading.header_line)
+        data = data[:start] + splice.set_fields(reading.header_line, fields) + data[reading.header_end :]
+    return fields.get("id", source.id), data
+
+
+def _name(source: Session, session_id: str) -> str:
+    """A key with the time and the id; the old file name if the id cannot be part of one."""
+    try:
+        check_session_id(session_id)
+        header = msgspec.structs.replace(source.header, id=session_id)
+        return check_key(source.transcript.format.file_key(header))
+    except InvalidId:
+        pass
+    try:
+        return check_key(source.key)
+    except InvalidId:
+        return "imported"
+
+
+def _free(name: str, data: bytes, write: Callable[[str, bytes], str]) -> str:
+    """Write under the first free name: unchanged, then with -1, -2 and so on. Returns what ``write`` does."""
+    for number in itertools.count():
+        try:
+            return write(f"{name}-{number}" if number else name, data)
+        except FileExistsError:
+            continue
+    raise AssertionError  # count() does not end

@@ -1,0 +1,164 @@
+"""Everything about the shape of a session, as plain values: the contract of ``inspect --json``."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+from typing import Any
+
+from branchline.actions.check import read_leniently
+from branchline.context import UsageSum, usage_rows
+from branchline.entries import SIDE_TYPES
+from branchline.formats.integrity import check_log
+from branchline.formats.protocol import LogIndex
+from branchline.session import Session
+from branchline.session.message_input import role_of
+from branchline.tree import ROOT, Finding, walk_nodes
+
+__all__ = ["report", "report_of_nothing"]
+
+
+def _path_in_file(session: Session, leaf: int) -> list[str]:
+    """The path, with what the program itself takes for a part of it, and without what it does not."""
+    index, format_ = session.index, session.transcript.format
+    hidden = (SIDE_TYPES | format_.metadata_types) - format_.path_types
+    return [index.keys[place] for place in index.path_positions(leaf) if index.types[place] not in hidden]
+
+
+def report(session: Session) -> dict[str, Any]:
+    """The contract: what other programs and tests read.
+
+    It counts as the file does: entries that share one line of it, as the results in one message of tools do
+    in some formats, are one here, under the id that the line has.
+    """
+    reading, index = session.transcript.reading, session.index
+    header = reading.header
+    leaf = ROOT if session.leaf is None else index.position(session.leaf)
+    context = session.context()
+    usage = session.usage()
+    helped = _spent_by_helpers(session)
+    spent = usage.all.total
+    placeholders = index.placeholders
+    inner = _inner_entries(reading)
+    nodes = list(walk_nodes(index, leaf, session.labels))
+    above = {node.id: node.parent for node in nodes if node.id in inner}
+
+    def outer(key: str | None) -> str | None:
+        return None if key is None else inner.get(key, key)
+
+    def parent(key: str, found: str | None) -> str | None:
+        """The line above that of an entry."""
+        while found is not None and inner.get(found) == key:
+            found = above[found]
+        return outer(found)
+
+    def once(keys: list[str]) -> list[str]:
+        """The lines of entries, each once; those of one line follow each other."""
+        return [key for key, _ in groupby(inner.get(key, key) for key in keys)]
+
+    path = _path_in_file(session, leaf)
+    shared = set(inner.values())
+    said = [(inner.get(item.entry, item.entry), role_of(item.message)) for item in context.messages]
+    return {
+        "format": reading.format,
+        "version": None if header is None else header.version,
+        "id": None if header is None else header.id,
+        "cwd": None if header is None else header.cwd,
+        "title": session.title,
+        "parent_session": session.parent_session,
+        "entries": once([key for position, key in enumerate(index.keys) if position not in placeholders]),
+        "leaf": outer(path[-1] if path else None),
+        "path": once(path),
+        "roots": once(index.roots()),
+        "tree": [
+            {
+                "id": node.id,
+                "parent": parent(node.id, node.parent),
+                "depth": node.level,
+                "type": node.type,
+                "role": node.role,
+                "label": node.label,
+                "active": node.active,
+            }
+            for node in nodes
+            if node.id not in inner
+        ],
+        "labels": session.labels,
+        "context": {
+            "model": None
+            if context.model is None
+            else {"provider": context.model.provider, "id": context.model.id},
+            "thinking_level": context.thinking_level,
+            "messages": [
+                {"entry": entry, "role": role}
+                for before, (entry, role) in pairwise([("", ""), *said])
+                if entry not in shared or before != (entry, role)
+            ],
+        },
+        "usage": {
+            "input": spent.input - helped.input,
+            "output": spent.output - helped.output,
+            "cache_read": spent.cache_read - helped.cache_read,
+            "cache_write": spent.cache_write - helped.cache_write,
+            "cost": float(spent.cost - helped.cost),
+            "inherited_cost": float(usage.inherited.total.cost),
+        },
+        "findings": _finding_fields(check_log(session.transcript)),
+    }
+
+
+def _spent_by_helpers(session: Session) -> UsageSum:
+    """What the helpers spent whose words stand in the same file."""
+    helpers = sorted(session.transcript.reading.subagent_entries)
+    return sum((row.usage for row in usage_rows(session.transcript, helpers)), UsageSum())
+
+
+def _inner_entries(reading: LogIndex) -> dict[str, str]:
+    """For each entry that shares its line with the entry whose id the line has, that id."""
+    keys, found = reading.tree.keys, {}
+    for _, positions in groupby(range(len(keys)), key=reading.span):
+        sharing = [keys[position] for position in positions]
+        if len(sharing) > 1:
+            name = min(sharing, key=len)
+            found.update(dict.fromkeys(sharing, name))
+            del found[name]
+    return found
+
+
+def report_of_nothing(path: str) -> dict[str, Any]:
+    """Return the same keys for a file that is not a session: only ``findings`` has values."""
+    return {
+        "format": None,
+        "version": None,
+        "id": None,
+        "cwd": None,
+        "title": None,
+        "parent_session": None,
+        "entries": [],
+        "leaf": None,
+        "path": [],
+        "roots": [],
+        "tree": [],
+        "labels": {},
+        "context": {"model": None, "thinking_level": "off", "messages": []},
+        "usage": {
+            "input": 0,
+            "output": 0,
+            "cache_read": 0,
+            "cache_write": 0,
+            "cost": 0.0,
+            "inherited_cost": 0.0,
+        },
+        "findings": _finding_fields(read_leniently(path)[1]),
+    }
+
+
+def _finding_fields(findings: list[Finding]) -> list[dict[str, Any]]:
+    return [
+        {
+            "line": finding.line,
+            "offset": finding.offset,
+            "kind": finding.kind,
+            "message": finding.message,
+        }
+        for finding in findings
+    ]

@@ -1,0 +1,154 @@
+"""Move sessions to the trash, and bring them back. Nothing here deletes a session.
+
+Without a ``directory`` the libraries are our own: that of this working directory first, then those of all
+others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import msgspec
+
+from branchline.errors import SessionNotFound
+from branchline.formats.suffixes import SUFFIXES, has_suffix, suffix_of, without_suffix
+from branchline.library import PruneResult, SessionLibrary
+from branchline.stores import FilesStore, TrashItem
+
+__all__ = [
+    "RemovedSession",
+    "RestoredSession",
+    "TrashedSession",
+    "prune",
+    "remove",
+    "restore",
+    "trash",
+    "undo",
+]
+
+_Path = str | os.PathLike[str]
+
+
+class RemovedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session file in the trash; ``token`` brings it back."""
+
+    path: str
+    """Where the file was."""
+    key: str
+    token: str
+
+
+class TrashedSession(msgspec.Struct, frozen=True, kw_only=True):
+    """One item of the trash, and the library that it was removed from."""
+
+    library: str
+    item: TrashItem
+
+
+class RestoredSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that is back."""
+
+    key: str
+    path: str | None
+
+
+def remove(paths: Iterable[_Path]) -> tuple[RemovedSession, ...]:
+    """Move session files to the trash.
+
+    All paths are checked before the first file moves. Raises SessionNotFound if one of them is not a session
+    file.
+    """
+    checked = dict.fromkeys(_removable(os.path.abspath(path)) for path in paths)
+    return tuple(_remove(path) for path in checked)
+
+
+def undo(removed: RemovedSession) -> None:
+    """Bring back a session that :func:`remove` moved to the trash.
+
+    Raises FileExistsError if its path is taken.
+    """
+    _store(removed.path).restore(removed.token)
+
+
+def _removable(path: str) -> str:
+    if not os.path.lexists(path):
+        raise SessionNotFound(f"cannot remove {path}: there is no such file")
+    if not has_suffix(path) or not os.path.isfile(path):
+        endings = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
+        raise SessionNotFound(f"cannot remove {path}: it is not a session file ({endings})")
+    return path
+
+
+def _remove(path: str) -> RemovedSession:
+    key = without_suffix(os.path.basename(path))
+    trashed = _store(path).remove(key)
+    if trashed is None:
+        raise SessionNotFound(f"cannot remove {path}: it is not there any more")
+    return RemovedSession(path=path, key=trashed.key, token=trashed.token)
+
+
+def _store(path: str) -> FilesStore:
+    return FilesStore(os.path.dirname(path), suffix=suffix_of(path))
+
+
+def restore(name: str | None = None, *, directory: _Path | None = None) -> RestoredSession:
+    """Bring a session back from the trash: by token, key or id, or (None) the one removed last.
+
+    Raises SessionNotFound if it is not in the trash, FileExistsError if its name is taken.
+    """
+    library = _holder(name, directory)
+    key = library.restore(name)
+    return RestoredSession(key=key, path=library.path_of(key))
+
+
+def trash(*, directory: _Path | None = None) -> tuple[TrashedSession, ...]:
+    """Return what is in the trash, last removed first."""
+    found = [
+        TrashedSession(library=library.name, item=item)
+        for library in _libraries(directory)
+        for item in library.trash()
+    ]
+    return tuple(sorted(found, key=lambda trashed: -trashed.item.removed))
+
+
+def prune(
+    *, directory: _Path | None = None, everywhere: bool = False, dry_run: bool = True
+) -> tuple[PruneResult, ...]:
+    """Find sessions without a conversation; without ``dry_run`` they are moved to the trash.
+
+    ``everywhere`` includes all working directories. Damaged sessions and sessions in use are left alone.
+    """
+    libraries = _libraries(directory) if everywhere else [_nearest(directory)]
+    return tuple(pruned for library in libraries for pruned in library.prune(dry_run=dry_run))
+
+
+def _nearest(directory: _Path | None) -> SessionLibrary:
+    if directory is None:
+        return SessionLibrary.for_cwd()
+    if not os.path.isdir(directory):
+        raise SessionNotFound(f"there is no directory {os.fspath(directory)}")
+    return SessionLibrary(directory)
+
+
+def _libraries(directory: _Path | None) -> list[SessionLibrary]:
+    nearest = _nearest(directory)
+    if directory is not None:
+        return [SessionLibrary(FilesStore(directory, suffix=suffix)) for suffix in SUFFIXES]
+    others = [store for store in SessionLibrary.everywhere().stores if store.name != nearest.name]
+    return [nearest, *map(SessionLibrary, others)]
+
+
+def _holder(name: str | None, directory: _Path | None) -> SessionLibrary:
+    """The library in whose trash a session is."""
+    nearest, *others = _libraries(directory)
+    if name is None:
+        # The one removed last; only a directory of another agent has files with several endings.
+        latest = [library for library in (nearest, *others) if directory is not None and library.trash()]
+        return max(latest, key=lambda library: library.trash()[0].removed, default=nearest)
+    for library in (nearest, *others):
+        if any(name in (item.token, item.key) or item.key.endswith("_" + name) for item in library.trash()):
+            return library
+    raise SessionNotFound(
+        f"there is no {name!r} in the trash; `branchline restore --list` says what is there"
+    )

@@ -1,0 +1,106 @@
+"""Write a repaired copy beside a damaged session file. The damaged file is never changed.
+
+Every readable entry is in the copy, byte for byte except for links that the reader had to guess. Unreadable
+bytes are kept in a file of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import msgspec
+
+from branchline.actions.check import transcript_of
+from branchline.actions.output_file import require_new_path, write_new
+from branchline.actions.repair.foreign import repair_foreign
+from branchline.actions.repair.native import RepairResult, repair_native, require_same
+from branchline.clock import SystemClock, iso
+from branchline.errors import NotASession, NotSupported
+from branchline.formats import EntryLog
+from branchline.formats.suffixes import suffix_of, without_suffix
+from branchline.log import FileLog
+
+__all__ = ["RepairReport", "RepairResult", "repair"]
+
+
+class RepairReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A repair: the files that were written, and how the copy differs from the damaged file."""
+
+    path: str
+    """The damaged file."""
+    output: str | None
+    """The repaired copy; None if there was nothing to repair."""
+    unreadable: str | None
+    """The file with the unreadable bytes; None if there are none."""
+    format: str
+    result: RepairResult
+
+
+def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | None = None) -> RepairReport:
+    """Write a repaired copy of a session file (default: beside it, with ``.repaired`` in its name).
+
+    Nothing is written if there is nothing to repair. Raises FileExists if a new file's path is taken,
+    NotASession if nothing in the file is a session, NotSupported for a format that is only read, and NotSaved
+    if the copy would read differently where the damaged file can be read.
+    """
+    path = os.path.abspath(path)
+    target = (
+        f"{without_suffix(path)}.repaired{suffix_of(path)}" if output is None else os.path.abspath(output)
+    )
+    rest = f"{without_suffix(path if output is None else target)}.unreadable.txt"
+    with FileLog(path) as log:
+        old = transcript_of(log, path)
+        result = _repaired(old, path)
+        if result.needed:
+            _write(old, result, path, target, rest)
+    return RepairReport(
+        path=path,
+        output=target if result.needed else None,
+        unreadable=rest if result.asides else None,
+        format=old.format.name,
+        result=result,
+    )
+
+
+def _repaired(old: EntryLog, path: str) -> RepairResult:
+    if old.reading.header is None and not len(old.tree):
+        raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
+    if not old.format.writable:
+        raise NotSupported(
+            f"cannot repair {path}: sessions of {old.format.name} are read here, not written; "
+            "`branchline fork` makes one of ours of what can be read"
+        )
+    key, clock = without_suffix(os.path.basename(path)), SystemClock()
+    if old.format.name == "pi":
+        return repair_native(old, key=key, spare_id=clock.session_id())
+    return repair_foreign(old, key=key, spare_id=clock.session_id(), now=iso(clock.now()))
+
+
+def _write(old: EntryLog, result: RepairResult, path: str, target: str, rest: str) -> None:
+    """Write the copy, and beside it the unreadable bytes: both files or none."""
+
+    def require_complete(new_path: str) -> None:
+        with FileLog(new_path) as copy:
+            require_same(old, EntryLog(old.format, copy.read, new_path))
+
+    require_new_path(target)
+    if result.asides:
+        write_new(rest, _listing(path, result))
+    try:
+        write_new(target, result.data, check=require_complete)
+    except BaseException:
+        if result.asides:
+            with contextlib.suppress(OSError):
+                os.unlink(rest)
+        raise
+
+
+def _listing(path: str, result: RepairResult) -> bytes:
+    """The unreadable bytes, each piece under a line that says where it was."""
+    name = os.path.basename(path).encode("utf-8", "replace")
+    pieces = [b"# What could not be read of " + name + b", piece by piece, byte for byte\n"]
+    for aside in result.asides:
+        where = f"\n# line {aside.line}, byte {aside.offset}, {len(aside.data)} bytes: {aside.reason}\n"
+        pieces += [where.encode("utf-8", "replace"), aside.data, b"\n"]
+    return b"".join(pieces)

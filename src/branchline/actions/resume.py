@@ -1,0 +1,126 @@
+"""Continue a session: plan the command for it, in its own agent or in our chat, and run it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from branchline.formats.resume_commands import (
+    RESUME_COMMANDS,
+    command_line,
+    directory_problem,
+    session_argument,
+)
+from branchline.library import SessionLibrary
+from branchline.places import resolve_cwd
+from branchline.programs import find_program, own_command, run_program
+from branchline.session import Session
+
+__all__ = ["ResumePlan", "agent_of", "continue_session", "plan_resume", "plan_session"]
+
+
+class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A command and the directory for it; ``note`` says what to expect of it."""
+
+    program: str
+    command: tuple[str, ...]
+    cwd: str | None
+    """The directory that the session names, if it can be part of a command."""
+    unusable: str | None = None
+    """Why the command cannot run in the directory that the session names: running it needs another one."""
+    not_installed: str | None = None
+    """The program that owns the session, where it is not installed and the session goes on here."""
+    note: str | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the session continues in our own chat."""
+        return self.program == "branchline"
+
+    @property
+    def shell_command(self) -> str:
+        """The command as you would type it, the directory included."""
+        return command_line(self.command, self.cwd)
+
+
+def plan_resume(
+    agent: str,
+    *,
+    path: str | None,
+    id: str,  # noqa: A002
+    cwd: str | None,
+    here: bool = False,
+    installed: Callable[[str], str | None] = find_program,
+    is_directory: Callable[[str], bool] = os.path.isdir,
+) -> ResumePlan:
+    """Return the command that continues a session: in its agent if that is installed, else our own chat.
+
+    Our chat continues its own sessions directly and other agents' sessions in a fork; ``here`` asks for a
+    fork in any case. ``path`` is absolute. Raises InvalidId or NotSupported if the session's id or path
+    cannot be part of a command.
+    """
+    known = None if here else RESUME_COMMANDS.get(agent)
+    note: str | None = None
+    missing: str | None = None
+    if known is not None and installed(known.argv[0]) is not None:
+        command, note = known.command(path=path, id=id), known.note
+    else:
+        ours = agent not in RESUME_COMMANDS and not here
+        command = ("branchline", "chat", "--resume" if ours else "--fork", session_argument(path, id))
+        if known is not None:
+            missing = known.argv[0]
+            note = f"{missing} is not installed here: it goes on in branchline chat, in a fork of the session"
+    unusable = directory_problem(cwd) if cwd else None
+    usable = cwd if cwd and unusable is None else None
+    if usable is not None and not is_directory(usable):
+        unusable = f"the directory of this session is gone: {usable}"
+    return ResumePlan(
+        program=command[0],
+        command=command,
+        cwd=usable,
+        unusable=unusable,
+        not_installed=missing,
+        note=note,
+    )
+
+
+def plan_session(
+    session: Session, *, cwd: str | os.PathLike[str] | None = None, here: bool = False
+) -> ResumePlan:
+    """Return the command that continues a session, in ``cwd`` or in the directory that the session names.
+
+    With ``here``, our own chat continues a fork of it. Raises InvalidId or NotSupported if the session's id
+    or path cannot be part of a command.
+    """
+    return plan_resume(
+        agent_of(session),
+        path=None if session.file is None else os.path.abspath(session.file),
+        id=session.id,
+        cwd=session.cwd if cwd is None else resolve_cwd(cwd),
+        here=here,
+    )
+
+
+def agent_of(session: Session) -> str:
+    """Return the agent in whose folders a session's file is, else the one whose format it has."""
+    path = os.path.realpath(session.file or "")
+    for place in SessionLibrary.everywhere().places:
+        if path.startswith(os.path.realpath(place.root) + os.sep):
+            return place.agent
+    return session.transcript.format.name
+
+
+def continue_session(going: ResumePlan, cwd: str | None) -> int | None:
+    """Run the command that continues a session in the terminal.
+
+    Returns its exit code, or None if it cannot be started. Our own chat gets the directory as an option and
+    starts in the present one; another agent starts in ``cwd``.
+    """
+    name, *arguments = going.command
+    if going.is_ours:
+        command = own_command(*arguments, *(() if cwd is None else ("--cwd", cwd)))
+        return run_program(command, None)
+    program = find_program(name)
+    return None if program is None else run_program((program, *arguments), cwd)

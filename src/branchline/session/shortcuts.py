@@ -1,0 +1,72 @@
+"""Methods of a session that call the use cases of :mod:`branchline.actions`.
+
+The use cases are in a higher layer, so each method imports its own when it is called. This module is the one
+place of the package that may do so.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal, cast
+
+if TYPE_CHECKING:
+    from branchline.actions.check import FileReport
+    from branchline.actions.convert import ConvertResult
+    from branchline.actions.export import ExportFormat, ExportResult
+    from branchline.session.session import Session
+
+__all__ = ["SessionShortcuts"]
+
+_Path = str | os.PathLike[str]
+
+
+class SessionShortcuts:
+    """Export, convert and check, as methods."""
+
+    def export(
+        self,
+        path: _Path,
+        *,
+        format: ExportFormat | None = None,  # noqa: A002
+        entry: str | None = None,
+        branch: bool = False,
+        portable: bool = False,
+        redact: bool = True,
+        force: bool = False,
+    ) -> ExportResult:
+        """Write the session to a new file, as Markdown or JSONL by its ending, without secrets.
+
+        See :func:`branchline.actions.export.export`.
+        """
+        from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
+
+        request = ExportRequest(format=format, entry=entry, branch=branch, portable=portable, redact=redact)
+        return export(cast("Session", self), path, request, force=force)
+
+    def convert(
+        self,
+        to: str,
+        *,
+        scope: Literal["tree", "path", "branches"] = "tree",
+        entry: str | None = None,
+        output: _Path | None = None,
+        install: bool = False,
+        same_id: bool = False,
+        cwd: _Path | None = None,
+    ) -> ConvertResult:
+        """Write the session as a new file of another agent, with a fidelity report.
+
+        See :func:`branchline.actions.convert.convert`.
+        """
+        from branchline.actions.convert import ConvertRequest, convert  # noqa: PLC0415
+
+        request = ConvertRequest(
+            to=to, scope=scope, entry=entry, output=output, install=install, same_id=same_id, cwd=cwd
+        )
+        return convert(cast("Session", self), request)
+
+    def check(self) -> FileReport:
+        """Check the session's file for damage, and against its seal. Changes nothing."""
+        from branchline.actions.check import check_session  # noqa: PLC0415
+
+        return check_session(cast("Session", self))
