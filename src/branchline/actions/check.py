@@ -22,8 +22,9 @@ from branchline.formats.suffixes import has_suffix
 from branchline.library import SessionLibrary
 from branchline.log import FileLog
 from branchline.session import Session
+from branchline.stores import unpacked
 from branchline.tree import Finding, severity
-from branchline.views.session_row import SessionRow, unpacked
+from branchline.views.session_row import SessionRow
 
 __all__ = [
     "FileReport",
