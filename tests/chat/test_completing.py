@@ -9,8 +9,8 @@ from chat.kit import Talk, drive
 
 def offered(talk: Talk, written: str) -> list[str]:
     found = list(suggestions(talk.chat, written))
-    assert all(written.endswith(written[len(written) - one.over :]) for one in found)
-    return [written[: len(written) - one.over] + one.text for one in found]
+    assert all(written.endswith(written[len(written) - one.replaces :]) for one in found)
+    return [written[: len(written) - one.replaces] + one.text for one in found]
 
 
 def test_commands_are_offered_by_their_beginning_with_their_sentence(project):

@@ -242,9 +242,10 @@ def test_a_document_has_no_secrets_anywhere(run, data, write_session, world) -> 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.md"])
 def test_a_file_that_still_holds_secrets_is_refused(name, run, spiked, world, monkeypatch) -> None:
     from branchline import redaction
+    from branchline.actions import export as actions_export
 
-    monkeypatch.setattr(redaction, "redact", lambda text: redaction.Redacted(text, []))
-    monkeypatch.setattr(redaction, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
+    monkeypatch.setattr(actions_export, "redact", lambda text: redaction.Redacted(text, []))
+    monkeypatch.setattr(actions_export, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
 
     result = run("export", spiked, "-o", name, code=1)
 
@@ -259,9 +260,10 @@ def test_a_file_that_still_holds_secrets_is_refused(name, run, spiked, world, mo
 
 def test_a_file_that_still_holds_secrets_replaces_no_other(run, spiked, world, monkeypatch) -> None:
     from branchline import redaction
+    from branchline.actions import export as actions_export
 
     (world / "out.jsonl").write_bytes(b"before")
-    monkeypatch.setattr(redaction, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
+    monkeypatch.setattr(actions_export, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
 
     run("export", spiked, "-o", "out.jsonl", "--force", code=1)
 
@@ -270,10 +272,11 @@ def test_a_file_that_still_holds_secrets_replaces_no_other(run, spiked, world, m
 
 def test_what_would_be_another_tree_is_not_written(run, data, spiked, world, monkeypatch) -> None:
     from branchline import redaction
+    from branchline.actions import export as actions_export
 
     leaf = data("inspect", spiked)["leaf"].encode()
     monkeypatch.setattr(
-        redaction, "redact_bytes", lambda data: redaction.RedactedBytes(data.replace(leaf, b"gone"), [])
+        actions_export, "redact_bytes", lambda data: redaction.RedactedBytes(data.replace(leaf, b"gone"), [])
     )
 
     result = run("export", spiked, "-o", "out.jsonl", code=1)

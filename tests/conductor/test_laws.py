@@ -267,7 +267,7 @@ class Conversation(RuleBasedStateMachine):
         before = self.session.leaf
         with Session.open(self.session.file, durability="os") as other:
             other.append_message("from elsewhere")
-        assert self.talking.look() == 1
+        assert self.talking.poll() == 1
         assert self.session.leaf == before
         if before is None:
             self.talking.reset()

@@ -38,13 +38,13 @@ def test_who_waits_in_another_thread_is_woken():
 
 def test_a_callback_is_called_once_whenever_it_comes():
     abort, calls = AbortSignal(), []
-    abort.call_back(lambda: calls.append("before"))
-    undo = abort.call_back(lambda: calls.append("undone"))
+    abort.on_abort(lambda: calls.append("before"))
+    undo = abort.on_abort(lambda: calls.append("undone"))
     undo()
 
     abort.set()
     abort.set()
-    abort.call_back(lambda: calls.append("after"))
+    abort.on_abort(lambda: calls.append("after"))
 
     assert calls == ["before", "after"]
 
@@ -54,7 +54,7 @@ def test_many_threads_set_it_and_every_callback_is_called_once():
         abort, calls = AbortSignal(), []
         threads = [threading.Thread(target=abort.set, args=(str(number),)) for number in range(4)]
         threads += [
-            threading.Thread(target=abort.call_back, args=(partial(calls.append, 1),)) for _ in range(4)
+            threading.Thread(target=abort.on_abort, args=(partial(calls.append, 1),)) for _ in range(4)
         ]
         for thread in threads:
             thread.start()

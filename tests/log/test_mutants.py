@@ -109,7 +109,7 @@ def test_the_failure_proof_notices_a_missing_roll_back(tmp_path):
 
 def test_the_failure_proof_notices_a_roll_back_that_gives_up(tmp_path, monkeypatch):
     """Without a memory of the bytes in doubt, what a dead disk left behind stays in the file."""
-    monkeypatch.setattr("branchline.log.appender._Doubt", lambda start, payload: None)
+    monkeypatch.setattr("branchline.log.appender._UncertainTail", lambda start, payload: None)
     monkeypatch.setattr(
         "branchline.log.appender.Appender._roll_back", lambda self: "it may or may not be there"
     )

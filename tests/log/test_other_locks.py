@@ -43,7 +43,7 @@ def path(tmp_path):
 
 def opened(path, timeout=5.0):
     log = FileLog(path, lock_timeout=timeout)
-    log.lock_also(f"{path}.lock")
+    log.add_lock(f"{path}.lock")
     return log
 
 
@@ -105,7 +105,7 @@ def test_after_a_refusal_our_own_lock_is_free_again(path):
 
 def test_a_lock_that_cannot_be_made_saves_nothing(path):
     log = FileLog(path)
-    log.lock_also(str(path.parent / "missing" / "lock"))
+    log.add_lock(str(path.parent / "missing" / "lock"))
 
     with pytest.raises(LogError, match="cannot append"):
         append(log)

@@ -13,7 +13,7 @@ from branchline.models.partial_answer import INCOMPLETE
 
 def test_nothing_has_come_before_the_first_event():
     assert PartialAnswer().is_empty
-    assert PartialAnswer().whole is None
+    assert PartialAnswer().message is None
 
 
 def test_pieces_of_one_block_are_joined_and_blocks_stay_in_order():
@@ -28,7 +28,7 @@ def test_pieces_of_one_block_are_joined_and_blocks_stay_in_order():
         ToolCallDelta(block=2, arguments=' "x"}'),
     ]:
         answer.take(event)
-    message = answer.broken_off(OfflineModel(), stop_reason="aborted", error_message=None)
+    message = answer.interrupted(OfflineModel(), stop_reason="aborted", error_message=None)
 
     assert message.content == (
         Thinking(thinking="hm"),

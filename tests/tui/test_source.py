@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session, SessionLibrary, demo
-from branchline.errors import ReadOnly, SessionNotFound
+from branchline.errors import NotSupported, ReadOnly
 from branchline.library import SessionRow
 from branchline.library.browser_source import LibrarySource
 from branchline.views.query import parse_query
@@ -109,5 +109,5 @@ def test_files_with_another_ending_go_to_the_trash_too_and_what_is_packed_says_w
     assert not path.exists()
     source.restore(row, token)
     assert path.exists()
-    with pytest.raises(SessionNotFound, match=r"talk\.zip"):
+    with pytest.raises(NotSupported, match=r"talk\.zip"):
         source.remove(SessionRow(key="talk", id="talk", path=str(tmp_path / "talk.zip")))

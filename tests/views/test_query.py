@@ -35,7 +35,7 @@ INSIDE = SearchText(
 
 def found(text: str, contents: SearchText | None = INSIDE, **options: bool) -> bool | None:
     """Whether the query finds the session; None while only its contents could say."""
-    verdict = parse_query(text, now=NOW).judge(face(), contents, **options)
+    verdict = parse_query(text, now=NOW).match(face(), contents, **options)
     return None if verdict.open else verdict.found
 
 
@@ -99,7 +99,7 @@ def test_letters_in_their_order_are_found_only_where_asked_for() -> None:
 
 def test_a_match_in_the_name_comes_before_one_elsewhere_before_one_of_letters() -> None:
     scores = [
-        parse_query(text, now=NOW).judge(face(), INSIDE, fuzzy=True).score
+        parse_query(text, now=NOW).match(face(), INSIDE, fuzzy=True).score
         for text in ("login", "midnight", "fxlgn")
     ]
 
@@ -122,7 +122,7 @@ def test_a_query_that_cannot_be_understood_says_why_and_finds_nothing(text: str,
 
     assert query.problem is not None
     assert says in query.problem
-    assert not query.judge(face(), INSIDE).found
+    assert not query.match(face(), INSIDE).found
 
 
 def test_half_a_phrase_is_words_until_the_other_quote_is_typed() -> None:
@@ -135,8 +135,8 @@ def test_whatever_is_typed_gives_a_query_and_a_verdict(pieces: list[str]) -> Non
     query = parse_query("".join(pieces), now=NOW)
 
     assert isinstance(query, Query)
-    query.judge(face(), None)
-    query.judge(face(), INSIDE, fuzzy=True)
+    query.match(face(), None)
+    query.match(face(), INSIDE, fuzzy=True)
 
 
 @given(st.text(alphabet="abc -/1", min_size=1, max_size=8), st.text(alphabet="abc -/12", max_size=30))

@@ -260,27 +260,6 @@ class LineReader:
         self.on_finish()
         reading.leaf = self.find_leaf()
 
-    def add(
-        self,
-        entry_id: str,
-        parent_id: str | None,
-        line: bytes,
-        offset: int,
-        *,
-        type: str,  # noqa: A002
-        time: str = "",
-        role: str | None = None,
-        quiet: bool = False,
-    ) -> int:
-        """Put one entry into the tree and return its position."""
-        reading = self.reading
-        position = reading.linker.add(
-            entry_id, parent_id, type=type, time=time, role=role, quiet=quiet, after_gap=self.gap
-        )
-        self.gap = False
-        reading.add_range(position, offset, len(line), reading.lines)
-        return position
-
     def link(
         self,
         lines: Lines,

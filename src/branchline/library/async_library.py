@@ -53,6 +53,8 @@ class AsyncSessionLibrary:
     trash = _in_thread(SessionLibrary.trash)
     restore = _in_thread(SessionLibrary.restore)
     prune = _in_thread(SessionLibrary.prune)
+    check = _in_thread(SessionLibrary.check)
+    import_file = _in_thread(SessionLibrary.import_file)
 
     async def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> AsyncIterator[SessionRow]:  # noqa: FBT001, FBT002
         """The rows of :meth:`SessionLibrary.iter_rows`, some at a time."""

@@ -79,7 +79,7 @@ class ReadLog(NamedTuple):
     format: Format
     header: Header | None
     transcript: EntryLog | None
-    """Where a survey was not enough."""
+    """None if only the beginning of a compressed file was read."""
 
 
 class _Log(NamedTuple):
