@@ -17,7 +17,7 @@ import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     import json
 
 __all__ = [
-    "DecodedChunk",
     "LinePart",
     "LineReader",
-    "decode_chunk",
+    "Lines",
     "each_line",
     "head_lines",
     "split_records",
@@ -43,7 +42,6 @@ _BOM = b"\xef\xbb\xbf"
 _EMPTY = "it is empty"
 _SAME = 14  # bytes that tell one kind of line from another: {"type":"meta"
 _OPENING, _CLOSING = b"{}"
-_T = TypeVar("_T")
 _REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what a typed decoder raises
 
 
@@ -53,21 +51,6 @@ class LinePart(NamedTuple):
     start: int
     data: bytes
     whole: bool
-
-
-class DecodedChunk(NamedTuple):
-    """Lines of some data of which each holds exactly one value."""
-
-    values: Sequence[Any]
-    start: int
-    """Where the first line starts."""
-    stops: list[int]
-    """Where each line ends."""
-
-    @property
-    def ends(self) -> list[int]:
-        """The same, counted from the start."""
-        return [stop - self.start for stop in self.stops] if self.start else self.stops
 
 
 class Lines:
@@ -87,9 +70,6 @@ class Lines:
         """The number of the first line."""
         self.alone = alone
         """Whether this is one row that has to be taken, whatever it is."""
-
-    def __len__(self) -> int:
-        return len(self._stops)
 
     def __getitem__(self, index: int) -> bytes:
         return self._data[self._stops[index - 1] + 1 if index else self._start : self._stops[index]]
@@ -210,24 +190,24 @@ class LineReader:
             reading.consumed += stop - start
 
     def _take_chunk(self, data: bytes, start: int, end: int) -> bool:
+        """Take the lines in ``data[start:end]`` together, if each of them holds exactly one row.
+
+        A typed decoder goes by values, not by lines. Where every line begins with a brace and ends with one,
+        no value goes over the end of a line (inside a value ``}`` is never followed by ``{``), and as many
+        values as lines means one on each.
+        """
+        reading = self.reading
         if self.gap or not self.takes_rows():
             return False
-        reading = self.reading
-        if data.find(b"\n", start) == end - 1:  # one line, as an append is: this saves a tenth of an append
-            stops = [end - 1]
-            try:
-                rows = self.decode_rows(memoryview(data)[start:end])
-            except _REFUSED:
-                return False
-            if len(rows) != 1 or data[start] != _OPENING or data[end - 2] != _CLOSING:
-                return False
-        elif (found := decode_chunk(data, end, self.decode_rows, start=start)) is not None:
-            rows, stops = found.values, found.stops
-        else:
+        try:  # first, because it stops at the first value that does not fit
+            rows = self.decode_rows(memoryview(data)[start:end])
+        except _REFUSED:
             return False
-        if not self.take_rows(
-            rows, Lines(data, start, stops, reading.consumed, reading.lines + 1, alone=False)
-        ):
+        stops = _stops_of_objects(data, start, end)
+        if stops is None or len(rows) != len(stops):
+            return False
+        lines = Lines(data, start, stops, reading.consumed, reading.lines + 1, alone=False)
+        if not self.take_rows(rows, lines):
             return False
         reading.lines += len(stops)
         return True
@@ -527,23 +507,6 @@ def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int |
 
 
 # -- many lines at once -----------------------------------------------------------------------------------
-
-
-def decode_chunk(
-    data: bytes, end: int, decode_lines: Callable[[memoryview], Sequence[_T]], *, start: int = 0
-) -> DecodedChunk | None:
-    """Decode the lines in ``data[start:end]`` if each of them holds exactly one object; else None.
-
-    ``decode_lines`` goes by values, not by lines. Where every line begins with a brace and ends with one, no
-    value goes over the end of a line (inside a value ``}`` is never followed by ``{``), and as many values as
-    lines means one on each.
-    """
-    try:  # first, because it stops at the first value that does not fit
-        values = decode_lines(memoryview(data)[start:end])
-    except _REFUSED:
-        return None
-    stops = _stops_of_objects(data, start, end)
-    return None if stops is None or len(values) != len(stops) else DecodedChunk(values, start, stops)
 
 
 def _stops_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
