@@ -95,7 +95,7 @@ def session_line(row: SessionRow, now: float) -> PickerOption:
     words = row.title or row.first_prompt or "(no messages)"
     facts = (
         Span(f"{row.id[:_ID]:<{_ID}}", "id"),
-        Span(f"  {age(row.active_ms, now):>4}  ", "time"),
+        Span(f"  {age(row.modified_ms, now):>4}  ", "time"),
         Span(f"{row.messages or 0:>4}  ", "number"),
         Span("" if row.agent in (None, NATIVE_AGENT) else f"{row.agent}  ", "program"),
         Span("(no reply yet) " if row.draft else "", "warning"),

@@ -34,6 +34,7 @@ from branchline.log import Durability
 from branchline.log.system import describe_oserror
 from branchline.session import Session
 from branchline.stores import FilesStore, Read, SkippedFile, Store, StoredLog, check_key, snapshot_of
+from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
@@ -310,7 +311,7 @@ class MachineScanner:
                     elif place.agent not in {one.agent for one in (before.place, *before.others)}:
                         found[identity] = before._replace(others=(*before.others, place))
         files = list(_unpacked_first(found.values(), hidden))
-        files.sort(key=lambda file: (-file.stored.modified, file.path))
+        files.sort(key=lambda file: by_newest(file.stored))
         return files, list(hidden.values())
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:

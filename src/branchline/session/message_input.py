@@ -20,7 +20,7 @@ from branchline.entries import (
 )
 from branchline.tree import EntrySource
 
-__all__ = ["kept_messages", "normalize_message", "role_of", "system_snapshot"]
+__all__ = ["kept_messages", "normalize_message", "system_snapshot"]
 
 
 def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> Message:
@@ -36,11 +36,6 @@ def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> 
     if isinstance(message, UnknownMessage) or message.timestamp is not None:
         return message
     return msgspec.structs.replace(message, timestamp=clock.now())
-
-
-def role_of(message: Message) -> str:
-    """The role of a message, as files name it."""
-    return message.role if isinstance(message, UnknownMessage) else str(message.__struct_config__.tag)
 
 
 def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:

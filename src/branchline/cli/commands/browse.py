@@ -42,7 +42,7 @@ _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'b
 @click.option("--read", is_flag=True, help="Open the conversation of SESSION instead of its tree.")
 @click.option("--forest", is_flag=True, help="Begin with which sessions were forked from which.")
 @click.option("--search", "words", default="", metavar="WORDS", help="Begin with this search.")
-@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@click.option("--dir", "directory", metavar="DIR", help="The sessions in this directory, of any program.")
 def browse_command(
     out: Output,
     session: str | None,

@@ -39,7 +39,7 @@ _BY = ["day", "model", "agent", "directory"]
 @click.option("--since", metavar="DAY", help="From this day on: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3m.")
 @click.option("--until", metavar="DAY", help="Up to this day, itself included.")
 @click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@click.option("--dir", "directory", metavar="DIR", help="The sessions in this directory, of any program.")
 @agent_option
 def stats_command(
     out: Output,

@@ -47,6 +47,7 @@ class OperatorFormat(Format):
         "stop reason": "an answer ends by stop, length, tool use, error or abort",
         "system state": "a system message is a text, without sections and tools",
         "kept messages": "a compaction names the first entry that is kept and holds no messages itself",
+        "custom role": "a custom message there is one of the person",
         "no title": "a title can be replaced, not taken away",
         "part": "this result shares its line with others; only the last of them can be gone back to or named",
         "repeated id": "a later entry has the same id and hides this one",
@@ -64,10 +65,12 @@ class OperatorFormat(Format):
                 fields = json_codec.loads(line)
             except ValueError:
                 continue
-            if isinstance(fields, dict) and isinstance(fields.get("type"), str):
+            if isinstance(fields, dict) and isinstance(kind := fields.get("type"), str):
                 time = fields.get("timestamp")
                 return isinstance(fields.get("id"), str) and (
-                    "parent_id" in fields or (isinstance(time, int | float) and not isinstance(time, bool))
+                    "parent_id" in fields
+                    or kind == "session_header"
+                    or (isinstance(time, int | float) and not isinstance(time, bool))
                 )
         return False
 
@@ -122,6 +125,12 @@ class OperatorFormat(Format):
         """The profiles, each with ``sessions`` and ``acp``, and the sessions of no profile."""
         del environment
         return [os.path.join(home, ".operator", "profiles"), os.path.join(home, ".operator", "sessions")]
+
+    def profile_patterns(self, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        """New sessions belong to a profile, if there is one; Operator keeps those of none nowhere."""
+        del environment
+        profiles = os.path.join(home, ".operator", "profiles")
+        return os.path.join(profiles, "default", "sessions"), os.path.join(profiles, "*", "sessions")
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
         """All projects lie together."""
