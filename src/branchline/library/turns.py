@@ -11,6 +11,7 @@ from branchline.entries import (
     MessageEntry,
     SystemMessage,
     ToolResult,
+    UnknownMessage,
     message_text,
 )
 from branchline.library.row_reader import one_line
@@ -65,6 +66,8 @@ def _label(entry: Entry) -> str:
             return f"tool: {message.tool_name}"
         case MessageEntry(message=SystemMessage()):
             return "system"
+        case MessageEntry(message=UnknownMessage() as message):
+            return message.role
         case MessageEntry():
             return row_text(entry)
         case _:
