@@ -38,11 +38,11 @@ _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'b
     """,
 )
 @click.argument("session", required=False, metavar="[SESSION]")
-@click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
-@click.option("--read", is_flag=True, help="Open the conversation of SESSION instead of its tree.")
-@click.option("--forest", is_flag=True, help="Begin with which sessions were forked from which.")
-@click.option("--search", "words", default="", metavar="WORDS", help="Begin with this search.")
-@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
+@click.option("--read", is_flag=True, help="Open the transcript of SESSION instead of its tree.")
+@click.option("--forest", is_flag=True, help="Start with the forest: sessions and their forks.")
+@click.option("--search", "words", default="", metavar="WORDS", help="Start with this search.")
+@click.option("--dir", "directory", metavar="DIR", help="Use the .jsonl files of DIR.")
 def browse_command(
     out: Output,
     session: str | None,
@@ -52,7 +52,7 @@ def browse_command(
     words: str,
     directory: str | None,
 ) -> None:
-    """Open the full-screen browser: all sessions, or the tree of SESSION. In it, ? shows all keys."""
+    """Open the full-screen browser: all sessions, or the tree of SESSION. Press ? for all keys."""
     if read and session is None:
         raise click.UsageError("--read needs a SESSION")
     if out.json:

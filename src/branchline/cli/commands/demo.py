@@ -30,14 +30,12 @@ Try:
     branchline demo --reset
     """,
 )
-@click.option(
-    "--reset", is_flag=True, help="Begin afresh: what was tried in the demo library is thrown away."
-)
+@click.option("--reset", is_flag=True, help="Recreate the demo library and discard your changes to it.")
 def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
-    """Make a library of eight sessions to try things on, and list it.
+    """Create a demo library of eight sessions, and list it.
 
-    The sessions are about one small project and come from five programs. With --demo before it, any command
-    works on this library instead of your own; it is a copy that may be written to.
+    The sessions belong to one small project and come from five agents. Any command
+    preceded by --demo uses this library instead of yours; it is a copy, so you can change it.
     """
     from branchline import demo
 

@@ -45,9 +45,9 @@ class _End(NamedTuple):
 )
 @session_argument()
 @click.argument("others", metavar="[ENTRY|SESSION]...", nargs=-1)
-@click.option("-y", "--side-by-side", "two", is_flag=True, help="Two columns; the default where they fit.")
-@click.option("-u", "--unified", "one", is_flag=True, help="One column: - is the first, + the second.")
-@click.option("--stat", is_flag=True, help="Only the sums: turns, tools, files, tokens, cost.")
+@click.option("-y", "--side-by-side", "two", is_flag=True, help="Print two columns (default if they fit).")
+@click.option("-u", "--unified", "one", is_flag=True, help="Print one column: - is the first, + the second.")
+@click.option("--stat", is_flag=True, help="Print only the totals: turns, tools, files, tokens, cost.")
 @directory_option
 def diff_command(
     out: Output,
@@ -60,8 +60,8 @@ def diff_command(
 ) -> None:
     """Compare two branches, or two sessions, from their common ancestor on.
 
-    Shows turn by turn which words differ, which tools were used, which files were touched, and what it
-    took. Forks are recognised by the ids that they share, other sessions by their words.
+    Shows for each turn the differences in text, the tools used, the files touched, and tokens and cost.
+    Forks are matched by entry ids, other sessions by their text.
     """
     if two and one:
         raise click.UsageError("either --side-by-side or --unified, not both")

@@ -33,14 +33,16 @@ __all__ = ["export_command"]
     "--format",
     "kind",
     type=click.Choice(["jsonl", "md", "zotsession"]),
-    help="jsonl, Markdown of the path to the leaf, or zot's portable form (default: by the ending of FILE).",
+    help="jsonl, md (the active path) or zotsession (default: by the extension of FILE).",
 )
-@click.option("--branch", "branch_only", is_flag=True, help="Only the path to the leaf, with its labels.")
-@click.option("--no-redact", is_flag=True, help="Leave keys, tokens and passwords in.")
-@click.option("--portable", is_flag=True, help="Without the working directory and the parent session.")
-@click.option("-o", "--output", metavar="FILE", help="A new file, or a directory (default: - is stdout).")
+@click.option("--branch", "branch_only", is_flag=True, help="Export only the active path, with its labels.")
+@click.option("--no-redact", is_flag=True, help="Do not redact keys, tokens and passwords.")
+@click.option("--portable", is_flag=True, help="Omit the working directory and the parent session.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Output file or directory (default: -, standard output)."
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@click.option("-v", "--verbose", is_flag=True, help="Say also that no secrets were found.")
+@click.option("-v", "--verbose", is_flag=True, help="Also report that no secrets were found.")
 @directory_option
 def export_command(
     out: Output,
@@ -56,7 +58,7 @@ def export_command(
 ) -> None:
     """Write a session to FILE (mode 0600) or to standard output.
 
-    Keys, tokens and passwords are replaced by [redacted:KIND], and stderr says how many.
+    Keys, tokens and passwords are replaced by [redacted:KIND]; a count is printed on stderr.
     """
     from branchline.actions.export import ExportRequest, export, render
 

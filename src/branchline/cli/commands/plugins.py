@@ -18,9 +18,9 @@ __all__ = ["plugins_command"]
     """,
 )
 def plugins_command(out: Output) -> None:
-    """List installed plugins with the hooks that they implement, and problems with them.
+    """List installed plugins, the hooks that they implement, and their problems.
 
-    Ends with 1 when a plugin cannot be used.
+    Exits with 1 if a plugin cannot be used.
     """
     import msgspec
 

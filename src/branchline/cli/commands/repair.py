@@ -22,16 +22,16 @@ __all__ = ["repair_command"]
     "repair",
     examples="""
     branchline repair broken.jsonl               writes broken.repaired.jsonl
-    branchline repair broken.jsonl -o mended.jsonl
+    branchline repair broken.jsonl -o repaired.jsonl
     """,
 )
 @click.argument("session", metavar="PATH")
-@click.option("-o", "--output", metavar="OUT", help="The new file (default: PATH with .repaired).")
+@click.option("-o", "--output", metavar="OUT", help="Output file (default: PATH with .repaired).")
 def repair_command(out: Output, session: str, output: str | None) -> None:
-    """Write a sound copy of a damaged session.
+    """Write a repaired copy of a damaged session.
 
-    The old file stays as it is. Every entry that can be read is in the new file, byte for byte but for
-    links that had to be guessed. What cannot be read is kept in a file of its own, .unreadable.txt.
+    The old file is unchanged. The new file has every readable entry, byte for byte except for guessed
+    links. Unreadable bytes are kept in a separate file, .unreadable.txt.
     """
     from branchline.actions.repair import repair
 
