@@ -109,7 +109,7 @@ class _Commands(HelpPage, click.Group):
         if name not in _COMMANDS and not name.startswith("-"):
             close = difflib.get_close_matches(name, _COMMANDS, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
-            ctx.fail(f"there is no command {name!r}{hint}")
+            ctx.fail(f"unknown command {name!r}{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -184,12 +184,12 @@ def _explained(problem: Exception) -> int:
         case OSError():
             remark(f"branchline: {_system_words(problem)}")
         case RecursionError():
-            remark("branchline: this session holds values that are nested too deeply to be shown")
+            remark("branchline: this session has values nested too deeply to show")
         case MemoryError():
-            remark("branchline: there is not enough memory for this")
+            remark("branchline: not enough memory")
         case _:
             remark(
-                f"branchline: this is a mistake in branchline {__version__}, nothing was lost: "
+                f"branchline: internal error in branchline {__version__} (no data was lost): "
                 f"{type(problem).__name__}: {problem}"
             )
             if os.environ.get("BRANCHLINE_DEBUG"):
@@ -202,10 +202,10 @@ def _system_words(problem: OSError) -> str:
     """What the system refused, and for which file."""
     if problem.strerror is None:
         return str(problem)
-    words = "there is no such file" if problem.errno == errno.ENOENT else problem.strerror.lower()
+    words = "no such file" if problem.errno == errno.ENOENT else problem.strerror.lower()
     if problem.filename is None:
         # Only a directory that one stands in can be missing without a name.
-        return "this directory does not exist any more" if problem.errno == errno.ENOENT else words
+        return "the current directory no longer exists" if problem.errno == errno.ENOENT else words
     return f"cannot use {os.fsdecode(problem.filename)}: {words}"
 
 

@@ -22,7 +22,7 @@ __all__ = ["branch_command", "fork_command", "reset_command"]
     "branch",
     examples="""
     branchline branch @last 3f2a
-    branchline branch @last @leaf~2      two entries up; what is there stays in the tree
+    branchline branch @last @leaf~2      two entries up; the entries below stay in the tree
     """,
 )
 @session_argument()
@@ -51,7 +51,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
     if out.json:
         out.result(command_name, {**position_fields(session), "before": before})
     elif session.leaf == before:
-        out.line(f"{session.id} was there already: the leaf is {described(session, before)}")
+        out.line(f"{session.id} is already there: the leaf is {described(session, before)}")
     else:
         out.line(f"{session.id} moved from {before or 'the start'} to {described(session, session.leaf)}")
 
@@ -60,7 +60,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
     "fork",
     examples="""
     branchline fork @last
-    branchline fork 01a1ddf5 3f2a --before      everything up to, but not with, that entry
+    branchline fork 01a1ddf5 3f2a --before      everything before that entry
     branchline fork ~/.pi/agent/sessions/x/y.jsonl --tree --cwd .
     branchline fork ~/.config/piglet/sessions/x.jsonl --to branchline
     branchline fork @last 3f2a --to zot -o .    a file of another program, as `convert` makes them

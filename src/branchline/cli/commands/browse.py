@@ -59,7 +59,7 @@ def browse_command(
         out.result("browse", _found(directory, words, everywhere=everywhere))
         return
     if not _on_a_terminal():
-        raise click.UsageError("browse needs a terminal; `branchline ls` and `branchline tree` print")
+        raise click.UsageError("browse needs a terminal; use `branchline ls` or `branchline tree`")
     if not _installed():
         raise click.ClickException(_EXTRA)
     view: View = "forest" if forest else "sessions" if session is None else "transcript" if read else "tree"
@@ -127,7 +127,7 @@ def open_home() -> None:
     notice = ""
     if not found:
         enter_demo()
-        notice = "no sessions were found on this machine: these are those of the demo library"
+        notice = "no sessions found on this machine; showing the demo library"
         state = _state(settings, scope="here")
         state.begin()
     _run(settings, state, notice=notice)

@@ -69,10 +69,10 @@ def check_command(
         for report in reports:
             _print(out, report)
         remark(
-            f"{count(len(reports), 'file')} checked, {bad or 'none'} of them damaged or odd"
+            f"{count(len(reports), 'file')} checked, {bad or 'none'} damaged or irregular"
             + (f", {unsealed} not sealed" if unsealed else "")
             if reports
-            else "there is nothing to check here; name a file, or a directory with --dir"
+            else "no sessions here; give a file, or a directory with --dir"
         )
     if bad or unsealed:
         raise click.exceptions.Exit(1)

@@ -47,7 +47,7 @@ def config_command(out: Output) -> None:
             paint("good" if source != "default" else "dim", f"{where:<11}  "),
             paint("dim", describe_setting(name)),
         )
-    remark(f"{loaded.path}{'' if loaded.exists else ' (not there yet; `branchline config set` makes it)'}")
+    remark(f"{loaded.path}{'' if loaded.exists else ' (does not exist yet; `branchline config set` creates it)'}")
     for finding in loaded.findings:
         remark(str(finding))
 
@@ -132,7 +132,7 @@ def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
         return
     out.line(paint("id", key), " = ", toml_text(value))
     if load().sources[key] == "environment":
-        remark(f"BRANCHLINE_{key.upper()} is set and overrules it")
+        remark(f"BRANCHLINE_{key.upper()} is set and overrides it")
 
 
 @_add("unset", examples="branchline config unset theme")
@@ -175,7 +175,7 @@ def _require(key: str) -> None:
 
         close = difflib.get_close_matches(key, names(), n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "; `branchline config` lists all"
-        raise click.UsageError(f"there is no setting {key!r}{hint}")
+        raise click.UsageError(f"unknown setting {key!r}{hint}")
 
 
 def _change(edit: Callable[[str], str]) -> None:

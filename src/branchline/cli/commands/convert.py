@@ -75,7 +75,7 @@ def convert_command(
     if sum((branch is not None, whole, each)) > 1:
         raise click.UsageError("--branch, --tree and --branches exclude each other")
     if install and output is not None:
-        raise click.UsageError("--install chooses the place itself; leave -o out")
+        raise click.UsageError("--install chooses the location; omit -o")
     scope: Literal["tree", "path", "branches"] = (
         "path" if branch is not None else "branches" if each else "tree"
     )
@@ -100,7 +100,7 @@ def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
         with usage_errors():
             done = convert(live, request)
     except FileExists as problem:
-        raise click.ClickException(f"{problem} and stays as it is; choose with -o") from None
+        raise click.ClickException(f"{problem} and is left unchanged; choose another file with -o") from None
     for file in done.files:
         for why in file.problems:
             remark(why)

@@ -66,7 +66,7 @@ def export_command(
     with resolve_session(session, directory) as live:
         if output in (None, "-"):
             if out.json:
-                raise click.UsageError("--json tells about a file; give one with -o FILE")
+                raise click.UsageError("--json describes the exported file; name one with -o FILE")
             rendered = render(live, request)
             out.data(rendered.data)
             _remark_redacted(rendered.redacted, verbose=verbose)
@@ -92,6 +92,6 @@ def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -
     if redacted:
         kinds = ", ".join(f"{each.count:,} {each.kind}" for each in redacted)
         number = sum(each.count for each in redacted)
-        remark(f"redacted {count(number, 'secret')}: {kinds}; --no-redact leaves them in")
+        remark(f"redacted {count(number, 'secret')}: {kinds}; --no-redact keeps them")
     elif redacted is not None and (verbose or sys.stderr.isatty()):
         remark("no secrets found")

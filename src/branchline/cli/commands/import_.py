@@ -45,7 +45,7 @@ def import_command(
 
     done = import_file(file, cwd=cwd, new_id=new_id, directory=directory)
     if not done.copied:
-        remark(f"{done.path} is there already; nothing was copied")
+        remark(f"{done.path} already exists; nothing was copied")
     if out.json:
         fields = {"session": done.session, "path": done.path, "entries": done.entries, "source": done.source}
         out.result("import", fields)

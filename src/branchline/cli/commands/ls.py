@@ -64,7 +64,7 @@ def ls_command(
     """List the sessions of all agents, newest first: id, age, messages, agent, title or first prompt."""
     require_one_scope(directory, everywhere=everywhere, agents=agents)
     if named and not deep:
-        raise click.UsageError("--named needs to read the files; it does not go with --shallow")
+        raise click.UsageError("--named reads whole files, so it cannot be combined with --shallow")
     if directory is not None:
         listing = local_library(directory).list(deep, progress=reading_progress())
     else:
@@ -100,10 +100,10 @@ def print_rows(
         return
     if not listing.seen:
         if with_directory:  # of all there are
-            remark("no sessions of any program yet; `branchline new` begins one")
+            remark("no sessions of any agent yet; `branchline new` starts one")
         else:
             remark(
-                "no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are"
+                "no sessions here yet; `branchline new` starts one, `branchline ls --all` lists all sessions"
             )
         return
     columns = _columns(listing.rows, with_directory=with_directory)
@@ -117,7 +117,7 @@ def print_rows(
         facts.append(f"{elsewhere} of other directories{hint}")
     facts += [f"{len(hidden)} hidden"] if hidden else []
     facts += [f"{len(unreadable)} unreadable"] if unreadable else []
-    remark(", ".join(facts) + ("; -v says why" if (hidden or unreadable) and not verbose else ""))
+    remark(", ".join(facts) + ("; -v shows the reasons" if (hidden or unreadable) and not verbose else ""))
     if verbose:
         for item in listing.hidden:
             remark(f"hidden: {item.name}: {item.reason}")
@@ -166,9 +166,9 @@ def reading_progress() -> Callable[..., None] | None:
 
 def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequence[str]) -> None:
     if everywhere and directory is not None:
-        raise click.UsageError("either --all or --dir, not both")
+        raise click.UsageError("use either --all or --dir, not both")
     if agents and directory is not None:
-        raise click.UsageError("--agent is for the folders of programs; it does not go with --dir")
+        raise click.UsageError("--agent cannot be combined with --dir")
 
 
 # -- forest -----------------------------------------------------------------------------------------------

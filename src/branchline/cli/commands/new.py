@@ -87,7 +87,7 @@ def _require_free(session_id: str, cwd: str | None, directory: str | None) -> No
     except Ambiguous:
         taken = any(row.id == session_id for row in library.list().rows)
     if taken:
-        raise click.ClickException(f"there is a session {session_id} already; choose another id")
+        raise click.ClickException(f"session {session_id} already exists; choose another id")
 
 
 @command(
@@ -128,9 +128,9 @@ def append_command(
 ) -> None:
     """Append a message at the leaf; TEXT - reads standard input."""
     if sum(given is not None for given in (text, message_json, json_message)) != 1:
-        raise click.UsageError("say one thing: TEXT, or - for standard input, or --message-json")
+        raise click.UsageError("give exactly one of TEXT, - (standard input) and --message-json")
     if model is not None and (role != "assistant" or text is None):
-        raise click.UsageError("--model goes with --role assistant and a TEXT")
+        raise click.UsageError("--model requires --role assistant and TEXT")
     messages = _given_messages(message_json, json_message)
     words = "" if text is None else _words(text)
     with open_for_writing(session, directory) as live:
@@ -152,7 +152,7 @@ def _words(text: str) -> str:
         except UnicodeDecodeError as problem:
             raise click.ClickException(f"standard input is not UTF-8 text: {problem}") from None
     if not text.strip():
-        raise click.UsageError("there is nothing to append: the text is empty")
+        raise click.UsageError("nothing to append: the text is empty")
     return text
 
 
@@ -194,7 +194,7 @@ def _require_sound(session: Session, *, force: bool) -> None:
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     raise click.ClickException(
         f"nothing was appended: the path to the leaf of {session.id} is damaged ({first}{more}). "
-        f"`branchline repair` writes a mended copy; --force appends to this one all the same"
+        f"`branchline repair` writes a repaired copy; --force appends anyway"
     )
 
 

@@ -93,7 +93,7 @@ def _run_program(out: Output, going: ResumePlan) -> None:
     """Show the command and run it; where there is no terminal for it, only show it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         out.line(going.shell_command)
-        remark(f"{going.program} needs a terminal; this is the command that goes on with the session in one")
+        remark(f"{going.program} needs a terminal; run this command in one to continue the session")
         return
     from branchline.actions.resume import continue_session
 

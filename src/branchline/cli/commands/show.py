@@ -82,7 +82,7 @@ def show_command(
 
             _print(out, deck, short_ids([card.id for card in deck], live.index.keys), full=full)
             if not path:
-                remark(f"{live.id} has nothing to show: it stands before its first entry")
+                remark(f"{live.id} has nothing to show: it is empty or was reset")
 
 
 def conversation_cards(session: Session, path: list[str]) -> list[Card]:
@@ -98,7 +98,7 @@ def _stretch(session: Session, at: str | None, start: str | None, last: int | No
     if start is not None:
         first = resolve_entry(session, start)
         if first not in path:
-            raise EntryNotFound(f"entry {first} is not on this path; --at ENTRY reads another one")
+            raise EntryNotFound(f"entry {first} is not on this path; --at ENTRY shows another path")
         path = path[path.index(first) :]
     return path if last is None else path[-last:]
 

@@ -86,11 +86,11 @@ def _print(out: Output, stats: Stats, dimension: Dimension | None) -> None:
 
 def _tell(stats: Stats, counted: StatsRun) -> None:
     if not counted.read and not counted.unreadable:
-        remark("no sessions here yet; `branchline stats --all` counts those of all directories")
+        remark("no sessions here yet; `branchline stats --all` includes all directories")
         return
     facts = [f"{count(counted.read, 'session')} read"]
     if not stats.total.messages:
-        facts.append("nothing said in this time")
+        facts.append("no messages in this period")
     if stats.repeated:
         facts.append(f"{count(stats.repeated, 'message')} of forks counted once")
     if counted.unreadable:

@@ -60,7 +60,7 @@ def restore_command(out: Output, name: str | None, listed: bool, directory: str 
     """Restore a session from the trash: the last one deleted, or the one named."""
     if listed:
         if name is not None:
-            raise click.UsageError("--list lists everything; it takes no name")
+            raise click.UsageError("--list takes no name")
         _list_trash(out, directory)
         return
     from branchline.actions.remove import restore
@@ -108,7 +108,7 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
     from branchline.actions.remove import prune
 
     if everywhere and directory is not None:
-        raise click.UsageError("either --all or --dir, not both")
+        raise click.UsageError("use either --all or --dir, not both")
     found = prune(directory=directory, everywhere=everywhere, dry_run=not yes)
     if out.json:
         import msgspec
@@ -118,7 +118,7 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
         return
     for pruned in found:
         row = pruned.row
-        done = f"moved to the trash as {pruned.token}" if pruned.removed else "would go to the trash"
+        done = f"moved to the trash as {pruned.token}" if pruned.removed else "would be moved to the trash"
         out.line(
             paint("id", row.id),
             paint("time", f"  {age(row.active_ms):>4}  "),
@@ -127,6 +127,6 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
         )
     empty = count(len(found), "empty session")
     if not found:
-        remark("there are no empty sessions")
+        remark("no empty sessions")
     else:
         remark(f"{empty}; `branchline restore` brings them back" if yes else f"{empty}; --yes moves them")

@@ -60,7 +60,7 @@ def tree_command(
             return
         _draw(out, live, outline, ids=ids, times=all_times)
         if not len(outline):
-            why = "no entry has these words" if search else "--filter all shows everything"
+            why = "no matching entries" if search else "--filter all shows everything"
             remark(f"nothing of {live.id} to show: {why if len(live) else 'it has no entries yet'}")
         else:
             shown = count(len(outline), "entry", "entries")
