@@ -25,6 +25,7 @@ def run(*words: str) -> str:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory and a home of their own."""
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
     monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")

@@ -193,7 +193,7 @@ def test_branching_from_a_prompt_makes_a_new_session_up_to_its_parent(tmp_path, 
     assert (first.text, len(first.session)) == ("one", 0)
     first.session.append_message(assistant("anew"))
     assert Session.open(first.session.file).parent_session in (session.file, session.id)
-    with pytest.raises(ValueError, match="no prompt"):
+    with pytest.raises(ValueError, match="prompt"):
         run(flows.branch_to_new_session(session, two))
 
 

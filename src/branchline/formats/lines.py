@@ -175,10 +175,10 @@ class LineReader:
         first = 0
         if not reading.lines and (self.begins_with_header or data.startswith(_BOM)):
             first = _after_lines(data, 0, end, _beginning(data, end, self.headers))
+            for line in each_line(data, first):
+                self._feed_line(line, reading.consumed)
+                reading.consumed += len(line) + 1
         waiting = [(first, end)] if first < end else []
-        for line in each_line(data, first):
-            self._feed_line(line, reading.consumed)
-            reading.consumed += len(line) + 1
         while waiting:
             start, stop = waiting.pop()
             if not self._take_chunk(data, start, stop):
@@ -332,7 +332,9 @@ class LineReader:
             rest = self.salvage(piece.data)
             message = f"unreadable ({reason}), {len(piece.data)} bytes"
             if glued:
-                message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
+                message = (
+                    f"a fragment of {len(piece.data)} bytes precedes or follows an entry in the same line"
+                )
             if rest is None:
                 self.gap = True
                 self.on_lost_line(piece.data, place)
@@ -345,7 +347,7 @@ class LineReader:
                 reading.add_range(position, place, len(piece.data), reading.lines)
             reading.add_finding(kind, message, line=reading.lines, offset=place, size=len(piece.data))
         if glued and all(piece.whole for piece in found):
-            message = f"{len(found)} entries stand in one line"
+            message = f"{len(found)} entries are in one line"
             reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
 
 
