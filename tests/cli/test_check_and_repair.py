@@ -162,7 +162,7 @@ def test_a_repair_tells_what_it_did(run, world) -> None:
         "  1 entry with guessed links",
         f"  1 piece of unusable data (68 bytes): {world}/x.unreadable.txt",
     ]
-    assert f"{old} is as it was" in result.stderr
+    assert f"{old} is unchanged" in result.stderr
     assert b"\n# line 3, byte 302, 68 bytes: unreadable" in (world / "x.unreadable.txt").read_bytes()
     assert stat.S_IMODE((world / "x.unreadable.txt").stat().st_mode) == 0o600
 
