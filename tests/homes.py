@@ -82,7 +82,7 @@ def place_sample(sample: Path, target: Path, cwd: str) -> Path:
 def folder(home: Home, agent: str, cwd: str) -> Path:
     """The folder that a program has for a working directory."""
     format_ = next(one for one in formats() if one.name == agent)
-    found = format_.directory(cwd, {}, str(home.path))
+    found = format_.home.directory(cwd, {}, str(home.path))
     assert found is not None
     return Path(found)
 

@@ -98,7 +98,7 @@ def test_a_native_fork_of_such_a_session_holds_its_conversation(tiny, tmp_path):
         ("", "nobody_has_this:X", "ModuleNotFoundError: .*"),
         ("from branchline.formats import PI as X", "broken_one:X", "there is a format called 'pi' already"),
         (
-            "from branchline.formats import Format\nclass Nameless(Format): ...\nX = Nameless()",
+            "from branchline.formats import *\nX = Format(traits=FormatTraits(name=''), reader=None, home=None)",
             "broken_one:X",
             "it has no name",
         ),
@@ -121,12 +121,11 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
     install(
         "failing",
         textwrap.dedent("""
-        from branchline.formats import Format
-        class Failing(Format):
-            name = "failing"
+        from branchline.formats import Format, FormatTraits
+        class Failing:
             def sniff(self, head, path): raise KeyError("oops")
             def roots(self, environment, home): raise KeyError("lost")
-        FAILING = Failing()
+        FAILING = Format(traits=FormatTraits(name="failing"), reader=Failing(), home=Failing())
         """),
         failing="failing:FAILING",
     )
@@ -136,23 +135,23 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
     assert [one.reason for one in SessionLibrary.everywhere().broken_formats] == ["KeyError: 'lost'"]
 
 
+TITLES = "type('Titles', (), {'titles_file': lambda self, root: [][0]})()"
+
+
 @pytest.mark.parametrize(
-    ("mistake", "told"),
+    ("part", "mistake", "told"),
     [
-        ("file_patterns = 5", "the format tiny cannot look here: TypeError"),
-        (
-            "def key_of(self, path): raise KeyError('oops')",
-            "the format tiny cannot look here: KeyError: 'oops'",
-        ),
-        ("def subagent_of(self, path, header): raise KeyError('oops')", "KeyError: 'oops'"),
-        ("def titles_file(self, root): raise KeyError('oops')", "KeyError: 'oops'"),
-        ("def reader(self, path=''): raise KeyError('oops')", "KeyError: 'oops'"),
+        ("FormatTraits(", "file_patterns=5, ", "the format tiny cannot look here: TypeError"),
+        ("FormatTraits(", "suffix=5, ", "the format tiny cannot look here: TypeError"),
+        ("(FormatHome):\n", "    def subagent_of(self, *_): raise KeyError('oops')\n", "KeyError: 'oops'"),
+        ("TINY = Format(", f"titles={TITLES}, ", "IndexError"),
+        ('log_reader(self, path=""):\n', "        raise KeyError('oops')\n", "KeyError: 'oops'"),
     ],
+    ids=["patterns", "suffix", "subagents", "titles", "reader"],
 )
-def test_a_mistake_in_a_format_costs_its_own_sessions_alone(install, tmp_path, mistake, told):
-    source = EXAMPLE.replace('    name = "tiny"\n', f'    name = "tiny"\n    {mistake}\n')
-    if "def reader" in mistake:
-        source = source.replace('    def reader(self, path=""):\n        return TinyReader()\n', "")
+def test_a_mistake_in_a_format_costs_its_own_sessions_alone(install, tmp_path, part, mistake, told):
+    assert EXAMPLE.count(part) == 1
+    source = EXAMPLE.replace(part, part + mistake)
     install("tiny_sessions", source, tiny="tiny_sessions:TINY")
     home = build_home(tmp_path / "home", "/home/me/shop")
     path = home.path / ".tiny" / "talk.jsonl"

@@ -212,7 +212,7 @@ def test_slot_keys_types_and_place_tell_that_oh_my_pi_wrote_a_file(data, path):
 
 @pytest.mark.parametrize("path", sorted((CORPUS / "pi").rglob("*.jsonl")), ids=lambda path: path.stem)
 def test_a_file_of_pi_stays_pis(path):
-    assert not OH_MY_PI.sniff(path.read_bytes()[: 1 << 16], "/anywhere/x.jsonl")
+    assert not OH_MY_PI.reader.sniff(path.read_bytes()[: 1 << 16], "/anywhere/x.jsonl")
 
 
 @pytest.mark.parametrize(

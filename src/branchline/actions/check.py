@@ -128,8 +128,8 @@ def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLo
         format_ = detect(head, name)
     except NotASession:
         format_ = PI
-    if format_.is_compressed(head):
-        return EntryLog(format_, unpacked(format_, read, size).read, name)
+    if compression := format_.compression_of(head):
+        return EntryLog(format_, unpacked(compression, read, size).read, name)
     return EntryLog(format_, read, name)
 
 

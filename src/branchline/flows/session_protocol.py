@@ -97,5 +97,5 @@ def require_writable(session: LiveSession, *kinds: str) -> None:
     if (reason := transcript.reading.read_only) is not None:
         raise ReadOnly(f"cannot append to {transcript.name}: {reason}")
     for kind in kinds:
-        if kind in transcript.format.unsupported:
-            raise transcript.format.unsupported_error(kind)
+        if kind in transcript.format.traits.unsupported:
+            raise transcript.format.traits.unsupported_error(kind)

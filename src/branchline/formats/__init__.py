@@ -6,9 +6,22 @@ from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, detect, fo
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.feed import feed_log
 from branchline.formats.installed import BrokenFormat, installed_formats
+from branchline.formats.jsonl import JsonlReader
+from branchline.formats.log_index import ByteRange, LabelState, LogIndex
 from branchline.formats.peek import Peek, peek, peek_header, unpacked_head
 from branchline.formats.pi import PI
-from branchline.formats.protocol import ByteRange, Content, Format, LabelState, LogIndex, Reader
+from branchline.formats.protocol import (
+    CompressedFiles,
+    Content,
+    Format,
+    FormatHome,
+    FormatReader,
+    FormatTraits,
+    FormatWriter,
+    LogReader,
+    SplitFiles,
+    TitleFiles,
+)
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
@@ -32,13 +45,21 @@ __all__ = [
     "BrokenFormat",
     "BuiltinFormat",
     "ByteRange",
+    "CompressedFiles",
     "Content",
     "EntryLog",
     "Format",
+    "FormatHome",
+    "FormatReader",
+    "FormatTraits",
+    "FormatWriter",
+    "JsonlReader",
     "LabelState",
     "LogIndex",
+    "LogReader",
     "Peek",
-    "Reader",
+    "SplitFiles",
+    "TitleFiles",
     "detect",
     "feed_log",
     "format_named",

@@ -146,15 +146,15 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
 
     ``expected`` is asked first: the format of the program in whose folder the file lies.
     """
-    if expected is not None and expected.sniff(head, path):
+    if expected is not None and expected.reader.sniff(head, path):
         return expected
     if _is_surely_native(head[:_LOOKED_AT], path):
         return PI
     for program in BUILTIN_FORMATS:
-        if program.begins and head.startswith(program.begins) and _loaded(program).sniff(head, path):
+        if program.begins and head.startswith(program.begins) and _loaded(program).reader.sniff(head, path):
             return _loaded(program)
     for format_ in builtin_formats():
-        if format_.sniff(head, path):
+        if format_.reader.sniff(head, path):
             return format_
     for format_ in installed_formats().formats:
         if detects(format_, head, path):

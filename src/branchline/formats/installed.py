@@ -58,7 +58,7 @@ def installed_formats() -> InstalledFormats:
 def detects(format_: Format, head: bytes, path: str) -> bool:
     """Whether a format of another package knows a file; one that fails over it does not."""
     try:
-        return bool(format_.sniff(head, path))
+        return bool(format_.reader.sniff(head, path))
     except Exception:  # noqa: BLE001  somebody else's code
         return False
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from branchline.entries import Header
 from branchline.errors import NotASession
 from branchline.formats.detect import detect
-from branchline.formats.protocol import Format
+from branchline.formats.protocol import CompressedFiles, Format
 
 __all__ = ["Peek", "peek", "peek_header", "unpacked_head"]
 
@@ -39,11 +39,11 @@ def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format 
             if last:
                 raise
             continue
-        if found.is_compressed(data):
-            return Peek(found, found.peek(unpacked_head(found, read), path, whole=True))
-        header = found.peek(data, path, whole=whole)
+        if compression := found.compression_of(data):
+            return Peek(found, found.reader.peek(unpacked_head(compression, read), path, whole=True))
+        header = found.reader.peek(data, path, whole=whole)
         if header is None and last and not whole:
-            header = found.peek(data, path, whole=True)
+            header = found.reader.peek(data, path, whole=True)
         if header is not None or last:
             return Peek(found, header)
 
@@ -56,14 +56,11 @@ def peek_header(read: Callable[[int, int], bytes], path: str = "") -> Header | N
         return None
 
 
-def unpacked_head(
-    format: Format,  # noqa: A002
-    read: Callable[[int, int], bytes],
-) -> bytes:
+def unpacked_head(compression: CompressedFiles, read: Callable[[int, int], bytes]) -> bytes:
     """At least the first megabyte of the content of a compressed log, or all of it if there is less."""
     pieces: list[bytes] = []
     size = 0
-    for piece in format.decompress(read):
+    for piece in compression.decompress(read):
         pieces.append(piece)
         size += len(piece)
         if size >= _LIMIT:

@@ -319,8 +319,11 @@ class MachineScanner:
     def _walked(self, place: places.Place) -> list[WalkResult]:
         format_ = place.format
         try:
-            layout = [*format_.file_patterns, *(format_.subagent_patterns if self.subagents else ())]
-            return [walk(place.root, layout, folder, format_.key_of) for folder in place.folders]
+            layout = [
+                *format_.traits.file_patterns,
+                *(format_.traits.subagent_patterns if self.subagents else ()),
+            ]
+            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
@@ -378,7 +381,7 @@ class MachineScanner:
     def _placed(self, file: FoundFile, row: SessionRow, format_: Format, header: Header | None) -> SessionRow:
         """The row with what only its place tells: the program, a title kept elsewhere, who started it."""
         place = next((one for one in file.others if one.agent == format_.name), file.place)
-        starter = format_.subagent_of(file.path, header)
+        starter = format_.home.subagent_of(file.path, header)
         return msgspec.structs.replace(
             row,
             agent=place.agent if format_ is place.format else format_.name,
@@ -395,7 +398,7 @@ class MachineScanner:
 
     def _reason(self, file: FoundFile, format_: Format, header: Header | None) -> str | None:
         """Why a session is not one of those that were asked for; None when it is."""
-        if not self.subagents and format_.subagent_of(file.path, header) is not None:
+        if not self.subagents and format_.home.subagent_of(file.path, header) is not None:
             return _SUBAGENT
         if self.cwd is None or _is_only_ours(file):
             return None
@@ -525,11 +528,11 @@ def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) 
 
 
 def _read_titles(place: places.Place) -> Mapping[str, str]:
-    path = place.format.titles_file(place.root)
-    if path is None:
+    titles = place.format.titles
+    if titles is None or (path := titles.titles_file(place.root)) is None:
         return {}
     try:
         with open(path, "rb") as file:
-            return place.format.titles(file.read(_LARGEST_TITLES))
+            return titles.titles(file.read(_LARGEST_TITLES))
     except OSError:
         return {}

@@ -54,7 +54,7 @@ class SessionWriter:
         if log is None:
             # In memory alone, so that nothing must be cleaned up when nothing follows.
             self._unwritten = start
-            self.transcript = EntryLog(format, MemoryLog(start).read, key)
+            self.transcript: EntryLog = EntryLog(format, MemoryLog(start).read, key)
         else:
             self._lock_as_the_program_does(log)
             self.transcript = EntryLog(format, log.read, log.name)
@@ -109,7 +109,7 @@ class SessionWriter:
         """
         if self._log is None:
             known = len(self.transcript.tree)
-            data = self.format.encode(make(), self.transcript.reading)
+            data = self.format.required_writer().encode(make(), self.transcript.reading)
             if self.buffered:
                 self.buffer(data)
             else:
@@ -127,7 +127,7 @@ class SessionWriter:
                 self.catch_up()
                 reading = transcript.reading
             made = make()
-            data = self.format.encode(made, reading)
+            data = self.format.required_writer().encode(made, reading)
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
@@ -207,7 +207,7 @@ class SessionWriter:
 
     def _lock_as_the_program_does(self, log: Log) -> None:
         """Hold, while we write, the lock that the program of this session takes around its own writes."""
-        if isinstance(log, FileLog) and not self.draft and (lock := self.format.lock_file(log.path)):
+        if isinstance(log, FileLog) and not self.draft and (lock := self.format.home.lock_file(log.path)):
             log.add_lock(lock)
 
     def _keys_between(self, start: int, end: int) -> list[str]:
@@ -258,7 +258,7 @@ class SessionWriter:
             # Where the file was replaced, somebody has perhaps upgraded it already; that is looked at below.
             with contextlib.suppress(LogReplaced), log.exclusive():
                 self.catch_up()
-                lines = list(self.format.upgrade(self.transcript))
+                lines = list(self.format.required_writer().upgrade(self.transcript))
                 wanted = list(self.transcript.tree.keys)
 
                 def complete(path: str) -> None:
@@ -270,7 +270,7 @@ class SessionWriter:
                 replace_file(log.path, lines, backup=True, check=complete)
             self._take_up_upgraded(log.path)
         elif log is not None:
-            self._use(MemoryLog(b"".join(self.format.upgrade(self.transcript)), log.name))
+            self._use(MemoryLog(b"".join(self.format.required_writer().upgrade(self.transcript)), log.name))
             self.transcript.reload()
 
     def _take_up_upgraded(self, path: str) -> None:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from branchline.context import ContextMessage, ContextRules, milliseconds
 from branchline.entries import BashExecution, Damaged, Entry, Header, UnknownMessage, json_codec, splice
 from branchline.formats.entry_log import EntryLog
+from branchline.formats.induscode.home import InduscodeHome
 from branchline.formats.induscode.log_index import InduscodeLogIndex
 from branchline.formats.induscode.reader import FAMILY, ORIGIN, InduscodeReader
 from branchline.formats.induscode.records import to_entry
 from branchline.formats.induscode.writer import InduscodeWriter
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, LinkFields, LogIndex
+from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter, LinkFields
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import ROOT
 
-__all__ = ["INDUSCODE", "InduscodeFormat"]
+__all__ = ["INDUSCODE"]
 
 _BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
@@ -27,17 +27,22 @@ _START = re.compile(rb'\s*\{"schema":"indus/transcript@')
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-class InduscodeFormat(Format):
-    """Sessions of induscode, appended to without ever rewriting one."""
+def _heard(messages: list[ContextMessage]) -> list[ContextMessage]:
+    return [
+        item
+        for item in messages
+        if not isinstance(said := item.message, UnknownMessage)
+        and not (isinstance(said, BashExecution) and said.exclude_from_context)
+    ]
 
-    name = "induscode"
-    suffix = NDJSON
-    writable = True
-    file_patterns = ("*/*.ndjson",)
-    records_cwd = False
-    links = LinkFields("prev", "", "")
-    compaction_embeds_tail = True
-    unsupported = {  # noqa: RUF012
+
+TRAITS = FormatTraits(
+    name="induscode",
+    suffix=NDJSON,
+    file_patterns=("*/*.ndjson",),
+    links=LinkFields("prev", "", ""),
+    compaction_embeds_tail=True,
+    unsupported={
         "label": "there are no labels",
         "session_info": "there is no title; the first prompt is shown instead",
         "model_change": "the model is named by each answer and nowhere else",
@@ -49,9 +54,15 @@ class InduscodeFormat(Format):
         "kept entries": "a compaction begins anew and has to hold the messages that are kept",
         "half character": "half a character (a lone surrogate) in a text makes induscode lose the file",
         "repeated id": "a later entry has the same id and hides this one",
-    }
+    },
+)
 
-    # -- reading --------------------------------------------------------------------------------------
+
+class InduscodeFormatReader(FormatReader[InduscodeLogIndex]):
+    """Reads sessions of induscode."""
+
+    context_rules = ContextRules(finish=_heard)
+    """Messages of other roles, and commands that are not for the model, are left out."""
 
     def sniff(self, head: bytes, path: str) -> bool:
         """Every line names its schema; an empty file is known by its name."""
@@ -70,35 +81,35 @@ class InduscodeFormat(Format):
                 return isinstance(schema, str) and (schema == ORIGIN or schema.startswith(FAMILY))
         return False
 
-    def reader(self, path: str = "") -> InduscodeReader:
+    def log_reader(self, path: str = "") -> InduscodeReader:
         return InduscodeReader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """The name of the file says all that a header would, but where a fork of ours comes from."""
         del whole
-        reader = self.reader(path)
+        reader = self.log_reader(path)
         line = head.partition(b"\n")[0]
         if ORIGIN.encode() in line:
             reader.feed(line + b"\n", len(line) + 1)
         return reader.reading.header
 
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        tree = reading.tree
+    def decode(self, line: bytes, index: InduscodeLogIndex, position: int) -> Entry:
+        tree = index.tree
         key = tree.keys[position]
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
         return to_entry(line, key, parent)
 
-    def context_rules(self) -> ContextRules:
-        """Messages of other roles, and commands that are not for the model, are left out."""
-        return _RULES
 
-    # -- writing --------------------------------------------------------------------------------------
+class InduscodeFormatWriter(FormatWriter[InduscodeLogIndex]):
+    """Appends to sessions of induscode, without ever rewriting one."""
 
-    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        assert isinstance(reading, InduscodeLogIndex)
-        return InduscodeWriter(reading, self.unsupported_error).encode(entries)
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        """The time and eight digits of chance, to the base 36; it is also the name of the file."""
+        digest = hashlib.sha256(fresh.encode("utf-8", "surrogatepass")).digest()
+        chance = int.from_bytes(digest[:8], "big") % 36**8
+        return f"s_{_base36(milliseconds(timestamp) or 0)}_{_base36(chance):0>8}"
 
     def encode_header(self, header: Header) -> bytes:
         """Nothing: a session begins with its first entry; or a line of our own that names its parent.
@@ -109,54 +120,23 @@ class InduscodeFormat(Format):
             return b""
         return json_codec.dumps({"schema": ORIGIN, "parent": header.parent_session}) + b"\n"
 
-    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: InduscodeLogIndex) -> bytes:
+        return InduscodeWriter(index, TRAITS.unsupported_error).encode(entries)
+
+    def fork(self, transcript: EntryLog[InduscodeLogIndex], leaf: int, header: Header) -> bytes:
         """The entries of the path and no head."""
         return b"".join([self.encode_header(header), *_path_lines(transcript, leaf)])
 
-    def copy(self, transcript: EntryLog, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[InduscodeLogIndex], header: Header) -> bytes:
         reading = transcript.reading
         start = reading.header_end + 1 if reading.header_line else 0
         data = self.encode_header(header) + transcript.bytes_between(start, None)
         return data if data.endswith(b"\n") or not data else data + b"\n"
 
-    # -- places ---------------------------------------------------------------------------------------
 
-    def session_id(self, fresh: str, timestamp: str) -> str:
-        """The time and eight digits of chance, to the base 36; it is also the name of the file."""
-        digest = hashlib.sha256(fresh.encode("utf-8", "surrogatepass")).digest()
-        chance = int.from_bytes(digest[:8], "big") % 36**8
-        return f"s_{_base36(milliseconds(timestamp) or 0)}_{_base36(chance):0>8}"
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        return [os.path.join(_profile(environment, home), "sessions")]
-
-    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """Named after the working directory; different ones may share it."""
-        slug = re.sub("[^A-Za-z0-9]+", "-", cwd).strip("-")
-        return os.path.join(_profile(environment, home), "sessions", f"--{slug}--")
-
-
-def _heard(messages: list[ContextMessage]) -> list[ContextMessage]:
-    return [
-        item
-        for item in messages
-        if not isinstance(said := item.message, UnknownMessage)
-        and not (isinstance(said, BashExecution) and said.exclude_from_context)
-    ]
-
-
-_RULES = ContextRules(finish=_heard)
-
-INDUSCODE = InduscodeFormat()
-
-
-def _profile(environment: Mapping[str, str], home: str) -> str:
-    for name in ("INDUSAGI_CODING_AGENT_DIR", "INDUSAGI_HOME"):
-        if path := environment.get(name, "").strip():
-            if path == "~" or path.startswith("~/"):
-                path = home + path[1:]
-            return os.path.abspath(path)
-    return os.path.join(home, ".pindusagi")
+INDUSCODE = Format(
+    traits=TRAITS, reader=InduscodeFormatReader(), writer=InduscodeFormatWriter(), home=InduscodeHome()
+)
 
 
 def _path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ import msgspec
 
 from branchline.entries import Header
 from branchline.formats.induscode.leaf_resolver import DeepestEntry
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import BackwardLinker
 

@@ -17,11 +17,11 @@ from branchline.context import ModelRef
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.lines import LineReader, Lines
+from branchline.formats.log_index import LabelState
 from branchline.formats.operator.inherited_value import InheritedValue
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.rows import OperatorRow, decode_lines, message_facts, row_from, row_problems
 from branchline.formats.operator.timestamps import are_times, instant, iso_time, iso_times
-from branchline.formats.protocol import LabelState
 from branchline.tree import ROOT, Kind
 
 __all__ = ["OperatorReader"]
