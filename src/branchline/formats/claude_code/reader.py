@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Sequence
 from itertools import compress
@@ -393,7 +393,7 @@ class ClaudeCodeReader(LineReader):
             time = reading.tree.times[reading.own_from] or time
         about = {"version": reading.version_text, "gitBranch": self._git}
         return Header(
-            id=session or os.path.basename(self._path).removesuffix(".jsonl"),
+            id=session or posixpath.basename(self._path).removesuffix(".jsonl"),
             timestamp=time,
             cwd=self._cwd,
             parent_session=parent,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Mapping
 
@@ -28,40 +28,40 @@ class OhMyPiHome(FormatHome):
         profile = _profile(environment)
         configured = environment.get("PI_CODING_AGENT_DIR")
         if profile is None and configured:
-            return [os.path.join(expanded(configured, home), "sessions")]
+            return [posixpath.join(expanded(configured, home), "sessions")]
         branch = () if profile is None else ("profiles", profile)
         data_home = environment.get("XDG_DATA_HOME")
-        if data_home and os.path.isdir(moved := os.path.join(data_home, "omp", *branch)):
-            return [os.path.join(moved, "sessions")]
-        root = os.path.join(home, environment.get("PI_CONFIG_DIR") or ".omp")
-        return [os.path.join(root, *branch, "agent", "sessions")]
+        if data_home and posixpath.isdir(moved := posixpath.join(data_home, "omp", *branch)):
+            return [posixpath.join(moved, "sessions")]
+        root = posixpath.join(home, environment.get("PI_CONFIG_DIR") or ".omp")
+        return [posixpath.join(root, *branch, "agent", "sessions")]
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str:
         """The directory of the sessions of one working directory, told by where its links really lead."""
-        real = os.path.realpath(cwd)
+        real = posixpath.realpath(cwd)
         names = (name for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name))
         temporary = environment.get(next(names, ""), "/tmp")  # noqa: S108
-        below_home = _below(real, os.path.realpath(home))
-        below_temporary = _below(real, os.path.realpath(temporary))
+        below_home = _below(real, posixpath.realpath(home))
+        below_temporary = _below(real, posixpath.realpath(temporary))
         if below_home is not None:
             name = "-" + _dashed(below_home)
         elif below_temporary is not None:
             name = "-tmp" + ("-" if below_temporary else "") + _dashed(below_temporary)
         else:
             name = "--" + _dashed(re.sub(r"^[/\\]", "", real)) + "--"
-        return os.path.join(self.roots(environment, home)[0], name)
+        return posixpath.join(self.roots(environment, home)[0], name)
 
     def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
         """The directory of today, and the one under the name that older releases gave."""
         former = "--" + _dashed(re.sub(r"^[/\\]", "", cwd)) + "--"
         current = self.directory(cwd, environment, home)
-        return list(dict.fromkeys((current, os.path.join(self.roots(environment, home)[0], former))))
+        return list(dict.fromkeys((current, posixpath.join(self.roots(environment, home)[0], former))))
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
         """Sub-agents lie in the folder of the session that started them, and say nothing about it."""
         del header
-        folder = os.path.dirname(path)
-        return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split(os.sep))) else None
+        folder = posixpath.dirname(path)
+        return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split("/"))) else None
 
 
 def artifact_directory(path: str) -> str:
@@ -71,7 +71,7 @@ def artifact_directory(path: str) -> str:
 
 def is_own_path(path: str) -> bool:
     """Whether a file lies where only oh-my-pi keeps sessions."""
-    parts = os.path.normpath(path).split(os.sep)[:-1]
+    parts = posixpath.normpath(path).split("/")[:-1]
     return ".omp" in parts or ("omp" in parts and "sessions" in parts[parts.index("omp") :])
 
 
@@ -85,7 +85,7 @@ def _profile(environment: Mapping[str, str]) -> str | None:
 
 def _below(path: str, root: str) -> str | None:
     """The way from a directory to one below it; None when the path does not lie there."""
-    relative = os.path.relpath(path, root)
+    relative = posixpath.relpath(path, root)
     if relative == ".":
         return ""
     return None if relative.startswith("..") else relative

@@ -7,7 +7,7 @@ entries, the last of which carries the id.
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Sequence
 from itertools import accumulate, chain, count, repeat
@@ -266,7 +266,7 @@ def _repeated(column: list[Any], counts: list[int]) -> list[Any]:
 
 def _header_from_name(path: str) -> Header | None:
     """What the name of a file says about its session: the id, and in it the time."""
-    found = _FILE_NAME.fullmatch(os.path.basename(path))
+    found = _FILE_NAME.fullmatch(posixpath.basename(path))
     if found is None:
         return None
     return Header(id=found[1], version=VERSION, timestamp=iso_time(int(found[2] + found[3], 16) / 1000))
