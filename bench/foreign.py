@@ -18,7 +18,8 @@ import msgspec
 from bench import generate
 from branchline.entries import AssistantMessage, Cost, Entry, Header, MessageEntry, message_fields
 from branchline.errors import NotSupported
-from branchline.formats import EntryLog, Format, formats
+from branchline.formats import EntryLog, Format
+from branchline.plugins.formats import formats
 
 OPENED = ("oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
 """The formats, by name, in the order in which they are measured."""

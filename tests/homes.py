@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from branchline import Session, places
 from branchline.clock import FixedClock
-from branchline.formats import formats
+from branchline.plugins.formats import formats
 from support import CORPUS
 
 PROGRAMS = (

@@ -11,7 +11,7 @@ import pytest
 
 from branchline import places
 from branchline.formats import BUILTIN_FORMATS, PI
-from branchline.formats.installed import _OURS
+from branchline.plugins.formats import _OURS
 
 HOME = "/home/somebody"
 ASKED_ABOUT_THE_DIRECTORY = {"TMPDIR", "TMP", "TEMP", ""}

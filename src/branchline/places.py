@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from branchline._sha256 import sha256
 from branchline.entries import json_codec
-from branchline.formats import BUILTIN_FORMATS, PI, BrokenFormat, Format, installed_formats
+from branchline.formats import BUILTIN_FORMATS, PI, Format
+from branchline.plugins.formats import BrokenFormat, installed_formats
 
 __all__ = [
     "NATIVE_AGENT",

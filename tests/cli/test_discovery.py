@@ -126,8 +126,7 @@ def test_sub_agents_are_listed_when_asked_for(home, data) -> None:
 
 
 def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkeypatch) -> None:
-    from branchline.formats import BrokenFormat, installed_formats
-    from branchline.formats.installed import InstalledFormats
+    from branchline.plugins.formats import BrokenFormat, InstalledFormats, installed_formats
 
     broken = InstalledFormats((), (BrokenFormat("odd of oddities", "ImportError: no"),))
     monkeypatch.setattr("branchline.places.installed_formats", lambda: broken)
@@ -213,8 +212,7 @@ def test_nothing_is_removed_from_another_program_by_its_id(few, run) -> None:
     told = run("rm", "f27a4840", code=1).stderr
 
     assert (
-        f"is a session of zot, not of branchline; to do this anyway, give its file: {few.of('zot')}"
-        in told
+        f"is a session of zot, not of branchline; to do this anyway, give its file: {few.of('zot')}" in told
     )
     assert state(few.path) == before
 

@@ -27,7 +27,8 @@ from branchline.entries import (
     encode_header,
 )
 from branchline.errors import NotASession
-from branchline.formats import PI, EntryLog, Format, detect, formats
+from branchline.formats import PI, EntryLog, Format, detect
+from branchline.plugins.formats import formats
 from support import CORPUS
 
 PROGRAMS = ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")

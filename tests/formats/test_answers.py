@@ -19,7 +19,8 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
-from branchline.formats import EntryLog, Format, format_named, formats
+from branchline.formats import EntryLog, Format
+from branchline.plugins.formats import format_named, formats
 
 HEADER = Header(id="01a1dc74-bb00-784e-95bd-447e7184d454", timestamp="2026-11-15T10:00:00.000Z", cwd="/p")
 WRITABLE = [format_.name for format_ in formats() if format_.writer is not None]

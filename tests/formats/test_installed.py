@@ -13,7 +13,7 @@ import pytest
 from branchline import Session, SessionLibrary
 from branchline.entries import message_text
 from branchline.errors import NotASession
-from branchline.formats import detect, formats, installed_formats
+from branchline.plugins.formats import detect, formats, installed_formats
 from homes import PROGRAMS, build_home
 from support import ROOT
 
@@ -168,7 +168,7 @@ def test_a_mistake_in_a_format_costs_its_own_sessions_alone(install, tmp_path, p
 def test_packages_are_looked_through_only_when_no_format_here_knows_a_file():
     code = """if True:
         import sys
-        from branchline.formats import detect
+        from branchline.plugins.formats import detect
         detect(b'{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}\\n', "x.jsonl")
         detect(b'{"type":"meta","meta":{"id":"z"}}\\n', "x.jsonl")
         assert "importlib.metadata" not in sys.modules

@@ -19,7 +19,7 @@ from branchline.entries import (
     Unknown,
 )
 from branchline.errors import LockTimeout, NotSupported
-from branchline.formats import format_named
+from branchline.plugins.formats import format_named
 from branchline.stores import FilesStore, MemoryStore
 from log.test_other_locks import held
 from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, opened, samples, told

@@ -18,9 +18,10 @@ from branchline.actions.output_file import write_new
 from branchline.clock import SystemClock, iso, local_time
 from branchline.entries import Entry, Header, encode_header, splice
 from branchline.errors import NotSaved, NotSupported, SecretsLeft
-from branchline.formats import EntryLog, detect
+from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL
 from branchline.formats.zot import ZOT, export_portable
+from branchline.plugins.formats import detect
 from branchline.redaction import Hit, redact, redact_bytes, require_clean
 from branchline.session import Session
 from branchline.session.forks import fork_position

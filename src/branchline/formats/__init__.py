@@ -1,11 +1,10 @@
-"""One module per program: how it writes sessions. Formats do not know each other."""
+"""One package per program: how it writes sessions. Formats do not know each other."""
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, detect, format_named, formats
+from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, builtin_formats, detect
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.feed import feed_log
-from branchline.formats.installed import BrokenFormat, installed_formats
 from branchline.formats.jsonl import JsonlReader
 from branchline.formats.log_index import ByteRange, LabelState, LogIndex
 from branchline.formats.peek import Peek, peek, peek_header, unpacked_head
@@ -42,7 +41,6 @@ __all__ = [
     "PI",
     "PIGLET",
     "ZOT",
-    "BrokenFormat",
     "BuiltinFormat",
     "ByteRange",
     "CompressedFiles",
@@ -60,11 +58,9 @@ __all__ = [
     "Peek",
     "SplitFiles",
     "TitleFiles",
+    "builtin_formats",
     "detect",
     "feed_log",
-    "format_named",
-    "formats",
-    "installed_formats",
     "peek",
     "peek_header",
     "unpacked_head",

@@ -22,10 +22,12 @@ class Peek(NamedTuple):
     header: Header | None
 
 
-def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format | None = None) -> Peek:
+def peek(
+    read: Callable[[int, int], bytes], path: str = "", *, detect: Callable[[bytes, str], Format] = detect
+) -> Peek:
     """Format and header, from the first megabyte that ``read(offset, size)`` gives, mostly from much less.
 
-    ``expected`` is the format of the folder that the file lies in. NotASession when no format knows the file.
+    ``detect(head, path)`` raises NotASession if no format recognizes the file.
     """
     size = _FIRST
     while True:
@@ -34,7 +36,7 @@ def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format 
         last = whole or size >= _LIMIT
         size *= 16
         try:
-            found = detect(data, path, expected=expected)
+            found = detect(data, path)
         except NotASession:
             if last:
                 raise

@@ -15,8 +15,9 @@ from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import CompressedFiles, EntryLog, Format, detect
+from branchline.formats import CompressedFiles, EntryLog, Format
 from branchline.log.system import describe_oserror
+from branchline.plugins.formats import detect
 from branchline.stores import Listed, Read, StoredLog, unpacked, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow

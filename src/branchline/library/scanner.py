@@ -17,7 +17,7 @@ from branchline import places
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
-from branchline.formats import BrokenFormat, EntryLog, Format, peek
+from branchline.formats import EntryLog, Format
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.inferred_parents import ParentInference
 from branchline.library.lookup import current_of_thread
@@ -32,8 +32,18 @@ from branchline.library.row_reader import (
 )
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
+from branchline.plugins.formats import BrokenFormat, peek
 from branchline.session import Session
-from branchline.stores import FilesStore, Read, SkippedFile, Store, StoredLog, check_key, snapshot_of
+from branchline.stores import (
+    FilesStore,
+    Read,
+    SkippedFile,
+    Store,
+    StoredLog,
+    check_key,
+    drafts_in,
+    snapshot_of,
+)
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
@@ -171,12 +181,12 @@ class StoreScanner:
 
     def drafts(self) -> list[SessionRow]:
         """Sessions whose first reply never came."""
-        rows = (self.deep_row(stored, draft=True) for stored in self.store.drafts())
+        rows = (self.deep_row(stored, draft=True) for stored in drafts_in(self.store))
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def empty(self) -> Iterator[SessionRow]:
         """Sessions and drafts in which nobody said anything, damaged ones left out."""
-        for stored, draft in self._logs(self.store.drafts()):
+        for stored, draft in self._logs(drafts_in(self.store)):
             try:
                 with self.store.snapshot(stored.key) as read:
                     transcript = read_log(read, stored)
@@ -190,7 +200,7 @@ class StoreScanner:
     def locate(self, name: str) -> SessionRow | None:
         if (found := self.store.stat(check_key(name))) is not None:
             return shallow_row(found)
-        drafts = self.store.drafts()
+        drafts = drafts_in(self.store)
         for draft in drafts:
             if draft.key == name:
                 return shallow_row(draft, draft=True)
@@ -434,7 +444,7 @@ class MachineScanner:
             raise NotSupported(f"{os.path.basename(path)} is no file that can be moved to the trash here")
         directory, name = os.path.split(path)
         for own in self.own_stores() if row.draft else ():
-            if any(draft.path == path for draft in own.store.drafts()):
+            if any(draft.path == path for draft in drafts_in(own.store)):
                 return own.stored(row)
         return StoredSession(FilesStore(directory, suffix=suffix_of(path)), without_suffix(name))
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
-from branchline.formats import PI, Content, Format, SplitFiles, format_named, peek
+from branchline.formats import PI, Content, Format, SplitFiles
 from branchline.log import FileLog, Spool
+from branchline.plugins.formats import format_named, peek
 from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
 
 __all__ = [

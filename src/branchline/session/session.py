@@ -39,9 +39,10 @@ from branchline.entries import (
 )
 from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
-from branchline.formats import EntryLog, detect
+from branchline.formats import EntryLog
 from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
 from branchline.log.system import opening
+from branchline.plugins.formats import detect
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id

@@ -10,9 +10,8 @@ import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from branchline.views.browser.arrangement import ListItem
 from branchline.views.humanize import age, count, format_size, money
-from branchline.views.session_row import SessionRow
+from branchline.views.session_row import ListItem, SessionRow
 from branchline.views.spans import Line, Piece, Span, StyleRole, cut_line, line_width, make_line, pad_line
 from branchline.views.text import cut_middle, cut_start, one_line
 from branchline.views.tool_calls import short_path
