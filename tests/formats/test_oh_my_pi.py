@@ -25,7 +25,7 @@ from branchline.entries import (
     UsageEntry,
     message_fields,
 )
-from branchline.formats import OH_MY_PI, PI, detect, peek_header
+from branchline.formats import OH_MY_PI, PI, detect, peek
 from branchline.formats.oh_my_pi import path_state
 from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import TitleSlot, read_slot, slot_line
@@ -229,7 +229,7 @@ def test_words_of_a_person_do_not_make_it_a_file_of_oh_my_pi(line):
 def test_the_header_behind_the_slot_is_found_without_reading_the_file():
     data = story(user("hi"))
 
-    header = peek_header(lambda offset, size: data[offset : offset + size])
+    header = peek(lambda offset, size: data[offset : offset + size]).header
 
     assert header is not None
     assert header.id == "s"

@@ -8,7 +8,6 @@ import pytest
 
 from branchline.entries import Header
 from branchline.formats import OH_MY_PI
-from branchline.formats.oh_my_pi import artifact_directory
 from formats.oh_my_pi_kit import SAMPLES
 from support import load
 
@@ -102,7 +101,3 @@ def test_files_are_named_by_time_and_id():
     assert (
         OH_MY_PI.home.file_key(header) + OH_MY_PI.traits.suffix == "2026-11-15T07-25-31-381Z_01a1de18.jsonl"
     )
-
-
-def test_what_belongs_to_a_session_lies_in_a_directory_of_its_name():
-    assert artifact_directory("/s/2026_abc.jsonl") == "/s/2026_abc"

@@ -7,7 +7,7 @@ from branchline.formats.entry_log import EntryLog
 from branchline.formats.feed import feed_log
 from branchline.formats.jsonl import JsonlReader
 from branchline.formats.log_index import ByteRange, LabelState, LogIndex
-from branchline.formats.peek import Peek, peek, peek_header, unpacked_head
+from branchline.formats.peek import Peek, peek, unpacked_head
 from branchline.formats.pi import PI
 from branchline.formats.protocol import (
     CompressedFiles,
@@ -62,7 +62,6 @@ __all__ = [
     "detect",
     "feed_log",
     "peek",
-    "peek_header",
     "unpacked_head",
 ]
 
@@ -70,6 +69,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the format of another program when it is first asked for."""
     for program in BUILTIN_FORMATS:
-        if name == program.constant:
+        if name == program.name.replace("-", "_").upper():
             return program.load()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -33,8 +33,6 @@ class BuiltinFormat(NamedTuple):
     """A program whose format comes with branchline, as much as is known of it without loading the format."""
 
     name: str
-    module: str
-    constant: str
     folders: tuple[str, ...]
     """Below home; where none of these is there, the program has kept nothing."""
     variables: tuple[str, ...] = ()
@@ -43,7 +41,8 @@ class BuiltinFormat(NamedTuple):
     """How most of its files begin, and none of the others': then it is asked before them."""
 
     def load(self) -> Format:
-        found = getattr(import_module(f"branchline.formats.{self.module}"), self.constant)
+        module = self.name.replace("-", "_")
+        found = getattr(import_module(f"branchline.formats.{module}"), module.upper())
         assert isinstance(found, Format)
         return found
 
@@ -51,46 +50,26 @@ class BuiltinFormat(NamedTuple):
 BUILTIN_FORMATS = (
     BuiltinFormat(
         "induscode",
-        "induscode",
-        "INDUSCODE",
         (".pindusagi",),
         ("INDUSAGI_CODING_AGENT_DIR", "INDUSAGI_HOME"),
         begins=b'{"schema":"indus/transcript@',
     ),
-    BuiltinFormat("operator", "operator", "OPERATOR", (".operator",)),
+    BuiltinFormat("operator", (".operator",)),
     BuiltinFormat(
         "oh-my-pi",
-        "oh_my_pi",
-        "OH_MY_PI",
         (".omp",),
         ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME"),
         begins=b'{"type":"title","v":',
     ),
-    BuiltinFormat(
-        "piglet",
-        "piglet",
-        "PIGLET",
-        (".config/piglet",),
-        ("XDG_CONFIG_HOME",),
-        begins=b'{"type":"meta","ts":',
-    ),
+    BuiltinFormat("piglet", (".config/piglet",), ("XDG_CONFIG_HOME",), begins=b'{"type":"meta","ts":'),
     BuiltinFormat(
         "zot",
-        "zot",
-        "ZOT",
         (".local/state/zot", "Library/Application Support/zot"),
         ("ZOT_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"),
         begins=b'{"type":"meta","meta":{',
     ),
-    BuiltinFormat("codex", "codex", "CODEX", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
-    BuiltinFormat(
-        "claude-code",
-        "claude_code",
-        "CLAUDE_CODE",
-        (".claude",),
-        ("CLAUDE_CONFIG_DIR",),
-        begins=b'{"parentUuid":',
-    ),
+    BuiltinFormat("codex", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
+    BuiltinFormat("claude-code", (".claude",), ("CLAUDE_CONFIG_DIR",), begins=b'{"parentUuid":'),
 )
 
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"

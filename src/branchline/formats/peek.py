@@ -10,7 +10,7 @@ from branchline.errors import NotASession
 from branchline.formats.detect import detect
 from branchline.formats.protocol import CompressedFiles, Format
 
-__all__ = ["Peek", "peek", "peek_header", "unpacked_head"]
+__all__ = ["Peek", "peek", "unpacked_head"]
 
 _FIRST, _LIMIT = 4096, 1 << 20
 
@@ -48,14 +48,6 @@ def peek(
             header = found.reader.peek(data, path, whole=True)
         if header is not None or last:
             return Peek(found, header)
-
-
-def peek_header(read: Callable[[int, int], bytes], path: str = "") -> Header | None:
-    """The header of a log; None when it has none, or is no session."""
-    try:
-        return peek(read, path).header
-    except NotASession:
-        return None
 
 
 def unpacked_head(compression: CompressedFiles, read: Callable[[int, int], bytes]) -> bytes:

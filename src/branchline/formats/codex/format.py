@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Text, json_codec
-from branchline.formats.codex.home import CodexHome, ThreadNames, roots_near
+from branchline.formats.codex.home import HOME_OF, CodexHome, ThreadNames
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
@@ -90,11 +91,7 @@ class CodexFormatReader(FormatReader[CodexReading]):
         for line in head_lines(head, _LOOKED_AT):
             if foreign and b'"payload"' not in line:
                 continue  # no line in an envelope, and nothing else would count any more
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                continue
-            if isinstance(fields, dict):
+            if (fields := json_codec.loads_object(line)) is not None:
                 if _is_ours(fields, bare=not foreign):
                     return True
                 if not foreign and b'"payload"' not in head:
@@ -162,7 +159,11 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         return assemble_rollout(content, "" if name is None else name.rollout, find)
 
     def roots_near(self, path: str) -> list[str]:
-        return roots_near(path)
+        """The directories of the rollouts beside this one, archived ones included."""
+        found = HOME_OF.match(path)
+        if found is None:
+            return [posixpath.dirname(path)]
+        return [posixpath.join(found[1], "sessions"), posixpath.join(found[1], "archived_sessions")]
 
 
 _FILES = RolloutFiles()

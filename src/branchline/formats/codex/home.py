@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from branchline.entries import Header, json_codec
 from branchline.formats.protocol import FormatHome, TitleFiles
 
-__all__ = ["CodexHome", "ThreadNames", "read_names", "roots_near"]
+__all__ = ["HOME_OF", "CodexHome", "ThreadNames", "read_names"]
 
-_HOME = re.compile(r"(.*)[/\\](?:archived_)?sessions[/\\]", re.DOTALL)
+HOME_OF = re.compile(r"(.*)[/\\](?:archived_)?sessions[/\\]", re.DOTALL)
 
 
 class CodexHome(FormatHome):
@@ -35,7 +35,7 @@ class ThreadNames(TitleFiles):
         return posixpath.join(posixpath.dirname(root), "session_index.jsonl")
 
     def titles_near(self, path: str) -> str | None:
-        found = _HOME.match(path)
+        found = HOME_OF.match(path)
         return None if found is None else posixpath.join(found[1], "session_index.jsonl")
 
     def titles(self, data: bytes) -> Mapping[str, str]:
@@ -46,20 +46,8 @@ def read_names(index: bytes) -> dict[str, str]:
     """The names of threads from ``session_index.jsonl``; the last line of a thread counts."""
     names: dict[str, str] = {}
     for line in index.split(b"\n"):
-        try:
-            fields = json_codec.loads(line)
-        except ValueError:
-            continue
-        if isinstance(fields, dict):
+        if (fields := json_codec.loads_object(line)) is not None:
             thread, name = fields.get("id"), fields.get("thread_name")
             if isinstance(thread, str) and isinstance(name, str):
                 names[thread] = name
     return names
-
-
-def roots_near(path: str) -> list[str]:
-    """The directories of the rollouts beside this one, archived ones included."""
-    found = _HOME.match(path)
-    if found is None:
-        return [posixpath.dirname(path)]
-    return [posixpath.join(found[1], "sessions"), posixpath.join(found[1], "archived_sessions")]

@@ -183,11 +183,7 @@ def copied_entries(child: CodexReading, parent: CodexReading) -> int:
 
 
 def _meta_of(line: bytes) -> dict[str, Any]:
-    try:
-        fields = json_codec.loads(line)
-    except ValueError:
-        return {}
-    payload = fields.get("payload") if isinstance(fields, dict) else None
+    payload = (json_codec.loads_object(line) or {}).get("payload")
     return payload if isinstance(payload, dict) else {}
 
 

@@ -26,11 +26,8 @@ class NativeFormatReader(FormatReader[IndexT]):
         del path
         lines = head.removeprefix(BOM).split(b"\n")
         for line in lines if whole else lines[:-1]:
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                continue  # blank or damaged
-            if isinstance(fields, dict) and fields.get("type") != "title":
+            fields = json_codec.loads_object(line)  # None if it is blank or damaged
+            if fields is not None and fields.get("type") != "title":
                 return codec.header_from_fields(fields)
         return None
 

@@ -72,11 +72,7 @@ class InduscodeFormatReader(FormatReader[InduscodeLogIndex]):
         for line in head_lines(head, _LOOKED_AT):
             if _START.match(line):
                 return True
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                continue
-            if isinstance(fields, dict) and fields:
+            if fields := json_codec.loads_object(line):
                 schema = fields.get("schema")
                 return isinstance(schema, str) and (schema == ORIGIN or schema.startswith(FAMILY))
         return False

@@ -94,7 +94,8 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
             return True  # the slot is damaged, and what follows it is still in its place
         if not first.startswith(b"{") or first.startswith(_OTHERS) or b'"type"' not in first[:2000]:
             return False
-        if first.startswith(b'{"type":"session"') and not _HEADER_KEYS.isdisjoint(_fields(first) or ()):
+        header = json_codec.loads_object(first) if first.startswith(b'{"type":"session"') else None
+        if not _HEADER_KEYS.isdisjoint(header or ()):
             return True
         return is_own_path(path) or any(map(_is_own_line, (first, second))) or any(map(_is_own_line, lines))
 
@@ -116,7 +117,7 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
             entry = super().decode(line, index, position)
             fields = entry_fields(entry) if isinstance(entry, ModelChange | ContextEdit) else None
         else:
-            fields = _fields(line)
+            fields = json_codec.loads_object(line)
         if fields is None:
             return super().decode(line, index, position)
         if BLOB_MARK in line:
@@ -203,17 +204,8 @@ def _needs_care(data: bytes) -> bool:
     return BLOB_MARK in data or _RECOVERED_MARK in data or b'"hookMessage"' in data or b'"task"' in data
 
 
-def _fields(line: bytes) -> dict[str, Any] | None:
-    """The JSON object of a line; None when it is nested too deeply to be read whole."""
-    try:
-        fields = json_codec.loads(line)
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) else None
-
-
 def _header_fields(reading: OhMyPiReading) -> dict[str, Any]:
-    return (_fields(reading.header_line) if reading.header_line else None) or {}
+    return json_codec.loads_object(reading.header_line) or {}
 
 
 def _slot_for(source: OhMyPiReading, header: Header) -> TitleSlot:

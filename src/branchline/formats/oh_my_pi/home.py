@@ -10,7 +10,7 @@ from branchline.entries import Header
 from branchline.formats.common.native_home import expanded, file_key
 from branchline.formats.protocol import FormatHome
 
-__all__ = ["OhMyPiHome", "artifact_directory", "is_own_path"]
+__all__ = ["OhMyPiHome", "is_own_path"]
 
 _PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
 _SESSION = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z?_.+")
@@ -62,11 +62,6 @@ class OhMyPiHome(FormatHome):
         del header
         folder = posixpath.dirname(path)
         return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split("/"))) else None
-
-
-def artifact_directory(path: str) -> str:
-    """The directory that belongs to a session file: tool output, a draft, sessions of sub-agents."""
-    return path.removesuffix(".jsonl")
 
 
 def is_own_path(path: str) -> bool:

@@ -60,11 +60,8 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
         for line in head_lines(head, _LOOKED_AT):
             if _HEADER.match(line) or _ENTRY.match(line):
                 return True
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                continue
-            if isinstance(fields, dict) and isinstance(fields.get("type"), str):
+            fields = json_codec.loads_object(line) or {}
+            if isinstance(fields.get("type"), str):
                 time = fields.get("timestamp")
                 return isinstance(fields.get("id"), str) and (
                     "parent_id" in fields or (isinstance(time, int | float) and not isinstance(time, bool))

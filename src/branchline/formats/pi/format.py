@@ -1,18 +1,20 @@
-"""pi's format: how its files are recognized, and the parts it consists of."""
+"""pi's format: how its files are recognized, and what is written into them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from branchline.entries import json_codec
+from branchline.entries import Entry, Header, codec, json_codec
+from branchline.formats.common.native_copies import path_lines, tree_lines, upgrade_lines
 from branchline.formats.common.native_decoder import BOM, NativeFormatReader
 from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import FIRST_TYPES
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.log_index import LogIndex
 from branchline.formats.pi.home import PiHome
-from branchline.formats.pi.writer import PiFormatWriter
-from branchline.formats.protocol import Format, FormatTraits
+from branchline.formats.protocol import Format, FormatTraits, FormatWriter
 
 __all__ = ["PI"]
 
@@ -46,6 +48,26 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
     def log_reader(self, path: str = "") -> NativeReader:
         del path
         return NativeReader()
+
+
+class PiFormatWriter(FormatWriter[LogIndex]):
+    """Writes native entries; lines that are there already are copied byte for byte."""
+
+    def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
+        del index
+        return b"".join([codec.encode_entry(entry) for entry in entries])
+
+    def encode_header(self, header: Header) -> bytes:
+        return codec.encode_header(header)
+
+    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
+        return b"".join([codec.encode_header(header), *path_lines(transcript, leaf)])
+
+    def copy(self, transcript: EntryLog, header: Header) -> bytes:
+        return b"".join([codec.encode_header(header), *tree_lines(transcript)])
+
+    def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
+        return upgrade_lines(transcript)
 
 
 def _is_own(fields: dict[str, Any]) -> bool | None:
