@@ -1,4 +1,4 @@
-"""Claude Code's transcripts as a format: what they look like, how they are read, where they lie."""
+"""Claude Code's transcripts as a format: how they are recognized and read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codex rollouts as a format: what they look like, how they are read, where they lie."""
+"""Codex rollouts as a format: how they are recognized, read, unpacked and joined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""induscode's session format: where its files lie, how they are told apart, what can be written."""
+"""induscode's session format: how its files are recognized, read and written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator's session format, version 3: where its files lie, how they are told apart, what can be written."""
+"""Operator's session format, version 3: how its files are recognized, read and written."""
 
 from __future__ import annotations
 

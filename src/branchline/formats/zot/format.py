@@ -1,4 +1,4 @@
-"""zot's sessions as a format: what they are, how entries are read and written, where the files lie."""
+"""zot's session format: how its files are recognized, read and written."""
 
 from __future__ import annotations
 
