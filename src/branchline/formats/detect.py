@@ -137,7 +137,7 @@ def unrecognized(head: bytes, path: str, *, tried: Iterable[Format], broken: str
     if is_retired_store(head):
         return NotASession(f"{path} is {RETIRED_STORES}")
     names = ", ".join(format_.name for format_ in tried)
-    return NotASession(f"{path} is not a session of any known program (tried: {names}{broken})")
+    return NotASession(f"{path} is not a session of any known agent (tried: {names}{broken})")
 
 
 def is_retired_store(head: bytes) -> bool:

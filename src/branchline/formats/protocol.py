@@ -333,9 +333,7 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     def required_writer(self) -> FormatWriter[IndexT]:
         """The writer. NotSupported for a program whose sessions are only read."""
         if self.writer is None:
-            raise NotSupported(
-                f"sessions of {self.name} are read here, not written; fork one to go on with it"
-            )
+            raise NotSupported(f"sessions of {self.name} are read-only; fork one to continue it")
         return self.writer
 
     def compression_of(self, head: bytes) -> CompressedFiles | None:

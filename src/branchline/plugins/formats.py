@@ -78,7 +78,7 @@ def format_named(name: str) -> Format:
     )
     if found is None:
         names = ", ".join(sorted(format_.name for format_ in formats()))
-        raise ValueError(f"there is no format {name!r}; known are {names}")
+        raise ValueError(f"unknown format {name!r}; known: {names}")
     return found
 
 

@@ -53,7 +53,7 @@ def store_of(name: str | None, cwd: str) -> FilesStore:
     format_ = format_named(str(name))
     directory = places.directory_in(format_.home.directory, cwd)
     if directory is None:
-        raise NotSupported(f"where {format_.name} keeps its sessions is not known; name a directory")
+        raise NotSupported(f"where {format_.name} keeps its sessions is unknown; name a directory")
     return FilesStore(directory, suffix=format_.traits.suffix)
 
 

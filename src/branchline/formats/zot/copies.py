@@ -105,7 +105,7 @@ def portable_lines(transcript: EntryLog[ZotLogIndex]) -> Iterator[bytes]:
     """The first meta row without its working directory, then every other row as it is."""
     reading = transcript.reading
     if not reading.metas:
-        raise NotSupported(f"{transcript.name} cannot be exported: no row in it tells which session it is")
+        raise NotSupported(f"{transcript.name} cannot be exported: no row in it names the session")
     line = reading.header_line.strip()
     spot = splice.field_ranges(line)["meta"]
     yield (
