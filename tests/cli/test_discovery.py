@@ -126,8 +126,7 @@ def test_sub_agents_are_listed_when_asked_for(home, data) -> None:
 
 
 def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkeypatch) -> None:
-    from branchline.formats import BrokenFormat, installed_formats
-    from branchline.formats.installed import InstalledFormats
+    from branchline.plugins.formats import BrokenFormat, InstalledFormats, installed_formats
 
     broken = InstalledFormats((), (BrokenFormat("odd of oddities", "ImportError: no"),))
     monkeypatch.setattr("branchline.places.installed_formats", lambda: broken)

@@ -14,7 +14,8 @@ from branchline import Session
 from branchline.actions.repair.foreign import repair_foreign
 from branchline.actions.repair.native import require_same
 from branchline.errors import NotSaved
-from branchline.formats import EntryLog, format_named
+from branchline.formats import EntryLog
+from branchline.plugins.formats import format_named
 from cli.test_check_and_repair import DAMAGE, damaged
 from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, samples, told
 from support import CORPUS
