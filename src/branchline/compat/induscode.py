@@ -92,7 +92,7 @@ class Head:
 
 def session_scope_dir(sessions_dir: _Path, cwd: _Path) -> str:
     """The directory below ``sessions_dir`` that holds the sessions of one working directory."""
-    folder = INDUSCODE.directory(os.fspath(cwd), {}, "")
+    folder = INDUSCODE.home.directory(os.fspath(cwd), {}, "")
     assert folder is not None
     return os.path.join(os.fspath(sessions_dir), os.path.basename(folder))
 

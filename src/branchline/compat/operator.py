@@ -58,8 +58,8 @@ _Path = str | os.PathLike[str]
 
 def get_default_session_dir() -> str:
     """The directory that holds the sessions of all projects: that of a profile, if there is one."""
-    found = places.existing_directory(OPERATOR.profile_patterns)
-    return found or str(places.directory_in(OPERATOR.directory, ""))
+    found = places.existing_directory(OPERATOR.home.profile_patterns)
+    return found or str(places.directory_in(OPERATOR.home.directory, ""))
 
 
 def list_sessions_from_dir(session_dir: _Path, cwd: _Path | None = None) -> builtins.list[SessionInfo]:

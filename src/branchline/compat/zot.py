@@ -117,7 +117,7 @@ class Session:
 
 def sessions_dir(root: _Path, cwd: str) -> str:
     """The folder of the sessions of a working directory."""
-    folder = ZOT.directory(cwd, {}, "")
+    folder = ZOT.home.directory(cwd, {}, "")
     assert folder is not None
     return os.path.join(os.fspath(root), "sessions", os.path.basename(folder))
 

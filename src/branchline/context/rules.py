@@ -1,7 +1,4 @@
-"""Where programs of the family differ in what a path says to a model; the defaults are pi's rules.
-
-A source of entries may bring rules of its own as ``context_rules``; a transcript has those of its format.
-"""
+"""Where programs of the family differ in what a path says to a model; the defaults are pi's rules."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import msgspec
 from branchline.context.context import ContextMessage
 from branchline.tree import EntrySource
 
-__all__ = ["ContextRules", "ModeAndRules", "rules_of"]
+__all__ = ["ContextRules", "ModeAndRules"]
 
 
 class ModeAndRules(NamedTuple):
@@ -43,12 +40,3 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     excluded_types: frozenset[str] = frozenset()
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
     mode_and_rules: Callable[[EntrySource, list[int]], ModeAndRules] | None = None
-
-
-_PI = ContextRules()
-
-
-def rules_of(source: EntrySource) -> ContextRules:
-    """The rules that a source brings, or pi's."""
-    rules = getattr(source, "context_rules", _PI)
-    return rules if isinstance(rules, ContextRules) else _PI

@@ -7,7 +7,16 @@ from typing import NamedTuple, overload
 
 import msgspec
 
-__all__ = ["ELSEWHERE", "Description", "Listing", "SessionRow", "SkippedFile", "latest_first", "row_name"]
+__all__ = [
+    "ELSEWHERE",
+    "Description",
+    "ListItem",
+    "Listing",
+    "SessionRow",
+    "SkippedFile",
+    "latest_first",
+    "row_name",
+]
 
 ELSEWHERE = "another working directory"
 """The reason for which a session is hidden that belongs to another project."""
@@ -62,6 +71,16 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The program in whose folders the file lies, where sessions of all programs were looked for."""
     subagent: bool = False
     """Another session started this one as a helper."""
+
+
+class ListItem(NamedTuple):
+    """A row in its place; ``branch`` is drawn before it where rows are threaded."""
+
+    row: SessionRow
+    agent: str
+    branch: str = ""
+    pinned: bool = False
+    note: str | None = None
 
 
 def row_name(row: SessionRow) -> str:
