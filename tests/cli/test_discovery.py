@@ -185,7 +185,7 @@ def test_a_name_that_fits_several_programs_is_told_with_them(home, run) -> None:
 
     told = run("show", "f27a4840", code=1).stderr
 
-    assert "can be 2 sessions: 2026111" in told
+    assert "matches 2 sessions: 2026111" in told
     assert "(zot)" in told
 
 

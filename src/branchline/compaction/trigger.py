@@ -1,4 +1,4 @@
-"""When a context has grown too long."""
+"""When to compact a context."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def should_compact(tokens: float, window: float, reserve: float = RESERVE_TOKENS
 
 
 def compaction_due(context: Context, window: float | None, reserve: float = RESERVE_TOKENS) -> bool:
-    """Whether a context shall be compacted before the model is asked again.
+    """Whether to compact a context before the next request.
 
     Its size is what the last answer reported and an estimate for what came after. A context that was
     compacted is left alone until the model has answered: what is still too long then does not get shorter
