@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
+from branchline.chat.completion import suggestions
 from branchline.chat.startup import StartOptions, split_entry_ref, start_session
 from branchline.cli.chat_services import CliServices
-from branchline.settings import Settings
+from branchline.settings import ProviderSettings, Settings
 from chat.kit import Script, Talk, drive
 from support import CORPUS
 
@@ -262,7 +263,7 @@ def test_a_title_is_given_and_shown(project):
 
 def test_model_and_thinking_level_are_shown_changed_and_recorded(project):
     async def work() -> None:
-        talk = Talk(project, "high", None)
+        talk = Talk(project, None, "high", None)
         async with talk.conductor:
             front = await talk.say(
                 "hello",
@@ -282,6 +283,44 @@ def test_model_and_thinking_level_are_shown_changed_and_recorded(project):
             await talk.say("/thinking very", "/model nonsense")
             assert "is no thinking level" in front.remarks[-2]
             assert "is not the name of a model" in front.remarks[-1]
+
+    drive(work)
+
+
+def test_a_model_is_picked_among_those_that_can_be_used_and_the_others_say_what_they_need(
+    project, monkeypatch
+):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("GATEWAY_KEY", "k")
+    gateway = ProviderSettings(
+        base_url="http://localhost:1/v1", api_key_env="GATEWAY_KEY", models=("qwen3", "glm")
+    )
+    nameless = ProviderSettings(base_url="http://localhost:2/v1")
+
+    async def work() -> None:
+        talk = Talk(
+            project,
+            "glm",
+            "anthropic",
+            "nameless",
+            settings=Settings(providers={"gateway": gateway, "nameless": nameless}),
+        )
+        async with talk.conductor:
+            front = await talk.say("/model", "/model", "/model")
+
+            assert front.asked[:2] == [
+                "Which model shall answer? Now: offline:echo",
+                "Which model shall answer? Now: gateway:glm",
+            ]
+            assert front.lines == ["gateway:glm"] * 3
+            assert front.remarks == [
+                "anthropic: set ANTHROPIC_API_KEY",
+                "nameless: name a model of it: /model nameless:MODEL",
+            ]
+            assert [one.text for one in suggestions(talk.chat, "/model gate")] == [
+                "gateway:qwen3",
+                "gateway:glm",
+            ]
 
     drive(work)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "Command", "Completes", "command_named"]
 
-Completes = Literal["entry", "turn", "session", "thinking", "tool", "command"]
+Completes = Literal["entry", "turn", "session", "model", "thinking", "tool", "command"]
 """What can be completed behind a command."""
 
 
@@ -119,8 +119,9 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         name="model",
         arguments="[PROVIDER:MODEL]",
+        completes="model",
         run=model_commands.model,
-        help="Let another model answer, or show which one does.",
+        help="Let another model answer, named or picked.",
     ),
     Command(
         name="thinking",

@@ -64,6 +64,11 @@ def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
                     yield row.id, about
                 elif row.title and row.title.lower().startswith(typed.lower()):
                     yield row.title, row.id
+        case "model":
+            for one in chat.services.providers():
+                for model in one.models if one.ready else ():
+                    if (name := f"{one.name}:{model}").startswith(typed):
+                        yield name, one.base_url or ""
         case "thinking":
             yield from ((level, "") for level in THINKING_LEVELS if level.startswith(typed))
         case "tool":

@@ -11,6 +11,7 @@ from branchline.chat.frontend import Picker, PickerOption, options_with
 from branchline.flows import Choose
 from branchline.library import Prompt, SessionRow
 from branchline.library.turns import prior_turns
+from branchline.models import ProviderStatus
 from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.tree import Filter, Outline
@@ -20,7 +21,15 @@ from branchline.views.outline import entry_role, indentation, outline_line
 from branchline.views.spans import Span, make_line
 from branchline.views.tree_search import Search
 
-__all__ = ["choice_picker", "session_line", "session_picker", "tree_picker", "turn_picker"]
+__all__ = [
+    "choice_picker",
+    "model_picker",
+    "session_line",
+    "session_picker",
+    "tree_picker",
+    "turn_picker",
+    "unpickable",
+]
 
 _ID = 8
 
@@ -108,6 +117,35 @@ def session_picker(rows: Iterable[SessionRow], question: str, now: float | None 
     """Sessions, in the order in which they are given; the key is the file."""
     now = time.time() if now is None else now
     return _picker(question, [session_line(row, now) for row in rows if row.problem is None])
+
+
+def model_picker(providers: Iterable[ProviderStatus], current: str | None) -> Picker:
+    """The models that can be used, the current one under the cursor; then providers that need something.
+
+    The key of a provider whose models cannot be picked is its name alone.
+    """
+    ready: list[str] = []
+    others: list[tuple[str, str]] = []
+    for one in providers:
+        ready += [f"{one.name}:{model}" for model in one.models if one.ready]
+        if unusable := unpickable(one):
+            others.append((one.name, unusable))
+    if current is not None and current not in ready:
+        ready.insert(0, current)
+    options = [PickerOption(key=name, line=make_line(Span(name, "model"))) for name in ready]
+    options += [
+        PickerOption(key=name, line=make_line(Span(f"{name}  ", "dim"), Span(why, "warning")))
+        for name, why in others
+    ]
+    at = 0 if current is None else ready.index(current)
+    return _picker(f"Which model shall answer? Now: {current or 'none'}", options, at=at)
+
+
+def unpickable(provider: ProviderStatus) -> str | None:
+    """Why no model of a provider can be picked, and what helps; None when some can."""
+    if provider.ready and not provider.models:
+        return f"name a model of it: /model {provider.name}:MODEL"
+    return provider.needs
 
 
 def choice_picker(step: Choose) -> Picker:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from branchline.library import SessionRow
-from branchline.models import Model
+from branchline.models import Model, ProviderStatus
 from branchline.session import Session
 
 __all__ = ["Services"]
@@ -38,4 +38,8 @@ class Services(Protocol):
 
     def model(self, name: str, /) -> Model:
         """The model with this name. A ModelError when it cannot be had."""
+        ...
+
+    def providers(self) -> Sequence[ProviderStatus]:
+        """The providers of models: which can be used now, and what the others still need."""
         ...

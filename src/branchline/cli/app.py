@@ -28,6 +28,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     "Chat": {
         "chat": ("chat", "Talk with a model, in a session that can be branched."),
         "resume": ("resume", "Go on with a session, in the program that it is of."),
+        "models": ("models", "List the models that can be used, and what others need."),
     },
     "Browse": {
         "browse": ("browse", "Open the full-screen browser."),
