@@ -8,7 +8,7 @@ from contextlib import suppress
 from branchline.conductor.permissions import ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.usage_meter import UsageMeter
-from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, context_tokens
+from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, request_tokens
 from branchline.errors import ModelError, NotSupported, UnknownModel
 from branchline.flows import Hooks
 from branchline.models import Model, Tool, model_name
@@ -16,7 +16,7 @@ from branchline.plugins import Plugins
 from branchline.session import Session
 from branchline.tree import ROOT
 
-__all__ = ["ConversationState"]
+__all__ = ["ConversationState", "reference_to"]
 
 
 class ConversationState:
@@ -86,8 +86,8 @@ class ConversationState:
 
     @property
     def context_tokens(self) -> int | float:
-        """How many tokens the next request has: what the last answer reported, the rest estimated."""
-        return context_tokens(self.context()).tokens
+        """How many tokens the next request has: what the model reported last, the rest estimated."""
+        return request_tokens(self.context(), None if self._model is None else reference_to(self._model))
 
     def context(self) -> Context:
         """What the model sees; the same as ``session.context()``, without building it anew every time."""
@@ -140,9 +140,9 @@ class ConversationState:
         context = self.context()
         self._thinking = context.thinking_level
         wanted = context.model
-        if keep_model or wanted is None or (self._model is not None and wanted == _reference(self._model)):
+        if keep_model or wanted is None or (self._model is not None and wanted == reference_to(self._model)):
             return
-        known = next((model for model in reversed(self._models) if _reference(model) == wanted), None)
+        known = next((model for model in reversed(self._models) if reference_to(model) == wanted), None)
         try:
             self._take_model(known or self._find_model(wanted))
         except ModelError as problem:
@@ -159,7 +159,7 @@ class ConversationState:
         A format that has no place for one leaves it to this conversation.
         """
         context = self.context()
-        if self._model is not None and (chosen := _reference(self._model)) != context.model:
+        if self._model is not None and (chosen := reference_to(self._model)) != context.model:
             with suppress(NotSupported):
                 self._session.append_model_change(chosen.provider, chosen.id)
         if self._thinking != context.thinking_level:
@@ -167,5 +167,6 @@ class ConversationState:
                 self._session.append_thinking_level_change(self._thinking)
 
 
-def _reference(model: Model) -> ModelRef:
+def reference_to(model: Model) -> ModelRef:
+    """What sessions call a model."""
     return ModelRef(provider=model.provider, id=model.id)

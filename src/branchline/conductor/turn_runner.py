@@ -31,7 +31,7 @@ from branchline.conductor.events import (
 from branchline.conductor.permissions import ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.run import Run, interruptible
-from branchline.context import Context, usage_sum
+from branchline.context import Context, ModelRef, usage_sum
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -97,7 +97,7 @@ class TurnHost(Protocol):
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one request: the answer as it was appended, and why it failed, if it did."""
 
-    entry: str
+    entry: str | None
     message: AssistantMessage
     error: ModelError | None = None
 
@@ -113,6 +113,7 @@ class TurnRunner:
         self._stage = stage
         self._run = run
         self._outcome: _Outcome | None = None
+        self._silent: AssistantMessage | None = None  # an attempt that failed without a word
 
     async def say(self, message: Message) -> str:
         """Append a message and say that it is there."""
@@ -181,7 +182,10 @@ class TurnRunner:
         return self._outcome
 
     async def _attempt(self, step: Attempt) -> AttemptResult:
-        """Ask, and ask again after failures that pass; how it ended in the end."""
+        """Ask, and ask again after failures that pass; how it ended in the end.
+
+        Failures without a word leave one record however often they are repeated.
+        """
         if step.number > 1:
             await self._tell_of_compaction("overflow")
         number = 1
@@ -193,12 +197,32 @@ class TurnRunner:
             delay = self._stage.policy.delay(error, number)
             if delay is None or not await self._wait(error, number, delay):
                 break
-            await arun(rewind_failed(self._stage.session, outcome.entry))
+            if outcome.entry is not None:
+                await arun(rewind_failed(self._stage.session, outcome.entry))
+            else:
+                self._silent = outcome.message
             number += 1
+        self._silent = None
+        if outcome.entry is None and self._keeps_attempts:
+            outcome = self._outcome = _Outcome(
+                entry=await self.say(outcome.message), message=outcome.message, error=error
+            )
         overflow = isinstance(error, ContextOverflow) and step.number == 1
         if overflow:
             await self._run.emit(CompactionStarted(reason="overflow"))
         return AttemptResult(overflow=overflow, failed=outcome.entry, message=str(error))
+
+    @property
+    def _keeps_attempts(self) -> bool:
+        """Whether the format has a place for answers that failed: a branch of their own."""
+        return "branch" not in self._stage.session.transcript.format.unsupported
+
+    async def _record_silent(self) -> None:
+        """Put the record of attempts that failed without a word beside the answer that came at last."""
+        silent, self._silent = self._silent, None
+        if silent is not None and self._keeps_attempts:
+            entry = self._stage.session.append_message(silent)
+            await arun(rewind_failed(self._stage.session, entry))
 
     async def _wait(self, error: ModelError, number: int, delay: float) -> bool:
         """Wait before the next attempt; False when that was aborted."""
@@ -247,6 +271,9 @@ class TurnRunner:
             self._run.spent += usage_sum(message.usage)
         if request.thinking_level != "off":
             message = msgspec.structs.replace(message, thinking_level=request.thinking_level)
+        if error is not None and (answer.is_empty or not self._keeps_attempts):
+            return _Outcome(entry=None, message=message, error=error)
+        await self._record_silent()
         return _Outcome(entry=await self.say(message), message=message, error=error)
 
     async def _listen(self, model: Model, request: ModelRequest, answer: PartialAnswer) -> None:
@@ -307,7 +334,8 @@ class TurnRunner:
         room = stage.policy.room(stage.required_model().context_window)
         if room is None or not stage.policy.auto_compact or run.cannot_compact:
             return
-        if not compaction_due(stage.context(), room.window, room.reserve):
+        model = ModelRef(provider=stage.required_model().provider, id=stage.required_model().id)
+        if not compaction_due(stage.context(), room.window, room.reserve, model=model):
             return
         await run.emit(CompactionStarted(reason="threshold"))
         flow = compact(
