@@ -34,7 +34,7 @@ def test_one_prompt_per_line_and_answers_as_text(run, world):
     done = run("chat", "--name", "Sky", stdin="offline: say blue\n\noffline: say grey\n")
 
     assert done.stdout == "blue\ngrey\n"
-    assert "the offline model answers" in done.stderr
+    assert "no model configured: using the offline model" in done.stderr
     with only_session(world) as session:
         assert words(session) == ["offline: say blue", "blue", "offline: say grey", "grey"]
         assert session.title == "Sky"
@@ -346,7 +346,7 @@ def test_two_interrupts_at_the_prompt_leave(world):
     chat.wait(30)  # before its input ends
     _out, errors = ended(chat, 130)
 
-    assert "interrupted; once more leaves" in errors
+    assert "interrupted; press Ctrl-C again to quit" in errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
