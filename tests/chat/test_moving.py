@@ -94,7 +94,7 @@ def test_who_names_an_entry_is_not_asked_for_one(project):
             assert len(talk.words()) == 2
 
             await talk.say("/tree nowhere")
-            assert front.remarks[-1].startswith("there is no entry 'nowhere'")
+            assert front.remarks[-1].startswith("no entry named 'nowhere'")
 
     drive(work)
 

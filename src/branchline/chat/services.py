@@ -8,6 +8,7 @@ from typing import Protocol
 from branchline.library import SessionRow
 from branchline.models import Model, ProviderStatus
 from branchline.session import Session
+from branchline.views.forest import ForestRow
 
 __all__ = ["Services"]
 
@@ -22,6 +23,10 @@ class Services(Protocol):
 
     def sessions(self) -> Sequence[SessionRow]:
         """The sessions of this working directory, newest first, with those whose first reply never came."""
+        ...
+
+    def forest(self) -> Sequence[ForestRow]:
+        """The sessions of this working directory, each below the one that it was forked from."""
         ...
 
     def open(self, name: str, /) -> Session:

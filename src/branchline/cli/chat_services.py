@@ -14,6 +14,7 @@ from branchline.models import DEFAULT_MODEL, Model, ModelRegistry, ProviderStatu
 from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.settings import Settings
+from branchline.views.forest import ForestRow
 
 __all__ = ["CliServices"]
 
@@ -39,6 +40,9 @@ class CliServices:
         rows = [row for row in found if row.problem is None]
         rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
         return sorted(rows, key=lambda row: -row.active_ms)
+
+    def forest(self) -> Sequence[ForestRow]:
+        return SessionLibrary.everywhere(self.cwd).forest()
 
     def open(self, name: str, /) -> Session:
         library = SessionLibrary.for_cwd(self.cwd)

@@ -126,12 +126,25 @@ class ConversationState:
             self._detach = None
         self._session.close()
 
+    def go_on_in(self, session: Session) -> None:
+        """Let a fork be the session of this conversation; model and thinking level stay as they are."""
+        model, thinking = self._model, self._thinking
+        self._go_on_in(session)
+        if model is not None:
+            self._take_model(model)
+        self._thinking = thinking
+
     def _go_on_in(self, session: Session | None) -> None:
         """Let another session be the one of this conversation; None when there is no other."""
         if session is not None and session is not self._session:
             self._leave()
             self._use(session)
             self._follow_path()
+
+    @property
+    def can_branch(self) -> bool:
+        """Whether the format of the session has branches; where it has none, the conversation forks."""
+        return "branch" not in self._session.transcript.format.unsupported
 
     def _follow_path(self, *, keep_model: bool = False) -> None:
         """Go on with the model and the thinking level that the path names; with nothing said, as before."""

@@ -42,6 +42,7 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UserMessage,
+    message_text,
 )
 from branchline.errors import ContextOverflow, FlowError, MalformedStream, ModelError, NotSupported
 from branchline.flows import (
@@ -50,6 +51,7 @@ from branchline.flows import (
     AttemptResult,
     CompactResult,
     Hooks,
+    LiveSession,
     arun,
     compact,
     rewind_failed,
@@ -92,6 +94,7 @@ class TurnHost(Protocol):
     def thinking(self) -> str: ...
     def context(self) -> Context: ...
     def required_model(self) -> Model: ...
+    def go_on_in(self, session: Session) -> None: ...
 
 
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +117,7 @@ class TurnRunner:
         self._run = run
         self._outcome: _Outcome | None = None
         self._silent: AssistantMessage | None = None  # an attempt that failed without a word
+        self._forked: str | None = None  # the session that a compaction made, if it is one of its own
 
     async def say(self, message: Message) -> str:
         """Append a message and say that it is there."""
@@ -177,6 +181,8 @@ class TurnRunner:
             # The context is too long, and cannot be summed up either.
             await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
             return self._outcome
+        if done.compacted is not None and done.compacted.session is not None:
+            self._count(done.compacted)
         if done.compacted is not None and done.attempts == 1:
             await self._report_compaction("overflow", done.compacted)
         return self._outcome
@@ -186,6 +192,8 @@ class TurnRunner:
 
         Failures without a word leave one record however often they are repeated.
         """
+        if step.session is not self._stage.session:
+            self._go_on_in(step.session)
         if step.number > 1:
             await self._tell_of_compaction("overflow")
         number = 1
@@ -352,6 +360,9 @@ class TurnRunner:
             await run.emit(CompactionFailed(reason="threshold", message=str(problem)))
             return
         run.cannot_compact = done.status != "done"
+        if done.session is not None:
+            self._go_on_in(done.session)
+            self._count(done)
         await self._report_compaction("threshold", done)
 
     async def _report_compaction(self, reason: CompactionReason, done: CompactResult) -> None:
@@ -361,9 +372,19 @@ class TurnRunner:
         else:
             await self._run.emit(CompactionFailed(reason=reason, message=done.reason or done.status))
 
+    def _go_on_in(self, fork: LiveSession) -> None:
+        """Let the turn continue in the fork that a compaction made."""
+        assert isinstance(fork, Session)
+        self._stage.go_on_in(fork)
+        self._run.others_told = fork.foreign_appends
+        self._forked = fork.id
+
     async def _tell_of_compaction(self, reason: CompactionReason) -> None:
         """Say what was summed up just now. A plugin may have said something after it."""
         session = self._stage.session
+        if self._forked == session.id:
+            await self._tell_of_fork(session, reason)
+            return
         assert session.leaf is not None
         tree, position = session.index, session.index.position(session.leaf)
         while tree.types[position] != Compaction.type:
@@ -375,6 +396,21 @@ class TurnRunner:
         await self._run.emit(
             ContextCompacted(
                 entry=made.id, reason=reason, summary=made.summary, tokens_before=made.tokens_before
+            )
+        )
+
+    def _count(self, compacted: CompactResult) -> None:
+        """Add what a summary cost that is no entry of its own."""
+        if compacted.usage is not None:
+            self._run.spent += usage_sum(compacted.usage)
+
+    async def _tell_of_fork(self, session: Session, reason: CompactionReason) -> None:
+        entry = session.index.keys[session.index.types.index("message")]
+        made = session.entry(entry)
+        assert isinstance(made, MessageEntry)
+        await self._run.emit(
+            ContextCompacted(
+                entry=entry, session=session.id, reason=reason, summary=message_text(made.message)
             )
         )
 
