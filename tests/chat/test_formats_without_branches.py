@@ -60,7 +60,7 @@ def test_going_to_where_one_is_makes_no_fork(project):
         async with talk.conductor:
             front = await talk.say("offline: say one", "/tree @leaf")
 
-            assert front.remarks[-1] == "you are there already"
+            assert front.remarks[-1] == "you are already there"
             assert len(SessionLibrary.everywhere(project).list()) == 1
 
     drive(work)
@@ -92,7 +92,7 @@ def test_a_failed_answer_leaves_no_trace_in_the_file_and_can_be_retried(project,
         talk = Talk(project, session=zot(project))
         async with talk.conductor:
             front = await talk.say("offline: say one", prompt)
-            assert any(remark.endswith("/retry asks again") for remark in front.remarks)
+            assert any("/retry" in remark for remark in front.remarks)
             assert talk.words() == ["offline: say one", "one", prompt]
 
             await talk.say("/retry", "offline: say after all")

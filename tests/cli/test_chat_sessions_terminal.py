@@ -82,7 +82,7 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
     shown = terminal.wait(r"^❯ .* └─ Child  \[current\]")
     assert "Parent" in shown
     terminal.press("Escape")
-    terminal.wait("nothing was picked; you stay in this session")
+    terminal.wait("nothing selected; you stay in this session")
 
     terminal.say("/session tree")
     terminal.wait(r"^❯ .* └─ Child  \[current\]")

@@ -89,7 +89,7 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     target = target_format(request.to)
     leaves = _leaves(session, request)
     if request.output is not None and len(leaves) > 1 and not os.path.isdir(request.output):
-        raise ValueError(f"{len(leaves)} files need a directory that exists; give one with -o")
+        raise ValueError(f"{len(leaves)} files need an existing directory; give one with -o")
     made: dict[str, Converted] = {}
     for leaf in leaves:
         header = _header(session, target, request)
@@ -117,7 +117,7 @@ def target_format(name: str) -> Format:
     try:
         return writable_format(name)
     except ValueError:
-        raise ValueError(f"there is no program {name!r}; choose one of {', '.join(TARGETS)}") from None
+        raise ValueError(f"unknown agent {name!r}; choose one of {', '.join(TARGETS)}") from None
 
 
 def _leaves(session: Session, request: ConvertRequest) -> tuple[int | None, ...]:

@@ -22,7 +22,7 @@ __all__ = ["OPERATIONS", "forest", "name", "new", "resume", "say_where", "sessio
 
 
 async def name(chat: Chat, words: str) -> None:
-    """Give the session a title, or show it."""
+    """Set or show the title of the session."""
     if words:
         chat.conductor.set_title(words)
     chat.front.line(chat.conductor.session.title or "(no title)")
@@ -56,7 +56,7 @@ async def facts(chat: Chat, words: str) -> None:
         for model, spent in usage.all.models.items()
     ]
     if session.is_draft:
-        rows.append(("note", "no reply yet: lists do not show this session"))
+        rows.append(("note", "draft: not listed until the first reply"))
     room = max(len(left) for left, _ in rows)
     for left, right in rows:
         chat.front.line(Span(f"{left:<{room}}  ", "dim"), right)
@@ -89,7 +89,7 @@ async def forest(chat: Chat, words: str) -> None:
         chat.services.forest(), "Continue which session?", current=chat.conductor.session.file
     )
     if not picker.options:
-        chat.front.notice("there are no saved sessions for this directory yet")
+        chat.front.notice("no sessions in this directory yet")
         return
     await _switch(chat, await chat.front.pick(picker))
 
@@ -132,12 +132,12 @@ def _expanded(file: str) -> str:
 async def _switch(chat: Chat, wanted: str | None) -> None:
     """Leave this session for the one that is named; None stays."""
     if wanted is None:
-        chat.front.notice("nothing was picked; you stay in this session")
+        chat.front.notice("nothing selected; you stay in this session")
         return
     found = chat.services.open(wanted)
     if found.file is not None and found.file == chat.conductor.session.file:
         found.close()
-        chat.front.notice("you are in this session already")
+        chat.front.notice("you are already in this session")
         return
     ready = await ensure_writable(found, chat.front, chat.services)
     if ready is None:
@@ -160,7 +160,7 @@ async def new(chat: Chat, words: str) -> None:
     if done.status != "done":
         chat.front.notice(f"{done.status}, you stay in this session: {done.reason}")
         return
-    chat.front.notice("a fresh session; the last one is kept")
+    chat.front.notice("new session; the previous one is saved")
 
 
 def say_where(chat: Chat) -> None:
@@ -168,7 +168,7 @@ def say_where(chat: Chat) -> None:
     session = chat.conductor.session
     turns = list(prior_turns(session))
     title = f" ({session.title})" if session.title else ""
-    last = f"; the last thing you said: {turns[-1].preview}" if turns else ""
+    last = f"; last prompt: {turns[-1].preview}" if turns else ""
     chat.front.notice(f"session {session.id}{title}, {count(len(turns), 'turn')}{last}")
 
 

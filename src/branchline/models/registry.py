@@ -140,9 +140,7 @@ class ModelRegistry:
         provider, slash, model = name.partition("/")
         if slash and not colon and provider and model:
             return _Name(provider, model)
-        raise UnknownModel(
-            f"{name!r} is not the name of a model: write provider:model, for example {_EXAMPLES}"
-        )
+        raise UnknownModel(f"{name!r} is not a model name: write provider:model, for example {_EXAMPLES}")
 
 
 def model_by_name(
@@ -175,9 +173,7 @@ def model_by_name(
             model or "echo", **({} if context_window is None else {"context_window": context_window})
         )
     if base_url is None and (not colon or not provider or not model):
-        raise UnknownModel(
-            f"{name!r} is not the name of a model: write provider:model, for example {_EXAMPLES}"
-        )
+        raise UnknownModel(f"{name!r} is not a model name: write provider:model, for example {_EXAMPLES}")
     _require_library(name)
     if base_url is not None:
         served = _Name(provider, model) if placeless else _Name(COMPATIBLE, name)
