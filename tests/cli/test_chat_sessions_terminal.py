@@ -42,6 +42,10 @@ def start(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         terminal.close()
 
 
+READY = r"^❯\s*$"
+"""The line to write in is empty: whatever was going on has ended."""
+
+
 def texts(file: str) -> list[str]:
     with Session.open(file) as session:
         return [message_text(item.message) for item in session.context().messages]
@@ -57,10 +61,13 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
     terminal = start()
     terminal.say("offline: say one")
     terminal.wait("^one")
+    terminal.wait(READY)
     terminal.say("/name Parent")
     terminal.wait("^Parent")
+    terminal.wait(READY)
     terminal.say("offline: say two")
     terminal.wait("^two")
+    terminal.wait(READY)
     parent = files(world)["Parent"]
     before = Path(parent).read_bytes()
 
@@ -69,11 +76,14 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
     terminal.write("one")
     terminal.wait(r"^❯ offline: say one")
     terminal.press("Enter")
-    terminal.wait("you are in the new session")
+    terminal.wait("you are in the new session|forked")
+    terminal.wait(READY)
     terminal.say("/name Child")
     terminal.wait("^Child")
+    terminal.wait(READY)
     terminal.say("offline: say three")
     terminal.wait("^three")
+    terminal.wait(READY)
     child = files(world)["Child"]
     assert texts(child) == ["offline: say one", "one", "offline: say three", "three"]
     assert Path(parent).read_bytes() == before
@@ -92,6 +102,7 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
     terminal.wait(r"session .* \(Parent\), 2 turns")
     terminal.say("offline: say back in the parent")
     terminal.wait("^back in the parent")
+    terminal.wait(READY)
     assert texts(parent)[-1] == "back in the parent"
 
     terminal.say("/sessions")
@@ -103,13 +114,16 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
 
     terminal.say("/session frok")
     terminal.wait("there is no /session frok; there are fork, tree, export, import")
+    terminal.wait(READY)
     terminal.say("/session export talk.jsonl")
     terminal.wait("exported to")
+    terminal.wait(READY)
     terminal.say("/session import talk.jsonl")
     terminal.wait("imported")
     terminal.wait(r"session .* \(Child\), 2 turns")
     terminal.say("offline: say in the copy")
     terminal.wait("^in the copy")
+    terminal.wait(READY)
     assert str(world) not in (world / "talk.jsonl").read_text()
     assert texts(child)[-1] == "three"
     terminal.say("/quit")
@@ -135,6 +149,7 @@ def test_a_zot_session_past_its_limit_goes_on_in_compacted_forks(start, world, m
         terminal.press("M-Enter")
         terminal.say(f"offline: say answer {number}")
         terminal.wait(rf"^answer {number}")
+        terminal.wait(READY)
     told = terminal.history()
     terminal.say("/quit")
     terminal.wait("^code 0")
@@ -166,12 +181,16 @@ def test_going_back_in_a_zot_session_forks_and_gives_the_prompt_back(start, worl
     terminal.wait(r"^❯ offline: say second")
     terminal.say(" attempt")
     terminal.wait("^second attempt")
+    terminal.wait(READY)
     terminal.say("/retry")
     terminal.wait("you continue in the fork")
+    terminal.wait(READY)
     terminal.say("/fork --native @leaf")
-    terminal.wait("you are in the new session")
+    terminal.wait("you are in the new session|forked")
+    terminal.wait(READY)
     terminal.say("/label here")
     terminal.wait("labelled")
+    terminal.wait(READY)
     terminal.say("/quit")
     terminal.wait("^code 0")
 

@@ -119,7 +119,7 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.press("Enter")
     terminal.wait("Summarize the abandoned branch")
     terminal.press("Down", "Enter")
-    terminal.wait("the abandoned branch was summarized")
+    terminal.wait("abandoned branch was summarized")
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer")  # given back for editing
     terminal.say(" again")
     terminal.wait(r"^first answer again")
@@ -163,7 +163,7 @@ def test_escape_twice_opens_the_turns_if_the_setting_says_so(terminal, world, mo
         other.say("offline: say one")
         other.wait("^one")
         other.press("Escape", "Escape")
-        other.wait("Go back to before which prompt\\?")
+        other.wait("Go back to which prompt\\?")
         other.press("Escape")
         other.wait("nothing selected; position unchanged")
         other.say("/quit")

@@ -13,7 +13,7 @@ from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.screens.tree import TreeScreen
 from branchline.tui.screens.turns import TurnPickerScreen
-from branchline.tui.summarizing import SummaryModel
+from branchline.tui.summary_model import SummaryModel
 from branchline.views.text import width
 from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
 

@@ -1,4 +1,4 @@
-"""When a context has grown too long."""
+"""When to compact a context."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ def compaction_due(
     *,
     model: ModelRef | None = None,
 ) -> bool:
-    """Whether a context shall be compacted before the model is asked again.
+    """Whether to compact a context before the next request.
 
     Its size is what the last answer, or the last one of ``model``, reported and an estimate for what came
-    after. A context that was
-    compacted is left alone until the model has answered: what is still too long then does not get shorter
-    by being summed up once more. Never, where the window is not known.
+    after. A context that was compacted is left alone until the model has answered: what is still too long
+    then does not get shorter by being summed up once more. Never, where the window is not known.
     """
     if window is None:
         return False

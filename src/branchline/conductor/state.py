@@ -143,7 +143,7 @@ class ConversationState:
     @property
     def can_branch(self) -> bool:
         """Whether the format of the session has branches; where it has none, the conversation forks."""
-        return "branch" not in self._session.transcript.format.unsupported
+        return "branch" not in self._session.transcript.format.traits.unsupported
 
     def _follow_path(self, *, keep_model: bool = False) -> None:
         """Go on with the model and the thinking level that the path names; with nothing said, as before."""

@@ -223,7 +223,7 @@ class TurnRunner:
     @property
     def _keeps_attempts(self) -> bool:
         """Whether the format has a place for answers that failed: a branch of their own."""
-        return "branch" not in self._stage.session.transcript.format.unsupported
+        return "branch" not in self._stage.session.transcript.format.traits.unsupported
 
     async def _record_silent(self) -> None:
         """Put the record of attempts that failed without a word beside the answer that came at last."""

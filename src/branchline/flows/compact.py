@@ -81,7 +81,7 @@ def compact(
     """
     abort = AbortSignal() if abort is None else abort
     session.refresh_log()
-    into_fork = session.transcript.format.compacts_by_fork
+    into_fork = session.transcript.format.traits.compacts_by_fork
     if not into_fork:
         require_writable(session, "compaction")
     leaf = session.leaf

@@ -16,7 +16,6 @@ import msgspec
 from branchline.compaction import Summary, SummaryRequest
 from branchline.errors import FlowError, SummaryFailed
 from branchline.flows.abort import Aborted, AbortSignal
-from branchline.flows.hook_context import HookContext
 from branchline.flows.hook_events import Cancel, Event
 from branchline.flows.session_protocol import LiveSession
 
@@ -87,7 +86,7 @@ class Gather(Step, frozen=True, kw_only=True):
 class CallPlugin(Step, frozen=True, kw_only=True):
     """Call a function of a plugin with a context that may act. Answer: what it returns."""
 
-    call: Callable[[HookContext], Any]
+    call: Callable[[Any], Any]
     session: LiveSession
 
 

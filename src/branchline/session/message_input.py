@@ -10,6 +10,7 @@ import msgspec
 from branchline.clock import Clock
 from branchline.context import Context, milliseconds, selected_entries
 from branchline.context.builder import entry_messages
+from branchline.context.source import ContextSource
 from branchline.entries import (
     AssistantMessage,
     Block,
@@ -25,7 +26,6 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.entries.lenient import block_from_fields, message_from_fields
-from branchline.tree import EntrySource
 
 __all__ = ["kept_messages", "name_tool", "normalize_message", "role_of", "system_snapshot"]
 
@@ -167,7 +167,7 @@ def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:
 
 
 def kept_messages(
-    source: EntrySource, context: Context, path: list[str], first_kept: str
+    source: ContextSource, context: Context, path: list[str], first_kept: str
 ) -> tuple[Message, ...]:
     """The messages that a compaction keeps from an entry on, for a format whose compactions hold them.
 

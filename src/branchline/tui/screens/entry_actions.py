@@ -13,7 +13,7 @@ from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.full_entry import FullEntryScreen
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.session_watcher import SessionWatcher
-from branchline.tui.summarizing import NO_MODEL, SummaryModel, navigate_with_summary
+from branchline.tui.summary_model import NO_MODEL, SummaryModel, navigate_with_summary
 from branchline.views.browser.entry_menu import entry_options
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import copy_text
