@@ -233,8 +233,15 @@ def copied_name(own: Format, to: str | None) -> str:
 
 
 def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:
-    """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it."""
+    """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it.
+
+    A whole tree that ends where its file ends stands there by itself: in formats whose ids are made from
+    lines, the last line may have another id in the copy.
+    """
     keys = source.index.keys
+    one_line = "branch" in pen.format.traits.unsupported
+    if scope == "tree" and one_line and leaf != ROOT and keys[leaf] == source.transcript.leaf:
+        return None
     chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
     return next((keys[position] for position in chain if keys[position] in pen.transcript.tree), None)
 
