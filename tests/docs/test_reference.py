@@ -167,7 +167,9 @@ def test_every_setting_is_on_the_page_with_its_default():
     rows = dict(re.findall(r"^\| `(\w+)` \| `?([\w-]+)`? \|", section("config"), re.MULTILINE))
     defaults = {name: getattr(Settings(), name) for name in names()}
 
-    said = {name: "none" if value in (None, ()) else str(value).lower() for name, value in defaults.items()}
+    said = {
+        name: "none" if value in (None, (), {}) else str(value).lower() for name, value in defaults.items()
+    }
 
     assert rows == said
 

@@ -32,12 +32,14 @@ SPECIFIED = [
     "session_before_fork",
     "session_fork",
     "session_before_compact",
+    "session_compacting",
     "session_compact",
     "session_compact_failed",
     "session_start",
     "session_before_switch",
     "session_switch",
     "session_shutdown",
+    "chat_commands",
     "entry_appended",
 ]
 
@@ -162,6 +164,7 @@ def test_a_plugin_that_fails_everywhere_changes_nothing_and_is_named(place):
         "session_before_tree",
         "session_tree",
         "session_before_compact",
+        "session_compacting",
         "session_compact",
         "session_before_fork",
         "session_fork",

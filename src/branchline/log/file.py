@@ -258,7 +258,7 @@ def _require_regular(found: os.stat_result, name: str) -> None:
 
 @contextlib.contextmanager
 def _new_file(path: str, data: bytes, system: System) -> Iterator[None]:
-    """Make a durable new file; take it away again if the `with` block fails, or this does."""
+    """Create a durable new file; remove it if this or the `with` block fails."""
     directory = os.path.dirname(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     outcome = "nothing was saved"

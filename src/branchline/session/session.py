@@ -35,6 +35,7 @@ from branchline.entries import (
     SessionInfo,
     Text,
     ThinkingLevelChange,
+    ToolResult,
     Usage,
     UsageEntry,
 )
@@ -47,7 +48,12 @@ from branchline.plugins.formats import detect
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
-from branchline.session.message_input import kept_messages, normalize_message, system_snapshot
+from branchline.session.message_input import (
+    kept_messages,
+    name_tool,
+    normalize_message,
+    system_snapshot,
+)
 from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.queries import SessionQueries
 from branchline.session.shortcuts import SessionShortcuts
@@ -239,8 +245,13 @@ class Session(SessionShortcuts, SessionQueries):
     # -- appending ------------------------------------------------------------------------------------
 
     def append_message(self, message: Message | dict[str, Any] | str) -> str:
-        """Append a message (a text is a user's) and return the id of its entry."""
-        stored = normalize_message(message, self._clock)
+        """Append a message (a text is a user's) and return the id of its entry.
+
+        A dict has the fields of a stored message. Messages of providers go through
+        :func:`~branchline.from_openai` and :func:`~branchline.from_anthropic`, which may make several of one:
+        :meth:`append_messages` takes them. What a model would not see as what it is raises ValueError.
+        """
+        stored = self._normalized(message)
         if self.is_draft and stored.role == "assistant":
             # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
             self._require_writable()
@@ -252,7 +263,9 @@ class Session(SessionShortcuts, SessionQueries):
 
         The results of all calls of an answer belong together in some formats, which take them only so.
         """
-        stored = [normalize_message(message, self._clock) for message in messages]
+        stored: list[Message] = []
+        for message in messages:
+            stored.append(self._normalized(message, stored))
         if not stored:
             return []
         if self.is_draft and any(message.role == "assistant" for message in stored):
@@ -554,6 +567,20 @@ class Session(SessionShortcuts, SessionQueries):
         self.close()
 
     # -- inside ---------------------------------------------------------------------------------------
+
+    def _normalized(
+        self, message: Message | dict[str, Any] | str, together: Sequence[Message] = ()
+    ) -> Message:
+        """A message as it will be stored; a result without the name of its tool gets it from its call."""
+        if isinstance(message, list | tuple):
+            if len(message) != 1:
+                raise ValueError(f"these are {len(message)} messages: append_messages() takes them")
+            (message,) = message
+        stored = normalize_message(message, self._clock)
+        if isinstance(stored, ToolResult) and not stored.tool_name:
+            said = [item.message for item in self.context().messages]
+            return name_tool(stored, reversed([*said, *together]))
+        return stored
 
     def _append(self, make: Callable[[dict[str, Any]], Entry], *, side: bool = False) -> str:
         """Write one entry under the leaf. A side record does not become the leaf."""
