@@ -21,6 +21,7 @@ def zot(project: Path) -> Session:
     return Session.create(project, format="zot")
 
 
+@pytest.mark.parity("ZOT-19")
 @pytest.mark.parametrize(
     ("command", "answers", "given", "kept"),
     [
@@ -66,6 +67,7 @@ def test_going_to_where_one_is_makes_no_fork(project):
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 def test_another_answer_is_given_in_a_fork_that_ends_before_the_first(project):
     async def work() -> None:
         talk = Talk(project, session=zot(project))
@@ -102,6 +104,7 @@ def test_a_failed_answer_leaves_no_trace_in_the_file_and_can_be_retried(project,
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 def test_a_compaction_goes_on_in_a_fork_that_begins_with_the_summary(project):
     async def work() -> None:
         talk = Talk(project, session=zot(project))
@@ -125,6 +128,7 @@ def test_a_compaction_goes_on_in_a_fork_that_begins_with_the_summary(project):
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 @pytest.mark.parametrize("window", [2_000, 4_000])
 def test_a_full_context_is_compacted_into_a_fork_and_the_conversation_goes_on(project, window):
     """Past its limit several times over, every prompt is answered and nothing is lost."""
@@ -145,7 +149,7 @@ def test_a_full_context_is_compacted_into_a_fork_and_the_conversation_goes_on(pr
             assert len(files) < 20  # not with every prompt
             told = [row.id for row in SessionLibrary.everywhere(project).list()]
             assert set(told) == set(files)
-            total = sum(row.row.messages or 0 for row in SessionLibrary.everywhere(project).forest())
+            total = sum(row.row.messages or 0 for row in SessionLibrary.everywhere(project).forest(deep=True))
             assert total >= 48
 
     drive(work)
@@ -188,6 +192,7 @@ def test_a_fork_can_be_a_native_session_in_which_everything_can_be_done(project,
     drive(work)
 
 
+@pytest.mark.parity("ZOT-22")
 @pytest.mark.parametrize("way", ["fork", "tree", "fork_from", "native"])
 def test_a_file_that_ends_with_a_model_switch_can_be_forked_and_copied(project, way):
     with zot(project) as source:
