@@ -150,7 +150,7 @@ def _adopted(source: Session, cwd: _Path | None, *, new_id: bool) -> tuple[str, 
     if cwd is not None or not source.header.cwd:
         fields["cwd"] = places.resolve_cwd(cwd)
     data = source.transcript.bytes_between(0, None)
-    if fields and format_.name not in ("pi", "oh-my-pi"):
+    if fields and not format_.traits.native_entries:
         header = msgspec.structs.replace(source.header, **fields, parent_session=None)
         data = format_.required_writer().copy(source.transcript, header)
     elif fields:
