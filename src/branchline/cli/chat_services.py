@@ -39,7 +39,7 @@ class CliServices:
         found = SessionLibrary.everywhere(None if everywhere else self.cwd).list(deep=True, limit=_LISTED)
         rows = [row for row in found if row.problem is None]
         rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
-        return sorted(rows, key=lambda row: -row.active_ms)
+        return sorted(rows, key=lambda row: -row.modified_ms)
 
     def forest(self) -> Sequence[ForestRow]:
         return SessionLibrary.everywhere(self.cwd).forest()
