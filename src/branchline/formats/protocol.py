@@ -10,7 +10,6 @@ import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -156,9 +155,9 @@ class LogIndex:
         return None
 
     @property
-    def subagent_entries(self) -> AbstractSet[int]:
-        """The entries in this file that belong to helpers which the session started, not to itself."""
-        return frozenset()
+    def answer_ids(self) -> Mapping[int, str]:
+        """What copies of an answer share in all files, by the entry that says what it spent; often empty."""
+        return {}
 
     @property
     def inherited_entries(self) -> int:

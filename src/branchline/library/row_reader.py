@@ -179,7 +179,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         title=reading.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
-        total_messages=tree.types.count("message"),
+        total_messages=tree.types.count("message") - _pieces(tree),
         first_prompt=first_prompt_line(transcript),
         format=reading.format,
         version=reading.version if header is None else header.version,
@@ -224,9 +224,16 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
     return None
 
 
+def _pieces(tree: Tree) -> int:
+    """How many messages only continue the answer of another one."""
+    return sum(tree.types[position] == "message" for position in tree.continuations)
+
+
 def _count(tree: Tree, path: list[int]) -> int:
-    """The messages of person, model and tools on a path."""
+    """The messages of person, model and tools on a path; an answer in several entries is one."""
     roles, types = tree.roles, tree.types
+    if tree.continuations:
+        path = [place for place in path if place not in tree.continuations]
     count = sum(map(COUNTED_ROLES.__contains__, map(roles.__getitem__, path)))
     if types.count("message") != len(roles) - roles.count(None):
         # Entries of other types may hold something called a message; nobody counts that.

@@ -12,6 +12,7 @@ import msgspec
 from branchline.context import ContextRules, ModelRef
 from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
+from branchline.formats.claude_code.linker import CLEARED
 from branchline.formats.claude_code.log_index import ClaudeCodeReading, agent_of
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
@@ -191,6 +192,6 @@ def _joined(one: Content, other: Content) -> Content:
     return other if other[: len(one)] == one else one + other
 
 
-_RULES = ContextRules(boundaries=frozenset({"compact_boundary"}), finish=_merge_answers)
+_RULES = ContextRules(boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers)
 
 CLAUDE_CODE = ClaudeCodeFormat()

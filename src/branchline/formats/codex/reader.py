@@ -110,6 +110,7 @@ class CodexReader(LineReader):
         self._said: list[str] = []  # the words of the person among them
         self._model = self._effort = self._second_time = self._spoken = ""
         self._unpaired: dict[int, _Prompt] = {}  # since the model spoke last
+        self._answering = False  # whether the last item is the model's, and what it spent is not counted yet
         self._first_words: dict[int, str] = {}
         self._paginated = False
         self._copying = False
@@ -253,6 +254,7 @@ class CodexReader(LineReader):
 
     def _remember(self, position: int, kind: int, words: str) -> None:
         """An item that the model sees."""
+        self._answering = False
         if kind == TURN:
             self._turn_places.append(len(self._history))
         self._history.append(position)
@@ -281,7 +283,11 @@ class CodexReader(LineReader):
         self._classes.append(OTHER)
         self._said.append("")
         if kind in _OUTPUTS:
+            self._answering = False
             return "message", "toolResult"
+        if self._answering:
+            self._known.tree.continuations.add(position)
+        self._answering = True
         if self._unpaired:
             self._unpaired.clear()
         if kind != "message" or not (words := item_text(item)) or words.isspace():
@@ -307,9 +313,11 @@ class CodexReader(LineReader):
                 if totals is not None and totals != reading.totals:
                     reading.spent[position] = difference(totals, reading.totals)
                     reading.totals = totals
+                    self._answering = False
                     return "usage"
             case "task_started" | "turn_started":
                 reading.turns.append((position, event.turn_id or ""))
+                self._answering = False
             case "turn_aborted":
                 reading.aborted += 1
             case "user_message" if event.message is not None:
@@ -330,6 +338,7 @@ class CodexReader(LineReader):
         if self._partner(text, time, of_event=True) is not None:
             return "custom"
         self._leave_unpaired(_Prompt(text, time, from_event=True))
+        self._answering = False
         return "message"
 
     def _pair_item(self, words: str, time: str) -> None:
@@ -387,6 +396,7 @@ class CodexReader(LineReader):
         position = self._size
         items = compacted.replacement_history
         self._history, self._classes, self._turn_places, self._said = [], [], [], []
+        self._answering = False
         if items is None:
             kept = keep_prompts(said)
             reading.kept[position] = (*kept, compacted.message or NO_SUMMARY)
@@ -399,6 +409,7 @@ class CodexReader(LineReader):
 
     def _take_rollback(self, turns: int, number: int, time: str) -> None:
         self._flush()
+        self._answering = False
         reading = self._known
         tree = reading.tree
         cut = rollback_position(self._turn_places, self._classes, turns)
