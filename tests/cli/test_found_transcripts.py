@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from branchline import Session
+from branchline.library.search_text import contents_of
 from support import CORPUS
 
 CLAUDE = CORPUS / "claude-code" / "found"
@@ -93,3 +95,48 @@ def test_a_fork_without_a_pointer_hangs_from_its_parent_in_the_forest(data):
     rows = data("forest", "--dir", CLAUDE / "fork")["sessions"]
 
     assert [(row["row"]["id"][-4:], row["depth"]) for row in rows] == [("bb01", 0), ("bb02", 1)]
+
+
+# -- copies of requests -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("export", "-o", "made.jsonl"),
+        ("export", "-o", "made.md"),
+        ("convert", "--to", "pi", "-o", "made.jsonl"),
+    ],
+)
+@pytest.mark.parametrize("redact", [(), ("--no-redact",)])
+def test_copies_of_requests_leave_no_file(run, world, arguments, redact):
+    command, *options = arguments
+    redact = redact if command == "export" else ()
+    assert b"Private instructions" in (CLAUDE / "requests.jsonl").read_bytes()
+
+    run(command, CLAUDE / "requests.jsonl", *options, *redact)
+
+    made = (world / options[-1]).read_bytes()
+    assert b"Private instructions" not in made
+    assert b"api-request" not in made
+    assert b"The file has seven lines." in made
+
+
+def test_an_export_without_requests_is_the_same_conversation(run, data, world):
+    run("export", CLAUDE / "requests.jsonl", "-o", "made.jsonl")
+
+    exported, original = data("inspect", world / "made.jsonl"), data("inspect", CLAUDE / "requests.jsonl")
+
+    assert [exported[name] for name in ("path", "leaf", "context", "usage", "findings")] == [
+        original[name] for name in ("path", "leaf", "context", "usage", "findings")
+    ]
+    assert len(original["entries"]) - len(exported["entries"]) == 3
+
+
+def test_a_search_does_not_look_into_copies_of_requests():
+    with Session.open(CLAUDE / "requests.jsonl") as session:
+        entries = session.entries(list(session.index.keys))
+        contents = contents_of(session.transcript)
+
+    assert "private instructions" not in str(contents).lower()
+    assert "private instructions" not in str(entries).lower()

@@ -120,6 +120,9 @@ class LogIndex:
         self.other_objects: list[
             int
         ] = []  # readable objects that are no entries: the size of the tree at each
+        # Entries that never leave this file, because they copy what an agent sent: nothing decodes, exports or
+        # converts them.
+        self.withheld: set[int] = set()
         self.notes: list[Finding] = []
         self.end_notes: list[Finding] = []  # true of the file as it ends now; more lines may change that
 

@@ -66,6 +66,7 @@ _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
+_REQUESTS = "api-request"  # and the shapes and blobs that such a record names
 _BESIDE = frozenset(
     {
         "summary",
@@ -83,6 +84,12 @@ _BESIDE = frozenset(
         "worktree-state",
         "relocated",
         "bridge-session",
+        "atis-latch",
+        "tools-used",
+        "cost-state",
+        "api-request",
+        "api-request-shape",
+        "api-request-blob",
     }
 )
 
@@ -276,6 +283,8 @@ class ClaudeCodeReader(LineReader):
         links = self._known.linker
         key = links.free_key(f"line-{number}")
         position = links.add_aside(key, type="session_info" if is_title else "custom", time=time)
+        if row.type.startswith(_REQUESTS):
+            self._known.withheld.add(position)
         match row.type:
             case "custom-title":
                 self._titles["custom-title"] = row.customTitle or ""

@@ -109,7 +109,8 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
             title = fields.get("customTitle") or fields.get("aiTitle")
             return SessionInfo(**common, name=title if isinstance(title, str) else "")
         case "custom":
-            return Custom(**common, custom_type=_name(fields), data=fields)
+            data = None if position in reading.withheld else fields
+            return Custom(**common, custom_type=_name(fields), data=data)
         case other:
             return Custom(**common, custom_type=other, data=fields)
 
