@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 
 import pytest
 
 from branchline import Session
 from branchline.library.search_text import contents_of
+from formats.codex_kit import item, line, meta, turn
 from support import CORPUS
 
 CLAUDE = CORPUS / "claude-code" / "found"
@@ -140,3 +143,139 @@ def test_a_search_does_not_look_into_copies_of_requests():
 
     assert "private instructions" not in str(contents).lower()
     assert "private instructions" not in str(entries).lower()
+
+
+# -- Codex: reverts, forks and compactions in several files ------------------------------------------------
+
+
+REVERTED = CORPUS / "codex" / "synthetic" / "threads" / "sessions" / "2026" / "09" / "02"
+THREAD = "019f1000-0000-7000-8000-000000000008"
+
+
+@pytest.fixture
+def thread(world, tmp_path, monkeypatch):
+    """A home of Codex with the two files of a reverted thread, and a fork of it."""
+    folder = tmp_path / "codex" / "sessions" / "2026" / "09" / "02"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    for path in [*REVERTED.glob(f"*{THREAD}*"), *REVERTED.glob("*000000000010.jsonl")]:
+        shutil.copy(path, folder)
+    return folder
+
+
+def test_a_reverted_thread_is_one_session_with_an_abandoned_branch(data, thread):
+    rows = data("ls", "--all", "--agent", "codex")["sessions"]
+    (row,) = (row for row in rows if row["id"] == THREAD)
+
+    seen = data("inspect", THREAD)
+
+    assert (row["title"], row["parent_session"], row["messages"], row["findings"]) == ("one", None, 6, 0)
+    tips = {node["id"] for node in seen["tree"]} - {node["parent"] for node in seen["tree"]}
+    told = [node for node in seen["tree"] if node["role"] == "user"]
+    assert [node["active"] for node in told].count(False) == 1
+    assert len(told) == 4
+    assert seen["leaf"] not in tips or seen["leaf"] in seen["path"]
+
+
+def test_the_forest_shows_a_reverted_thread_once(data, thread):
+    rows = data("forest", "--all", "--agent", "codex")["sessions"]
+
+    assert [(row["row"]["id"][-2:], row["depth"]) for row in rows] == [("08", 0), ("10", 1)]
+
+
+@pytest.mark.parametrize("scope", ["everywhere", "directory"])
+def test_every_turn_of_a_reverted_thread_is_counted_once(data, thread, scope):
+    arguments = ("--all", "--agent", "codex") if scope == "everywhere" else ("--dir", thread)
+
+    total = data("stats", *arguments)["total"]
+
+    assert (total["prompts"], total["answers"]) == (5, 5)
+    assert (total["input"], total["output"]) == (500, 50)
+
+
+def test_what_a_file_begins_with_beside_it_is_not_missing(run, data, thread):
+    for path in sorted(thread.iterdir()):
+        (checked,) = data("check", path)["files"]
+        assert checked["findings"] == []
+    assert "not at hand" not in run("check", *thread.iterdir()).stdout
+
+    for path in thread.glob(f"*{THREAD}.jsonl"):
+        path.unlink()
+
+    assert "not at hand" in run("check", *thread.iterdir()).stdout
+
+
+def test_totals_that_go_on_from_those_of_the_file_before_are_counted_once(data, thread):
+    newer = next(thread.glob("*_*.jsonl"))
+    prefix = next(thread.glob(f"*{THREAD}.jsonl")).read_bytes()
+    spent = re.findall(rb'"total_token_usage":\{"input_tokens":(\d+)', prefix)
+    assert spent[:2] == [b"100", b"200"]
+    content = newer.read_bytes()
+    for name, before, after in (("input", 100, 300), ("output", 10, 30), ("total", 110, 330)):
+        content = content.replace(
+            b'"%s_tokens":%d' % (name.encode(), before), b'"%s_tokens":%d' % (name.encode(), after)
+        )
+    newer.write_bytes(content)
+    for path in thread.glob("*000000000010.jsonl"):
+        path.unlink()
+
+    inspected = data("inspect", newer)["usage"]
+    counted = data("stats", "--dir", thread)["total"]
+
+    assert (inspected["input"], inspected["output"]) == (300, 30)
+    assert (counted["input"], counted["output"]) == (400, 40)
+
+
+def compacted(replacement):
+    summary = "Preface of the program\nThe user asked for a poem."
+    items = [
+        *replacement,
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]},
+    ]
+    return line("compacted", {"message": summary, "replacement_history": items}, 4)
+
+
+DEVELOPER = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Obey."}]}
+
+
+@pytest.fixture
+def compacted_rollout(world):
+    path = world / f"rollout-2026-09-02T01-00-00-{THREAD}.jsonl"
+    data = meta() + turn("A poem", "Roses are red.") + item("assistant", "The user asked for a poem.", 3)
+    path.write_bytes(data + compacted([DEVELOPER]) + turn("Another", "Violets are blue.", 5))
+    return path
+
+
+def test_the_summary_of_a_compaction_is_no_answer(data, compacted_rollout):
+    cards = data("show", compacted_rollout)["cards"]
+
+    told = [
+        (card["kind"], card["body"]) for card in cards if card["kind"] in ("user", "assistant", "compaction")
+    ]
+    assert told == [
+        ("user", "A poem"),
+        ("assistant", "Roses are red."),
+        ("compaction", "Preface of the program\nThe user asked for a poem."),
+        ("user", "Another"),
+        ("assistant", "Violets are blue."),
+    ]
+
+
+def test_a_model_sees_what_codex_left_after_a_compaction(data, compacted_rollout):
+    said = data("context", compacted_rollout)["messages"]
+
+    assert [message["role"] for message in said] == ["custom", "user", "user", "assistant"]
+    assert "Preface of the program" in str(said[1])
+
+
+def test_a_compacted_rollout_becomes_a_pi_session_with_its_summary_and_context(run, world, compacted_rollout):
+    run("convert", compacted_rollout, "--to", "pi", "-o", world / "made.jsonl")
+
+    entries = [json.loads(row) for row in (world / "made.jsonl").read_text().splitlines()]
+    (compaction,) = (entry for entry in entries if entry["type"] == "compaction")
+    assert "The user asked for a poem." in compaction["summary"]
+    assert [entry["customType"] for entry in entries if entry["type"] == "custom_message"] == ["developer"]
+    users = [
+        entry["message"]["content"] for entry in entries if entry.get("message", {}).get("role") == "user"
+    ]
+    assert "Obey." not in str(users)

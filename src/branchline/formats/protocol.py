@@ -120,8 +120,7 @@ class LogIndex:
         self.other_objects: list[
             int
         ] = []  # readable objects that are no entries: the size of the tree at each
-        # Entries that never leave this file, because they copy what an agent sent: nothing decodes, exports or
-        # converts them.
+        # Entries that never leave this file, because they copy requests: not decoded, exported or converted.
         self.withheld: set[int] = set()
         self.notes: list[Finding] = []
         self.end_notes: list[Finding] = []  # true of the file as it ends now; more lines may change that
@@ -161,6 +160,11 @@ class LogIndex:
     def answer_ids(self) -> Mapping[int, str]:
         """What copies of an answer share in all files, by the entry that says what it spent; often empty."""
         return {}
+
+    @property
+    def counted_elsewhere(self) -> int:
+        """How many entries at the beginning are another file's under other ids, where they count."""
+        return 0
 
     @property
     def inherited_entries(self) -> int:
@@ -248,6 +252,8 @@ class Format:
     """Types of side records that in this program are steps on the way of a conversation, like its entries."""
     compaction_embeds_tail: bool = False
     """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
+    summary_follows_tail: bool = False
+    """Whether the summary of a compaction stands behind the messages that it keeps, not before them."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
     copies_companion_folder: bool = False
@@ -311,6 +317,11 @@ class Format:
         """
         del content, path, find
         return None
+
+    def superseded(self, paths: Iterable[str]) -> set[str]:
+        """Which of these files another of them continues as the same session, so that only that is listed."""
+        del paths
+        return set()
 
     def roots_near(self, path: str) -> list[str]:
         """The directories that hold the sessions of the program to which this file belongs."""

@@ -17,7 +17,8 @@ from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEnt
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import EntryLog, Format, detect
 from branchline.log.system import describe_oserror
-from branchline.stores import Listed, Read, StoredLog, unpacked, unpacked_for_listing
+from branchline.session.locator import assembled_content
+from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
 
@@ -83,13 +84,13 @@ class ReadLog(NamedTuple):
 
 
 class _Log(NamedTuple):
-    """A log, its beginning, and whether that is all of it."""
+    """A log, its beginning and its size."""
 
     name: str
     format: Format
     read: Read
     start: bytes
-    whole: bool
+    size: int
     packed: bool
 
 
@@ -107,7 +108,7 @@ def read_row(
         return _look_unpacked(
             log, stored, unpacked_for_listing(log.format, log.read, stored.size), draft=draft
         )
-    transcript = _transcript(log)
+    transcript = _transcript(_assembled(log, stored))
     row = deep_row(stored, transcript, draft=draft)
     return ReadLog(row, log.format, transcript.reading.header, transcript)
 
@@ -119,10 +120,7 @@ def read_log(
 
     ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
     """
-    log = _open(read, stored, known, expected)
-    if log.packed:
-        log = log._replace(read=unpacked(log.format, log.read, stored.size).read)
-    return _transcript(log)
+    return _transcript(_assembled(_open(read, stored, known, expected), stored))
 
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
@@ -137,13 +135,33 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
 
     head = start[:_HEAD]
     format_ = detect(head, name, expected=expected) if known is None else known
-    return _Log(name, format_, read, start, whole, format_.is_compressed(head))
+    return _Log(name, format_, read, start, stored.size, format_.is_compressed(head))
+
+
+class _Content(NamedTuple):
+    """A log as content."""
+
+    read: Read
+    length: int
+
+    def size(self) -> int:
+        return self.length
+
+
+def _assembled(log: _Log, stored: StoredLog) -> _Log:
+    """The log with everything that it begins with in other files, unpacked."""
+    content = assembled_content(
+        log.format, _Content(log.read, log.size), stored.path or "", log.start[:_HEAD]
+    )
+    return log if content is None else log._replace(read=content.read)
 
 
 def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool) -> ReadLog:
     """The row of a compressed log. Of one that is too large, what its beginning tells; counts are unknown."""
+    content = listed.content
+    log = log._replace(read=content.read, start=content.read(0, _HEAD), size=content.size())
     try:
-        transcript = _transcript(log._replace(read=listed.content.read))
+        transcript = _transcript(_assembled(log, stored) if listed.whole else log)
     except NotASession as problem:
         raise listed.problem or problem from None
     row = deep_row(stored, transcript, draft=draft)
@@ -197,11 +215,17 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
         modified_ms=round(stored.modified * 1000),
         cwd=None if header is None else header.cwd,
         created=None if header is None else header.timestamp or None,
-        parent_session=None if header is None else header.parent_session,
+        parent_session=None if header is None else _forked_from(header, told.get("format")),
         provider=None if model is None else model.provider,
         model=None if model is None else model.id,
         **told,
     )
+
+
+def _forked_from(header: Header, format_name: str | None) -> str | None:
+    """The parent of a session; a reverted thread of Codex begins in an earlier file of its own."""
+    is_revert = format_name == "codex" and header.parent_session == header.id
+    return None if is_revert else header.parent_session
 
 
 def first_prompt_line(transcript: EntryLog) -> str | None:

@@ -58,6 +58,7 @@ def _count(row: SessionRow, tally: Tally) -> None:
             session.transcript,
             origin,
             inherited=session.inherited_entries,
+            skipped=session.transcript.reading.counted_elsewhere,
             answers=session.transcript.reading.answer_ids,
         )
 

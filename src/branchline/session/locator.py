@@ -14,7 +14,7 @@ from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
 from branchline.formats import PI, Content, Format, format_named, peek
-from branchline.log import FileLog, Spool
+from branchline.log import Spool
 from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
 
 __all__ = [
@@ -66,7 +66,7 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
     return FilesStore(directory, suffix=writable_format(name).suffix)
 
 
-def assembled_content(format_: Format, log: FileLog, head: bytes) -> Spool | None:
+def assembled_content(format_: Format, content: Content, path: str, head: bytes) -> Spool | None:
     """The complete content of a file that is compressed or begins in others; None if the file is complete.
 
     TooLarge if this file and the compressed ones in which it begins together unpack to too much.
@@ -76,13 +76,12 @@ def assembled_content(format_: Format, log: FileLog, head: bytes) -> Spool | Non
         return None
     try:
         allowance = Allowance()
-        content = unpacked(format_, log.read, log.size(), allowance) if packed else None
-        joined = format_.assemble(
-            log if content is None else content, log.path, _finder(format_, log.path, allowance)
-        )
-        return content if joined is None else Spool(joined)
+        unfolded = unpacked(format_, content.read, content.size(), allowance) if packed else None
+        found = content if unfolded is None else unfolded
+        joined = format_.assemble(found, path, _finder(format_, path, allowance))
+        return unfolded if joined is None else Spool(joined)
     except (NotSupported, LogError) as problem:
-        raise type(problem)(f"cannot open {log.path}: {problem}") from problem
+        raise type(problem)(f"cannot open {path}: {problem}") from problem
 
 
 class _File:
@@ -100,22 +99,36 @@ class _File:
 
 
 def _finder(format_: Format, path: str, allowance: Allowance) -> Callable[[str], Content | None]:
-    """Finds files of the same program by how their names end, and reads them."""
-    known: dict[str, str] = {}
+    """Finds files of the same program by how their names end, beside this one first, and reads them."""
+    beside = _paths_by_key(format_, [os.path.dirname(path)], deep=False)
+    anywhere: dict[str, str] = {}
 
     def find(ending: str) -> Content | None:
-        if not known:
-            for root in format_.roots_near(path):
-                for directory, _, names in os.walk(root):
-                    # A plain file comes before a compressed one of the same name.
-                    for name in sorted(names):
-                        known.setdefault(format_.key_of(name), os.path.join(directory, name))
-        for key in sorted(known):
-            if ending and key.endswith(ending):
-                return _found(format_, known[key], allowance)
-        return None
+        if not ending:
+            return None
+        found = _ends_with(beside, ending)
+        if found is None and not anywhere:
+            anywhere.update(_paths_by_key(format_, format_.roots_near(path), deep=True))
+        found = found or _ends_with(anywhere, ending)
+        return None if found is None else _found(format_, found, allowance)
 
     return find
+
+
+def _paths_by_key(format_: Format, roots: list[str], *, deep: bool) -> dict[str, str]:
+    """The files below these directories; a plain file comes before a compressed one of the same name."""
+    known: dict[str, str] = {}
+    for root in roots:
+        for directory, folders, names in os.walk(root):
+            if not deep:
+                folders.clear()
+            for name in sorted(names):
+                known.setdefault(format_.key_of(name), os.path.join(directory, name))
+    return known
+
+
+def _ends_with(known: dict[str, str], ending: str) -> str | None:
+    return next((known[key] for key in sorted(known) if key.endswith(ending)), None)
 
 
 def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:

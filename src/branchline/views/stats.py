@@ -144,19 +144,22 @@ class Tally:
         origin: StatsSource,
         *,
         inherited: int = 0,
+        skipped: int = 0,
         answers: Mapping[int, str] | None = None,
     ) -> None:
         """Count a session; the first ``inherited`` of its entries came with a fork.
 
-        ``answers`` are ids that copies of an answer share in all sessions, by the entry that says what it
-        spent.
+        The first ``skipped`` entries are another session's and count there. ``answers`` are ids that copies
+        of an answer share in all sessions, by the entry that says what it spent.
         """
         self._session += 1
         answers = {} if answers is None else answers
         chunk: list[int] = []
         tree = source.tree
         types, roles = tree.types, tree.roles
-        for position in range(len(tree)):
+        for position in range(skipped):
+            self._repeated += types[position] == "message" and position not in tree.continuations
+        for position in range(skipped, len(tree)):
             kind = types[position]
             if (kind != "message" and kind not in _SPENDERS) or position in tree.placeholders:
                 continue

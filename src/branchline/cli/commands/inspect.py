@@ -67,7 +67,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
         rows.append(("file", f"{session.file}  ({format_size(os.path.getsize(session.file))})"))
     if header.timestamp:
         rows.append(("begun", local_time(header.timestamp)))
-    if session.parent_session:
+    if session.parent_session not in (None, session.id):
         rows.append(("forked from", session.parent_session))
     branches = count_branches(index)
     shape = count(len(index) - len(index.placeholders), "entry", "entries")

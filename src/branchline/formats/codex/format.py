@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, json_codec
+from branchline.entries import (
+    AssistantMessage,
+    CompactionSummaryMessage,
+    Entry,
+    Header,
+    Text,
+    UserMessage,
+    json_codec,
+)
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import decode_line
-from branchline.formats.codex.rollouts import assemble_rollout, read_names, rollout_name
+from branchline.formats.codex.rollouts import Name, assemble_rollout, read_names, rollout_name
 from branchline.formats.codex.rows import ITEMS
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
@@ -33,6 +41,7 @@ class CodexFormat(Format):
 
     name = "codex"
     writable = False
+    summary_follows_tail = True
     file_patterns = (
         "rollout-*.jsonl",
         "rollout-*.jsonl.zst",
@@ -88,6 +97,18 @@ class CodexFormat(Format):
     ) -> Iterator[bytes] | None:
         name = rollout_name(path)
         return assemble_rollout(content, "" if name is None else name.rollout, find)
+
+    def superseded(self, paths: Iterable[str]) -> set[str]:
+        """A reverted thread goes on in a new rollout; the last one by time and id is current."""
+        threads: dict[str, dict[str, Name]] = {}
+        for path in paths:
+            if (name := rollout_name(path)) is not None:
+                threads.setdefault(name.thread, {})[path] = name
+        found: set[str] = set()
+        for rollouts in threads.values():
+            current = max(rollouts.values())
+            found.update(path for path, name in rollouts.items() if name.rollout != current.rollout)
+        return found
 
     def roots_near(self, path: str) -> list[str]:
         """Where the other rollouts lie, archived ones included."""
@@ -161,22 +182,33 @@ def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:
             return False
 
 
-def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """Thoughts, words and calls that follow each other are one answer; a compaction says nothing itself."""
-    merged: list[ContextMessage] = []
+def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """The messages as Codex sends them.
+
+    Thoughts, words and calls that follow each other are one answer. The summary of a compaction is the last
+    user message of the history that it leaves.
+    """
+    sent: list[ContextMessage] = []
+    summary: ContextMessage | None = None
     for item in messages:
         message = item.message
-        if isinstance(message, CompactionSummaryMessage) and not message.summary:
+        if summary is not None and item.entry != summary.entry:
+            sent.append(summary)
+            summary = None
+        if isinstance(message, CompactionSummaryMessage):
+            if message.summary:
+                said = UserMessage(content=message.summary, timestamp=message.timestamp)
+                summary = ContextMessage(item.entry, said)
             continue
-        if merged and isinstance(message, AssistantMessage):
-            before = merged[-1].message
+        if sent and isinstance(message, AssistantMessage):
+            before = sent[-1].message
             if isinstance(before, AssistantMessage):
                 joined = CODEX.merge_answers(before, message)
                 assert joined is not None
-                merged[-1] = ContextMessage(merged[-1].entry, joined)
+                sent[-1] = ContextMessage(sent[-1].entry, joined)
                 continue
-        merged.append(item)
-    return merged
+        sent.append(item)
+    return sent if summary is None else [*sent, summary]
 
 
 def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
@@ -184,6 +216,6 @@ def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
     return (Text(text=content),) if isinstance(content, str) else content
 
 
-_RULES = ContextRules(finish=_merge_answers)
+_RULES = ContextRules(finish=_as_sent)
 
 CODEX = CodexFormat()
