@@ -30,6 +30,14 @@ def alone(world):
     return copy
 
 
+SPENT = ("input", "output", "cache_read", "cache_write")
+
+
+def spent(cost):
+    parts = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost}
+    return {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2, "cost": parts}
+
+
 # -- a cleared context ------------------------------------------------------------------------------------
 
 
@@ -86,9 +94,40 @@ def test_a_session_with_an_inline_sub_agent_has_one_total(run, data, alone, worl
     converted = data("inspect", world / "made.jsonl")["usage"]
     counted = data("stats", "--dir", path.parent)["total"]
 
-    assert inspected == converted
+    assert [inspected[name] for name in SPENT] == [converted[name] for name in SPENT]
     assert {name: counted[name] for name in ("input", "output")} == {"input": 260, "output": 26}
     assert (inspected["input"], inspected["output"]) == (260, 26)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        CLAUDE / "split.jsonl",
+        CODEX / "rollout-2025-09-25T10-00-00-019f1000-0000-7000-8000-0000000000aa.jsonl",
+    ],
+)
+def test_a_cost_that_the_agent_does_not_record_is_unknown(run, data, alone, path):
+    folder = alone(path).parent
+
+    overview, total = run("stats", "--dir", folder).stdout, data("stats", "--dir", folder)["total"]
+
+    assert "$" not in overview
+    assert "cost    unknown" in overview
+    assert total["unpriced"] == total["tokens"] > 0
+    assert "cost unknown" in run("inspect", path).stdout
+    assert data("inspect", path)["usage"]["cost"] is None
+    assert "unknown" in run("diff", path, CLAUDE / "leaf.jsonl", "--stat").stdout
+
+
+def test_a_cost_that_is_known_in_part_is_at_least_that(run, talk, alone):
+    path = alone(CLAUDE / "split.jsonl")
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "ok"}], "usage": spent(cost=0.25)}
+    run("new", "--id", "paid", "--dir", path.parent)
+    run("append", "paid", "--dir", path.parent, "--message-json", json.dumps(answer))
+
+    overview = run("stats", "--dir", path.parent).stdout
+
+    assert "cost    $0.2500+" in overview
 
 
 # -- forks ------------------------------------------------------------------------------------------------

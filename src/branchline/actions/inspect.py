@@ -35,6 +35,7 @@ def report(session: Session) -> dict[str, Any]:
     context = session.context()
     usage = session.usage()
     spent = usage.all.total
+    priced = session.transcript.records_cost
     placeholders = index.placeholders
     inner = _inner_entries(reading)
     nodes = list(walk_nodes(index, leaf, session.labels))
@@ -97,8 +98,8 @@ def report(session: Session) -> dict[str, Any]:
             "output": spent.output,
             "cache_read": spent.cache_read,
             "cache_write": spent.cache_write,
-            "cost": float(spent.cost),
-            "inherited_cost": float(usage.inherited.total.cost),
+            "cost": float(spent.cost) if priced else None,
+            "inherited_cost": float(usage.inherited.total.cost) if priced else None,
         },
         "findings": _finding_fields(check_log(session.transcript)),
     }

@@ -52,6 +52,11 @@ class EntryLog:
         return self.format.context_rules()
 
     @property
+    def records_cost(self) -> bool:
+        """Whether the agent records what its answers cost."""
+        return self.format.records_cost
+
+    @property
     def session_model(self) -> str | None:
         """The model that the file names for the whole session, where it does."""
         return self._reader.reading.model

@@ -242,6 +242,8 @@ class Format:
     """The same for sessions of helpers, where these lie apart from the sessions that people hold."""
     header_lines: int = 1
     """How many lines at the beginning of a file tell its header, where nothing is damaged."""
+    records_cost: bool = True
+    """Whether files say what answers cost; else the cost is unknown, not zero."""
     records_cwd: bool = True
     """Whether files say which working directory they belong to; else only their folder tells."""
     links: LinkFields | None = LinkFields()

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from branchline.context.timestamps import milliseconds
-from branchline.context.usage import UsageSum, entry_usage, model_name
+from branchline.context.usage import UsageSum, entry_usage, model_name, records_cost
 from branchline.entries import AssistantMessage, Entry, MessageEntry
 from branchline.tree import EntrySource
 from branchline.views.tool_calls import calls_of
@@ -47,6 +47,8 @@ class StatsTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cache_write: int | float = 0
     tokens: int | float = 0
     cost: int | float = 0
+    unpriced: int | float = 0
+    """How many of the tokens come from agents that do not record what they cost."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +99,7 @@ class _Sum:
     def __init__(self) -> None:
         self.sessions = self.messages = self.prompts = self.answers = self.tool_calls = 0
         self.last = -1  # the session that was counted last
-        self.usage = [0.0] * 6
+        self.usage = [0.0] * 7
 
     def figures(self) -> StatsTotals:
         read = [int(value) if value.is_integer() else value for value in self.usage]
@@ -113,6 +115,7 @@ class _Sum:
             cache_write=read[3],
             tokens=read[4],
             cost=self.usage[5],
+            unpriced=read[6],
         )
 
 
@@ -133,6 +136,7 @@ class Tally:
         self._seen: set[int] = set()
         self._spent: dict[int, float] = {}  # the output of answers that other files may have copies of
         self._session = -1
+        self._priced = True
         self._repeated = 0
         self._total = _Sum()
         self._groups: dict[Dimension, dict[str, _Sum]] = {dimension: {} for dimension in DIMENSIONS}
@@ -153,6 +157,7 @@ class Tally:
         of an answer share in all sessions, by the entry that says what it spent.
         """
         self._session += 1
+        self._priced = records_cost(source)
         answers = {} if answers is None else answers
         chunk: list[int] = []
         tree = source.tree
@@ -225,7 +230,7 @@ class Tally:
     def _spend(self, sums: tuple[_Sum, ...], entry: Entry, tools: int, answer: str | None) -> list[_Sum]:
         """Add what an entry spent; give the sums of the models that it spent it on."""
         models: list[_Sum] = []
-        for number, (name, spent) in enumerate(entry_usage(entry)):
+        for number, (name, spent) in enumerate(entry_usage(entry, priced=self._priced)):
             usage = spent if answer is None else self._uncounted(answer, spent)
             model = self._group("model", name.strip("/"))
             models.append(model)
@@ -247,7 +252,7 @@ class Tally:
         if known is None:
             return usage
         more = max(output - known, 0.0)
-        return UsageSum(output=more, total_tokens=more)
+        return UsageSum(output=more, total_tokens=more, unpriced=0 if self._priced else more)
 
     @staticmethod
     def _message(sums: Iterable[_Sum], role: str | None) -> None:
@@ -301,7 +306,15 @@ def _weight(group: Group) -> tuple[float, float, int, str]:
 
 def _add(totals: list[float], usage: UsageSum) -> None:
     for place, value in enumerate(
-        (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total_tokens, usage.cost)
+        (
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_write,
+            usage.total_tokens,
+            usage.cost,
+            usage.unpriced,
+        )
     ):
         totals[place] += _finite(value)
 

@@ -64,6 +64,7 @@ class ClaudeCodeFormat(Format):
 
     name = "claude-code"
     writable = False
+    records_cost = False
     file_patterns = ("*/*.jsonl",)
     subagent_patterns = ("*/*/subagents/**/agent-*.jsonl",)
 

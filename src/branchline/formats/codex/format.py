@@ -41,6 +41,7 @@ class CodexFormat(Format):
 
     name = "codex"
     writable = False
+    records_cost = False
     summary_follows_tail = True
     file_patterns = (
         "rollout-*.jsonl",
