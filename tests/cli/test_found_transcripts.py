@@ -236,12 +236,12 @@ def test_what_a_file_begins_with_beside_it_is_not_missing(run, data, thread):
     for path in sorted(thread.iterdir()):
         (checked,) = data("check", path)["files"]
         assert checked["findings"] == []
-    assert "not at hand" not in run("check", *thread.iterdir()).stdout
+    assert "which is missing" not in run("check", *thread.iterdir()).stdout
 
     for path in thread.glob(f"*{THREAD}.jsonl"):
         path.unlink()
 
-    assert "not at hand" in run("check", *thread.iterdir()).stdout
+    assert "which is missing" in run("check", *thread.iterdir()).stdout
 
 
 def test_totals_that_go_on_from_those_of_the_file_before_are_counted_once(data, thread):

@@ -73,7 +73,7 @@ def undo(removed: RemovedSession) -> None:
 
 def _removable(path: str) -> str:
     if not os.path.lexists(path):
-        raise SessionNotFound(f"cannot remove {path}: there is no such file")
+        raise SessionNotFound(f"cannot remove {path}: no such file")
     if not has_suffix(path) or not os.path.isfile(path):
         endings = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
         raise SessionNotFound(f"cannot remove {path}: it is not a session file ({endings})")
@@ -84,7 +84,7 @@ def _remove(path: str) -> RemovedSession:
     key = without_suffix(os.path.basename(path))
     trashed = _store(path).remove(key)
     if trashed is None:
-        raise SessionNotFound(f"cannot remove {path}: it is not there any more")
+        raise SessionNotFound(f"cannot remove {path}: it no longer exists")
     return RemovedSession(path=path, key=trashed.key, token=trashed.token)
 
 
@@ -150,5 +150,5 @@ def _holder(name: str | None, directory: _Path | None) -> SessionLibrary:
         if any(name in (item.token, item.key) or item.key.endswith("_" + name) for item in library.trash()):
             return library
     raise SessionNotFound(
-        f"there is no {name!r} in the trash; `branchline restore --list` says what is there"
+        f"there is no {name!r} in the trash; `branchline restore --list` shows its contents"
     )

@@ -1,10 +1,9 @@
-"""Codex rollouts as a format: what they look like, how they are read, where they lie."""
+"""Codex rollouts as a format: how they are recognized, read, unpacked and joined."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -14,173 +13,32 @@ from branchline.entries import (
     AssistantMessage,
     CompactionSummaryMessage,
     Entry,
-    Header,
     Text,
     UserMessage,
     json_codec,
 )
+from branchline.formats.codex.home import HOME_OF, CodexHome, ThreadNames
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import decode_line
-from branchline.formats.codex.rollouts import Name, assemble_rollout, read_names, rollout_name
+from branchline.formats.codex.rollouts import Name, assemble_rollout, rollout_name
 from branchline.formats.codex.rows import ITEMS
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Content, Format, LogIndex
+from branchline.formats.protocol import (
+    CompressedFiles,
+    Content,
+    Format,
+    FormatReader,
+    FormatTraits,
+    SplitFiles,
+)
 
-__all__ = ["CODEX", "CodexFormat"]
+__all__ = ["CODEX"]
 
-_HOME = re.compile(r"(.*)[/\\](?:archived_)?sessions[/\\]", re.DOTALL)
 _LOOKED_AT = 64  # lines at the beginning
 _LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
-
-
-class CodexFormat(Format):
-    """Rollouts of Codex, legacy and paginated, back to those of 2025. They are read, never written."""
-
-    name = "codex"
-    writable = False
-    records_cost = False
-    summary_follows_tail = True
-    file_patterns = (
-        "rollout-*.jsonl",
-        "rollout-*.jsonl.zst",
-        "*/*/*/rollout-*.jsonl",
-        "*/*/*/rollout-*.jsonl.zst",
-    )
-
-    def sniff(self, head: bytes, path: str) -> bool:
-        """A line in an envelope, or the bare beginning of the oldest files; or a name like Codex's."""
-        if head.startswith(ZSTD):
-            return path.endswith(".zst") or NAME.search(path) is not None
-        foreign = False
-        for line in head_lines(head, _LOOKED_AT):
-            if foreign and b'"payload"' not in line:
-                continue  # no line in an envelope, and nothing else would count any more
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                continue
-            if isinstance(fields, dict):
-                if _is_ours(fields, bare=not foreign):
-                    return True
-                if not foreign and b'"payload"' not in head:
-                    return False
-                foreign = True
-        return not foreign and NAME.search(path) is not None
-
-    def reader(self, path: str = "") -> CodexReader:
-        return CodexReader(path)
-
-    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
-        """As the settings of its turn say."""
-        reading = transcript.reading
-        assert isinstance(reading, CodexReading)
-        model, provider = reading.model_at(position), reading.meta.get("model_provider")
-        if not model:
-            return None
-        return ModelRef(provider=provider if isinstance(provider, str) else "", id=model)
-
-    def is_compressed(self, head: bytes) -> bool:
-        return head.startswith(ZSTD)
-
-    def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
-        return unpack(read)
-
-    def has_external_prefix(self, head: bytes) -> bool:
-        """A paginated fork or revert copies nothing: its first record says where it begins."""
-        first, newline, _ = head.partition(b"\n")
-        return b'"history_base"' in first or not newline
-
-    def assemble(
-        self, content: Content, path: str, find: Callable[[str], Content | None]
-    ) -> Iterator[bytes] | None:
-        name = rollout_name(path)
-        return assemble_rollout(content, "" if name is None else name.rollout, find)
-
-    def superseded(self, paths: Iterable[str]) -> set[str]:
-        """A reverted thread goes on in a new rollout; the last one by time and id is current."""
-        threads: dict[str, dict[str, Name]] = {}
-        for path in paths:
-            if (name := rollout_name(path)) is not None:
-                threads.setdefault(name.thread, {})[path] = name
-        found: set[str] = set()
-        for rollouts in threads.values():
-            current = max(rollouts.values())
-            found.update(path for path, name in rollouts.items() if name.rollout != current.rollout)
-        return found
-
-    def roots_near(self, path: str) -> list[str]:
-        """Where the other rollouts lie, archived ones included."""
-        found = _HOME.match(path)
-        if found is None:
-            return super().roots_near(path)
-        return [os.path.join(found[1], "sessions"), os.path.join(found[1], "archived_sessions")]
-
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        assert isinstance(reading, CodexReading)
-        return decode_line(line, reading, position)
-
-    def context_rules(self) -> ContextRules:
-        return _RULES
-
-    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
-        """Thoughts, words and calls that follow each other are one answer."""
-        return msgspec.structs.replace(
-            before,
-            content=(*_blocks(before), *_blocks(after)),
-            model=after.model or before.model,
-            usage=after.usage or before.usage,
-            stop_reason=after.stop_reason,
-        )
-
-    # -- places ---------------------------------------------------------------------------------------
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        base = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
-        return [os.path.join(base, "sessions"), os.path.join(base, "archived_sessions")]
-
-    def key_of(self, path: str) -> str:
-        return super().key_of(path.removesuffix(".zst"))
-
-    def subagent_of(self, path: str, header: Header | None) -> str | None:
-        del path
-        if header is None or (header.metadata or {}).get("source") != "subagent":
-            return None
-        return header.parent_session or ""
-
-    def titles_file(self, root: str) -> str | None:
-        """The names that people gave to threads."""
-        return os.path.join(os.path.dirname(root), "session_index.jsonl")
-
-    def titles_near(self, path: str) -> str | None:
-        found = _HOME.match(path)
-        return None if found is None else os.path.join(found[1], "session_index.jsonl")
-
-    def titles(self, data: bytes) -> Mapping[str, str]:
-        return read_names(data)
-
-
-def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:
-    """Whether this is a line in an envelope, or (``bare``) one of those that the oldest files begin with."""
-    kind = fields.get("type")
-    if kind is not None and not isinstance(kind, str):
-        return False
-    if kind in _LINES:
-        return isinstance(fields.get("payload"), dict)
-    if not bare:
-        return False
-    if kind is None:
-        oldest = "instructions" in fields and "timestamp" in fields and "id" in fields
-        return oldest or fields.get("record_type") == "state"
-    match fields:
-        case {"type": "message", "role": str(), "content": [{"type": "input_text" | "output_text"}, *_]}:
-            return True
-        case {"type": "reasoning", "summary": list()} | {"call_id": str()}:
-            return kind in ITEMS
-        case _:
-            return False
 
 
 def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
@@ -204,12 +62,21 @@ def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
         if sent and isinstance(message, AssistantMessage):
             before = sent[-1].message
             if isinstance(before, AssistantMessage):
-                joined = CODEX.merge_answers(before, message)
-                assert joined is not None
-                sent[-1] = ContextMessage(sent[-1].entry, joined)
+                sent[-1] = ContextMessage(sent[-1].entry, _joined(before, message))
                 continue
         sent.append(item)
     return sent if summary is None else [*sent, summary]
+
+
+def _joined(before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
+    """Thoughts, words and calls that follow each other are one answer."""
+    return msgspec.structs.replace(
+        before,
+        content=(*_blocks(before), *_blocks(after)),
+        model=after.model or before.model,
+        usage=after.usage or before.usage,
+        stop_reason=after.stop_reason,
+    )
 
 
 def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
@@ -217,6 +84,126 @@ def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
     return (Text(text=content),) if isinstance(content, str) else content
 
 
-_RULES = ContextRules(finish=_as_sent)
+TRAITS = FormatTraits(
+    name="codex",
+    summary_follows_tail=True,
+    records_cost=False,
+    compressed_suffix=".zst",
+    file_patterns=(
+        "rollout-*.jsonl",
+        "rollout-*.jsonl.zst",
+        "*/*/*/rollout-*.jsonl",
+        "*/*/*/rollout-*.jsonl.zst",
+    ),
+)
 
-CODEX = CodexFormat()
+
+class CodexFormatReader(FormatReader[CodexReading]):
+    """Reads rollouts of Codex, legacy and paginated, back to those of 2025."""
+
+    context_rules = ContextRules(finish=_as_sent)
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """A line in an envelope, or the bare beginning of the oldest files; or a name like Codex's."""
+        if head.startswith(ZSTD):
+            return path.endswith(".zst") or NAME.search(path) is not None
+        foreign = False
+        for line in head_lines(head, _LOOKED_AT):
+            if foreign and b'"payload"' not in line:
+                continue  # no line in an envelope, and nothing else would count any more
+            if (fields := json_codec.loads_object(line)) is not None:
+                if _is_ours(fields, bare=not foreign):
+                    return True
+                if not foreign and b'"payload"' not in head:
+                    return False
+                foreign = True
+        return not foreign and NAME.search(path) is not None
+
+    def log_reader(self, path: str = "") -> CodexReader:
+        return CodexReader(path)
+
+    def answer_model(self, transcript: EntryLog[CodexReading], position: int) -> ModelRef | None:
+        """As the settings of its turn say."""
+        reading = transcript.reading
+        model, provider = reading.model_at(position), reading.meta.get("model_provider")
+        if not model:
+            return None
+        return ModelRef(provider=provider if isinstance(provider, str) else "", id=model)
+
+    def decode(self, line: bytes, index: CodexReading, position: int) -> Entry:
+        return decode_line(line, index, position)
+
+    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
+        return _joined(before, after)
+
+
+def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:
+    """Whether this is a line in an envelope, or (``bare``) one of those that the oldest files begin with."""
+    kind = fields.get("type")
+    if kind is not None and not isinstance(kind, str):
+        return False
+    if kind in _LINES:
+        return isinstance(fields.get("payload"), dict)
+    if not bare:
+        return False
+    if kind is None:
+        oldest = "instructions" in fields and "timestamp" in fields and "id" in fields
+        return oldest or fields.get("record_type") == "state"
+    match fields:
+        case {"type": "message", "role": str(), "content": [{"type": "input_text" | "output_text"}, *_]}:
+            return True
+        case {"type": "reasoning", "summary": list()} | {"call_id": str()}:
+            return kind in ITEMS
+        case _:
+            return False
+
+
+class RolloutFiles(CompressedFiles, SplitFiles):
+    """Rollouts may be compressed; a paginated fork or revert begins in other rollouts."""
+
+    def is_compressed(self, head: bytes) -> bool:
+        return head.startswith(ZSTD)
+
+    def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+        return unpack(read)
+
+    def has_external_prefix(self, head: bytes) -> bool:
+        """A paginated fork or revert copies nothing: its first record says where it begins."""
+        first, newline, _ = head.partition(b"\n")
+        return b'"history_base"' in first or not newline
+
+    def assemble(
+        self, content: Content, path: str, find: Callable[[str], Content | None]
+    ) -> Iterator[bytes] | None:
+        name = rollout_name(path)
+        return assemble_rollout(content, "" if name is None else name.rollout, find)
+
+    def roots_near(self, path: str) -> list[str]:
+        """The directories of the rollouts beside this one, archived ones included."""
+        found = HOME_OF.match(path)
+        if found is None:
+            return [posixpath.dirname(path)]
+        return [posixpath.join(found[1], "sessions"), posixpath.join(found[1], "archived_sessions")]
+
+    def superseded(self, paths: Iterable[str]) -> set[str]:
+        """A reverted thread continues in a new rollout; the last one by time and id is current."""
+        threads: dict[str, dict[str, Name]] = {}
+        for path in paths:
+            if (name := rollout_name(path)) is not None:
+                threads.setdefault(name.thread, {})[path] = name
+        found: set[str] = set()
+        for rollouts in threads.values():
+            current = max(rollouts.values())
+            found.update(path for path, name in rollouts.items() if name.rollout != current.rollout)
+        return found
+
+
+_FILES = RolloutFiles()
+CODEX = Format(
+    traits=TRAITS,
+    reader=CodexFormatReader(),
+    home=CodexHome(),
+    compression=_FILES,
+    splitting=_FILES,
+    titles=ThreadNames(),
+)

@@ -118,7 +118,7 @@ class CompareScreen(KeyedScreen):
             Span(right, "added"),
         )
         shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
-        how = ", by their words" if view.shared and view.by == "text" else ""
+        how = ", matched by text" if view.shared and view.by == "text" else ""
         self.query_one("#seen", LineBar).say(
             Span(
                 f" {shared}{how} · then {count(len(view.left.turns), 'turn')}"
@@ -140,7 +140,7 @@ class CompareScreen(KeyedScreen):
         if view is None:
             return []
         if not view.pairs:
-            return [make_line(Span("There is nothing to compare: both are the same path.", "dim"))]
+            return [make_line(Span("Nothing to compare: both are the same path.", "dim"))]
         lines = [*totals_table(view, self._names(), home=self._home), ()]
         body = (
             side_by_side(view, columns, home=self._home)
