@@ -40,7 +40,7 @@ NAMES = {
 
 def is_ours(entry) -> bool:
     """Whether an entry is one of a conversation for us; what only the other program knows becomes data."""
-    boundary = entry.type == "reset_boundary"
+    boundary = entry.type in ("reset_boundary", "context_cleared")
     return entry.type not in LEFT_OUT and (boundary or not isinstance(entry, Unknown))
 
 
