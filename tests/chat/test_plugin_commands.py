@@ -53,6 +53,7 @@ def talk_with(project, *plugins: object) -> tuple[Talk, Plugins]:
     return talk, hooks
 
 
+@pytest.mark.parity("OMP-19")
 def test_a_plugin_adds_commands_that_act_on_the_session(project):
     async def work() -> None:
         talk, hooks = talk_with(project, Marks())
