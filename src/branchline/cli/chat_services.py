@@ -42,7 +42,7 @@ class CliServices:
         return sorted(rows, key=lambda row: -row.modified_ms)
 
     def forest(self) -> Sequence[ForestRow]:
-        return SessionLibrary.everywhere(self.cwd).forest()
+        return SessionLibrary.everywhere(self.cwd).forest(deep=True)
 
     def open(self, name: str, /) -> Session:
         library = SessionLibrary.for_cwd(self.cwd)
