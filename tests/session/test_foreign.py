@@ -40,7 +40,7 @@ NAMES = {
 
 def is_ours(entry) -> bool:
     """Whether an entry is one of a conversation for us; what only the other program knows becomes data."""
-    boundary = entry.type == "reset_boundary"
+    boundary = entry.type in ("reset_boundary", "context_cleared")
     return entry.type not in LEFT_OUT and (boundary or not isinstance(entry, Unknown))
 
 
@@ -246,7 +246,7 @@ def test_a_fork_may_become_a_session_of_any_program_that_is_written(tmp_path, ho
 def test_a_fork_becomes_no_session_of_a_program_that_is_only_read(tmp_path):
     with pytest.raises(NotSupported, match="codex are read-only"):
         begun("zot", tmp_path / "2").fork(to="codex")
-    with pytest.raises(ValueError, match="unknown format 'nobody'; known are"):
+    with pytest.raises(ValueError, match="unknown format 'nobody'; known:"):
         begun("zot", tmp_path / "3").fork(to="nobody")
 
 
