@@ -44,6 +44,7 @@ from branchline.stores import (
     drafts_in,
     snapshot_of,
 )
+from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
@@ -344,7 +345,7 @@ class MachineScanner:
         earlier = self._earlier(files)
         hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
         files = [file for file in files if file not in earlier]
-        files.sort(key=lambda file: (-file.stored.modified, file.path))
+        files.sort(key=lambda file: by_newest(file.stored))
         return files, list(hidden.values()), earlier
 
     @staticmethod
