@@ -27,7 +27,7 @@ from branchline.entries import (
     UserMessage,
     message_text,
 )
-from branchline.errors import NotSupported
+from branchline.errors import NothingToCompact, NotSupported
 from branchline.formats.piglet import PIGLET
 from formats.piglet_kit import (
     HEADER,
@@ -568,3 +568,23 @@ def test_a_line_has_its_parts_in_piglets_order():
         line("user", "a", "b", {})
         == b'{"type":"user","id":"a","parentId":"b","ts":"2026-11-15T06:08:32.760846817Z","data":{}}\n'
     )
+
+
+def test_a_compaction_of_a_path_without_messages_is_refused_with_a_sentence():
+    session = Session.in_memory(format="piglet")
+    only = session.append_thinking_level_change("high")
+
+    with pytest.raises(NothingToCompact, match="there is no message on the path"):
+        session.append_compaction("nothing so far", only)
+
+    assert session.path() == [only]
+
+
+def test_a_compaction_that_keeps_an_entry_without_a_message_keeps_no_message():
+    session = Session.in_memory(format="piglet")
+    session.append_message("a question")
+    last = session.append_thinking_level_change("high")
+
+    session.append_compaction("a question", last)
+
+    assert [message_text(item.message) for item in session.context().messages] == ["a question"]

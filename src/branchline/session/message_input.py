@@ -18,6 +18,7 @@ from branchline.entries import (
     UnknownMessage,
     UserMessage,
 )
+from branchline.errors import NothingToCompact
 from branchline.tree import EntrySource
 
 __all__ = ["kept_messages", "normalize_message", "role_of", "system_snapshot"]
@@ -69,8 +70,11 @@ def kept_messages(
     """The messages that a compaction keeps from an entry on, for a format whose compactions hold them.
 
     ``context`` is what a model sees at the end of ``path``. Messages that an earlier compaction holds are
-    kept with it; the state of the system is not, which a compaction carries apart.
+    kept with it; the state of the system is not, which a compaction carries apart. Raises NothingToCompact if
+    a model sees no message at all there.
     """
+    if not context.messages:
+        raise NothingToCompact(f"cannot compact from {first_kept} on: there is no message on the path")
     if first_kept not in path:
         return ()
     kept = path[path.index(first_kept) :]
@@ -78,7 +82,7 @@ def kept_messages(
     if first_kept in selected:
         wanted = set(kept)
         messages = [item.message for item in context.messages if item.entry in wanted]
-        if selected[0] in wanted and isinstance(messages[0], CompactionSummaryMessage):
+        if selected[0] in wanted and messages and isinstance(messages[0], CompactionSummaryMessage):
             del messages[0]
     else:
         positions = [source.tree.position(key) for key in kept]
