@@ -148,8 +148,10 @@ class GoPeer:
 
     def close(self) -> None:
         assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait(timeout=30)
+        self.process.stdout.close()
 
     def __enter__(self) -> Self:
         return self

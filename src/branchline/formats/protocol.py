@@ -248,6 +248,8 @@ class Format:
     """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
+    overwrites_appends: bool = False
+    """Whether a running program may write at an offset of its own, over what others append meanwhile."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
 

@@ -15,6 +15,7 @@ from branchline.entries import Entry
 from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import EntryLog, Format
 from branchline.log import Durability, FileLog, Log, MemoryLog, TornTail, replace_file
+from branchline.log.open_files import find_overwriter
 from branchline.stores import Store
 
 __all__ = ["SessionWriter"]
@@ -100,6 +101,19 @@ class SessionWriter:
         self.taken_in += count
         return count
 
+    def overwriter(self) -> str | None:
+        """Why an append would be lost: a running program writes over it. None where nothing is known."""
+        log = self._log
+        if not self.format.overwrites_appends or self.draft or not isinstance(log, FileLog):
+            return None
+        found = find_overwriter(log.path, log.identity)
+        if found is None:
+            return None
+        return (
+            f"{found.program} (process {found.pid}) has it open and would overwrite what is appended; "
+            "close it there first, or continue in a fork"
+        )
+
     # -- writing --------------------------------------------------------------------------------------
 
     def append(self, make: Callable[[], list[Entry]]) -> list[str]:
@@ -123,6 +137,8 @@ class SessionWriter:
             self._upgrade()
             reading = transcript.reading
         with self._log.exclusive() as writer:
+            if (reason := self.overwriter()) is not None:
+                raise ReadOnly(f"cannot append to {self._log.name}: {reason}")
             if writer.end != reading.consumed or reading.unterminated:
                 self.catch_up()
                 reading = transcript.reading

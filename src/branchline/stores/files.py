@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, without_suffix
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
+from branchline.log.open_files import open_files
 from branchline.log.system import describe_oserror
 from branchline.stores.companion_folders import companion_folder, move_folder
-from branchline.stores.open_files import open_files
 from branchline.stores.protocol import (
     Read,
     ScanResult,
@@ -103,7 +103,8 @@ class FilesStore:
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
         used = set()
-        opened = open_files(self.suffix) if (keys := tuple(keys)) else set()
+        keys = tuple(keys)
+        opened = {found.identity for found in open_files(self.suffix)} if keys else set()
         for key in keys:
             for path in (self.path_of(key), self._draft_path(key)):
                 try:
