@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from branchline import places
 from branchline.clock import Clock, SystemClock, iso
+from branchline.context.javascript import trim
 from branchline.entries import (
     BranchSummary,
     Compaction,
@@ -318,7 +319,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     def set_title(self, title: str) -> str:
         """Give the session a title of its own; empty takes it away."""
-        name = re.sub(r"[\r\n]+", " ", title).strip()
+        name = trim(re.sub(r"[\r\n]+", " ", title))
         return self._append(lambda common: SessionInfo(**common, name=name), side=True)
 
     def append_usage(
