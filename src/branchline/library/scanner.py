@@ -33,6 +33,7 @@ from branchline.library.row_reader import (
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
 from branchline.session import Session
+from branchline.session.locator import known_cwd
 from branchline.stores import FilesStore, Read, SkippedFile, Store, StoredLog, check_key, snapshot_of
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
@@ -382,10 +383,19 @@ class MachineScanner:
         return msgspec.structs.replace(
             row,
             agent=place.agent if format_ is place.format else format_.name,
+            cwd=row.cwd or self._cwd_of_folder(file, format_, header),
             title=self._titles_of(place).get(row.id) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
         )
+
+    def _cwd_of_folder(self, file: FoundFile, format_: Format, header: Header | None) -> str | None:
+        """The working directory of a session that does not say it, if its folder belongs to a known one."""
+        if format_.records_cwd or header is None:
+            return None
+        if self.cwd is not None and not file.place.is_shared:
+            return self.cwd
+        return known_cwd(format_, header, file.path)
 
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
         row = problem_row(file.stored, problem)

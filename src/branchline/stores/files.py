@@ -32,9 +32,10 @@ from branchline.stores.protocol import (
 from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
 from branchline.stores.trash import Trash
 
-__all__ = ["FilesStore", "snapshot_of", "why_hidden"]
+__all__ = ["SIDE_FOLDER", "FilesStore", "snapshot_of", "why_hidden"]
 
-_SIDE = ".branchline"
+SIDE_FOLDER = ".branchline"
+"""The hidden folder beside session files."""
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _DATALESS = 0x40000000  # macOS: the name is here, the bytes are in iCloud
 
@@ -235,7 +236,10 @@ class FilesStore:
 
     def _require_own_folder(self, kind: str) -> None:
         """Refuse to write through a link that somebody put in the place of our hidden folder."""
-        for path in (os.path.join(self.directory, _SIDE), os.path.join(self.directory, _SIDE, kind)):
+        for path in (
+            os.path.join(self.directory, SIDE_FOLDER),
+            os.path.join(self.directory, SIDE_FOLDER, kind),
+        ):
             try:
                 status = os.lstat(path)
             except OSError:
@@ -245,14 +249,14 @@ class FilesStore:
 
     @property
     def _trash(self) -> Trash:
-        return Trash(os.path.join(self.directory, _SIDE, "trash"), self.suffix, self._system)
+        return Trash(os.path.join(self.directory, SIDE_FOLDER, "trash"), self.suffix, self._system)
 
     @property
     def _draft_directory(self) -> str:
-        return f"{self.directory}/{_SIDE}/drafts"
+        return f"{self.directory}/{SIDE_FOLDER}/drafts"
 
     def _draft_path(self, key: str) -> str:
-        return f"{self.directory}/{_SIDE}/drafts/{check_key(key)}{self.suffix}"
+        return f"{self.directory}/{SIDE_FOLDER}/drafts/{check_key(key)}{self.suffix}"
 
 
 def snapshot_of(path: str) -> AbstractContextManager[Read]:
