@@ -220,6 +220,7 @@ class EntryWriter(ConversionState):
         found = places_of(entries, made, tree.types, tree.positions)
         for position, entry, place in zip(positions, entries, found, strict=True):
             missing: tuple[str, ...] = ()
+            problem = None
             if place is None:
                 self._keys[position] = self._keys.get(self._above(position))
             else:
@@ -229,12 +230,15 @@ class EntryWriter(ConversionState):
                 self._begin_anew(position)
                 if self.target is not PI:
                     missing = self._not_kept(entry, place, range(start, place))
+                problem = self.target.line_problem(self.out.transcript.reading.span(place).size + 1)
                 start = place + 1
             self._previous = position
             words = [_EDITED] if position in self._edited else []
             words += [how] if how else []
             if missing:
                 words.append("without " + ", ".join(missing))
+            if problem is not None:
+                words.append(f"with a long line: {problem}")
             if position in self._foreign:
                 words.append("kept as data that only its own program reads")
             if words:

@@ -348,6 +348,11 @@ class Format:
         del entries, reading
         raise NotSupported(f"sessions of {self.name} are read here, not written; fork it to go on")
 
+    def line_problem(self, size: int) -> str | None:
+        """What the program cannot do with a session that has a line of this size, newline included."""
+        del size
+        return None
+
     def encode_header(self, header: Header) -> bytes:
         """The first lines of a new session."""
         del header

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +29,12 @@ _ROW = re.compile(
     rb'(?:"parentId"\s*:\s*"[^"\\]*"\s*,\s*)?"ts"\s*:\s*"'
 )
 _NAME = re.compile(r"[/\\]piglet[/\\]sessions[/\\][0-9a-fA-F-]{36}\.jsonl$")
+
+
+_LISTED = 1 << 20
+"""The longest line, with its newline, in a session that piglet lists."""
+_OPENED = 10 << 20
+"""The longest line, with its newline, in a session that piglet opens."""
 
 
 class _Rest(msgspec.Struct, gc=False):
@@ -96,7 +102,17 @@ class PigletFormat(Format):
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, PigletLogIndex)
-        return PigletWriter(reading, self.unsupported_error).write(entries)
+        return self._readable([PigletWriter(reading, self.unsupported_error).write(entries)])
+
+    def line_problem(self, size: int) -> str | None:
+        return "piglet does not list a session with a line of more than 1 MiB" if size > _LISTED else None
+
+    def _readable(self, lines: Iterable[bytes]) -> bytes:
+        """These lines; NotSupported if piglet could not open a session with one of them."""
+        data = b"".join(lines)
+        if len(data) > _OPENED and max(map(len, data.split(b"\n"))) + 1 > _OPENED:
+            raise self.unsupported_error("line")
+        return data
 
     def encode_header(self, header: Header) -> bytes:
         """The meta row of a new session, and the one that names its model if it has one."""
@@ -108,10 +124,10 @@ class PigletFormat(Format):
         return rows
 
     def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
-        return b"".join(forked_lines(transcript, leaf, header))
+        return self._readable(forked_lines(transcript, leaf, header))
 
     def copy(self, transcript: EntryLog, header: Header) -> bytes:
-        return b"".join(copied_lines(transcript, header))
+        return self._readable(copied_lines(transcript, header))
 
     # -- places ---------------------------------------------------------------------------------------
 
