@@ -545,3 +545,23 @@ def test_a_session_that_a_program_has_open_without_append_mode_is_not_appended_t
 
     assert path.read_bytes().count(b'"hello"') == (mode == "append")
     assert path.read_bytes().count(b'"once it is closed"') == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [(Thinking(thinking="hm", thinking_signature="s"),), (Text(text=""),), (Thinking(thinking=""),)],
+)
+def test_a_message_that_would_be_empty_for_zot_has_no_content_there_and_is_whole_here(content):
+    session = live(META)
+    answer = AssistantMessage(
+        content=content, provider="anthropic", model="claude-sonnet-4-5", timestamp=START
+    )
+
+    key = session.append_message(answer)
+
+    row = json.loads(session.transcript.raw(session.index.position(key)))
+    assert row["message"]["content"] is None
+    stored = session.entry(key)
+    assert isinstance(stored, MessageEntry)
+    assert isinstance(stored.message, AssistantMessage)
+    assert stored.message.content == content

@@ -220,7 +220,7 @@ class EntryWriter(ConversionState):
         found = places_of(entries, made, tree.types, tree.positions)
         for position, entry, place in zip(positions, entries, found, strict=True):
             missing: tuple[str, ...] = ()
-            problem = None
+            unread: tuple[str, ...] = ()
             if place is None:
                 self._keys[position] = self._keys.get(self._above(position))
             else:
@@ -230,21 +230,27 @@ class EntryWriter(ConversionState):
                 self._begin_anew(position)
                 if self.target is not PI:
                     missing = self._not_kept(entry, place, range(start, place))
-                problem = self.target.line_problem(self.out.transcript.reading.span(place).size + 1)
+                unread = self._unread(place)
                 start = place + 1
             self._previous = position
             words = [_EDITED] if position in self._edited else []
             words += [how] if how else []
             if missing:
                 words.append("without " + ", ".join(missing))
-            if problem is not None:
-                words.append(f"with a long line: {problem}")
+            words += unread
             if position in self._foreign:
                 words.append("kept as data that only its own program reads")
             if words:
                 self.ledger.approximated(position, "; ".join(words))
             else:
                 self.ledger.carried(position)
+
+    def _unread(self, place: int) -> tuple[str, ...]:
+        """What the target's program itself does not see of an entry that is in the new file."""
+        out = self.out.transcript
+        problem = self.target.line_problem(out.reading.span(place).size + 1)
+        found = self.target.unread(out.entry(place)) if self.target is not PI else ()
+        return found if problem is None else (*found, f"with a long line: {problem}")
 
     def _not_kept(self, entry: Entry, place: int, before: range) -> tuple[str, ...]:
         """What the new file does not say of an entry; what it spent may stand in front of it."""

@@ -348,6 +348,11 @@ class Format:
         del entries, reading
         raise NotSupported(f"sessions of {self.name} are read here, not written; fork it to go on")
 
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        """What the program does not read of an entry that its files hold, for the report of a conversion."""
+        del entry
+        return ()
+
     def line_problem(self, size: int) -> str | None:
         """What the program cannot do with a session that has a line of this size, newline included."""
         del size

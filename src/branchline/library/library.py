@@ -165,9 +165,7 @@ class SessionLibrary(LibraryShortcuts):
         """
         found = self.latest() if text == "@last" else self.find_by_id(text) or self.find_by_title(text)
         if found is None:
-            raise SessionNotFound(
-                f"no session matches {text!r} in {self.name} (looked at ids and titles)"
-            )
+            raise SessionNotFound(f"no session matches {text!r} in {self.name} (looked at ids and titles)")
         return found
 
     def find_by_id(self, text: str) -> SessionRow | None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from branchline.context import ModelRef
-from branchline.entries import CompactionSummaryMessage, Entry, Header, json_codec
+from branchline.entries import CompactionSummaryMessage, Entry, Header, MessageEntry, json_codec
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
@@ -23,7 +23,7 @@ from branchline.formats.zot.copies import (
 )
 from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.reader import ZotReader
-from branchline.formats.zot.records import CurrentModel, record_of
+from branchline.formats.zot.records import CurrentModel, record_of, unread
 from branchline.formats.zot.writer import CANNOT, ZotWriter, header_fields, meta_row
 from branchline.tree import ROOT
 
@@ -80,6 +80,9 @@ class ZotFormat(Format):
 
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         return ZotWriter(_index(reading), self.unsupported_error).write(entries)
+
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        return unread(entry.message) if isinstance(entry, MessageEntry) else ()
 
     def encode_header(self, header: Header) -> bytes:
         return meta_row(header_fields(header))
