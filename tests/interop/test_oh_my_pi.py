@@ -358,6 +358,21 @@ def test_pictures_that_oh_my_pi_keeps_apart_are_put_back(oh_my_pi: Peer, home: P
     assert json.loads(session.raw(session.path()[0]))["message"]["content"][0]["data"].startswith("blob:")
 
 
+def test_pictures_of_a_session_outside_the_agent_directory_are_found_there(
+    oh_my_pi: Peer, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(home / "agent"))
+    data = "iVBORw0KGgo" + "A" * 4001
+    picture = {"type": "image", "data": data, "mimeType": "image/png"}
+    steps = [["appendMessage", {**USER, "content": [picture]}], ["appendMessage", ANSWER]]
+
+    seen = ask(oh_my_pi, home, create=[CWD, str(home / "elsewhere")], steps=steps)
+
+    with Session.open(seen["file"]) as session:
+        assert session.context().messages[0].message.content[0].data == data
+        assert our_view(session)["context"] == view_of(ask(oh_my_pi, home, open=seen["file"]))["context"]
+
+
 # -- context rules that its samples do not show ------------------------------------------------------------
 
 HELD = {"openaiRemoteCompaction": {"provider": "openai", "replacementHistory": [{"type": "message"}]}}

@@ -238,6 +238,8 @@ class EntryWriter(ConversionState):
             if missing:
                 words.append("without " + ", ".join(missing))
             words += unread
+            if (gone := self.source.format.missing_parts(self.source, position)) is not None:
+                words.append(f"with a note in place of {gone}")
             if position in self._foreign:
                 words.append("kept as data that only its own program reads")
             if words:

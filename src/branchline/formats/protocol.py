@@ -329,6 +329,11 @@ class Format:
         """The record of an entry, as the native format would hold it, from the bytes of its line."""
         raise NotImplementedError
 
+    def missing_parts(self, transcript: EntryLog, position: int) -> str | None:
+        """What of an entry is kept in other files that are not there, in words; None if nothing is."""
+        del transcript, position
+        return None
+
     def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
         """The model of an answer; formats that know it without decoding the answer say so here."""
         return model_of_answer(transcript, position)

@@ -28,7 +28,7 @@ from branchline.entries import (
 from branchline.formats.copying import tree_lines, upgrade_lines
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
+from branchline.formats.oh_my_pi.blobs import BLOB_MARK, missing_images, with_blobs
 from branchline.formats.oh_my_pi.context_rules import RULES
 from branchline.formats.oh_my_pi.copies import forked_lines
 from branchline.formats.oh_my_pi.home import (
@@ -130,6 +130,13 @@ class OhMyPiFormat(PiFormat):
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
         entry = with_task_usage(native_entry(fields, tree, position))
         return msgspec.structs.replace(entry, id=tree.keys[position], parent=parent)
+
+    def missing_parts(self, transcript: EntryLog, position: int) -> str | None:
+        line, reading = transcript.raw(position), transcript.reading
+        if BLOB_MARK not in line or not isinstance(reading, OhMyPiReading):
+            return None
+        count = missing_images(_fields(line), reading.blob_directories)
+        return f"{count} image{'s' if count > 1 else ''} whose file is missing" if count else None
 
     # -- writing --------------------------------------------------------------------------------------
 
