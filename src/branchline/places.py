@@ -28,6 +28,7 @@ __all__ = [
     "known_places",
     "program_of",
     "resolve_cwd",
+    "roots_of",
     "session_directory",
     "sessions_root",
 ]
@@ -220,6 +221,11 @@ def _known_agent(name: str) -> str:
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}"
     raise ValueError(f"there is no agent {name!r}; {hint}")
+
+
+def roots_of(format_: Format) -> list[str]:
+    """The directories below which the program of a format keeps the sessions of this person."""
+    return format_.roots(os.environ, os.path.expanduser("~"))
 
 
 def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:

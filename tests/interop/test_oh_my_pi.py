@@ -622,3 +622,16 @@ def test_what_pi_wrote_is_seen_as_oh_my_pi_sees_it_once_it_has_a_slot(oh_my_pi: 
     assert our_view(session) == view_of(seen)
     assert session.title == "Taken over"
     assert isinstance(session.transcript, EntryLog)
+
+
+def test_the_title_of_a_new_session_is_where_oh_my_pi_looks_for_it(
+    oh_my_pi: Peer, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(home / "agent"))
+    with Session.create(CWD, format="oh-my-pi", title="A plan", persist="at_once") as session:
+        session.append_message(USER)
+        session.append_message(ANSWER)
+
+    seen = ask(oh_my_pi, home, open=session.file)
+
+    assert seen["name"] == session.title == "A plan"

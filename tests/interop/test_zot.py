@@ -102,3 +102,20 @@ def test_a_picture_that_zot_drops_is_in_the_report(zot: GoPeer, tmp_path: Path):
     assert [block.get("data") for block in message["content"]] == [None, "iVBORw0KGgo="]
     (note,) = fidelity.approximated
     assert note.why == "with a picture that zot does not read: its data is not base64"
+
+
+def test_a_new_session_survives_the_sweep_of_zot_until_its_first_message(
+    zot: GoPeer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("ZOT_HOME", str(tmp_path))
+    with Session.create(CWD, format="zot", title="A title", persist="at_once") as session:
+        path = session.file
+    assert path is not None
+
+    assert not zot.ask("sweep", root=str(tmp_path), cwd=CWD).get("paths")
+    with Session.open(path) as session:
+        session.append_message("hello")
+
+    assert zot.ask("sweep", root=str(tmp_path), cwd=CWD)["paths"] == [path]
+    seen = zot.ask("look", path=path, root=str(tmp_path), cwd=CWD)
+    assert (seen["title"], texts(seen)) == ("A title", ["hello"])

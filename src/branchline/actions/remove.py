@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from branchline.errors import SessionNotFound
-from branchline.formats.suffixes import SUFFIXES, has_suffix, suffix_of, without_suffix
+from branchline.formats.suffixes import SUFFIXES, has_suffix, without_suffix
 from branchline.library import PruneResult, SessionLibrary
 from branchline.places import NATIVE_AGENT
 from branchline.stores import FilesStore, TrashItem
-from branchline.stores.files import SIDE_FOLDER
+from branchline.stores.files import SIDE_FOLDER, draft_at, store_at
 
 __all__ = [
     "RemovedSession",
@@ -70,10 +70,12 @@ def undo(removed: RemovedSession) -> None:
 
     Raises FileExistsError if its path is taken.
     """
-    _store(removed.path).restore(removed.token)
+    store_at(removed.path).restore(removed.token)
 
 
 def _removable(path: str) -> str:
+    if (draft := draft_at(path)) is not None:
+        return draft[0].draft_path(draft[1])
     if not os.path.lexists(path):
         raise SessionNotFound(f"cannot remove {path}: no such file")
     if not has_suffix(path) or not os.path.isfile(path):
@@ -84,14 +86,10 @@ def _removable(path: str) -> str:
 
 def _remove(path: str) -> RemovedSession:
     key = without_suffix(os.path.basename(path))
-    trashed = _store(path).remove(key)
+    trashed = store_at(path).remove(key, draft=draft_at(path) is not None)
     if trashed is None:
         raise SessionNotFound(f"cannot remove {path}: it is not there any more")
     return RemovedSession(path=path, key=trashed.key, token=trashed.token)
-
-
-def _store(path: str) -> FilesStore:
-    return FilesStore(os.path.dirname(path), suffix=suffix_of(path))
 
 
 def restore(name: str | None = None, *, directory: _Path | None = None) -> RestoredSession:

@@ -248,6 +248,10 @@ class Format:
     """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
+    removes_empty_sessions: bool = False
+    """Whether the program deletes sessions without a message that it finds in its directory."""
+    title_in_header: bool = False
+    """Whether the title of a new session belongs into its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False
     """Whether a running program may write at an offset of its own, over what others append meanwhile."""
     copies_companion_folder: bool = False

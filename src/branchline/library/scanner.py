@@ -113,6 +113,10 @@ class Scanner(Protocol[_T]):
         """The live session of a row. SessionNotFound or FileNotFoundError when it is gone."""
         ...
 
+    def waiting(self) -> Sequence[SessionRow]:
+        """Sessions of other programs that wait for their first message, as these would remove empty ones."""
+        ...
+
     def own_stores(self) -> Sequence[StoreScanner]:
         """The stores that this program itself writes to: drafts, trash and empty sessions are there."""
         ...
@@ -214,6 +218,9 @@ class StoreScanner:
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
         return Session.from_store(self.store, row.key, durability=durability, clock=clock)
+
+    def waiting(self) -> Sequence[SessionRow]:
+        return ()
 
     def own_stores(self) -> Sequence[StoreScanner]:
         return [self]
@@ -462,13 +469,18 @@ class MachineScanner:
             return Session.from_store(store, key, durability=durability, clock=clock)
         return Session.open(_path(row), durability=durability, clock=clock)
 
+    def waiting(self) -> Sequence[SessionRow]:
+        places_ = [place for place in self.places if place.format.removes_empty_sessions]
+        folders = [path for place in places_ for path in _directories(place)]
+        return [row for path in folders for row in StoreScanner(FilesStore(path)).drafts()]
+
     def own_stores(self) -> Sequence[StoreScanner]:
         roots = [place for place in self.places if place.agent == places.NATIVE_AGENT]
         return [StoreScanner(FilesStore(path)) for place in roots for path in _directories(place)]
 
 
 def _directories(place: places.Place) -> list[str]:
-    """The directories of one of our own places, by name."""
+    """The directories of a place with one for each project, by name."""
     if not place.is_shared:
         return list(place.folders)
     try:

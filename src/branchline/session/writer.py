@@ -47,6 +47,8 @@ class SessionWriter:
         self.key = key
         self.store = store
         self.draft = draft
+        self.waits = False
+        """Whether this draft was begun on purpose: it is kept although nobody has said anything yet."""
         self.torn: list[TornTail] = []
         self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
@@ -100,6 +102,11 @@ class SessionWriter:
         count = len(self.transcript.tree) - before
         self.taken_in += count
         return count
+
+    @property
+    def publishes_with_message(self) -> bool:
+        """Whether this draft becomes a session with its first message, and not only with a reply."""
+        return self.draft and self.waits and self.format.removes_empty_sessions
 
     def overwriter(self) -> str | None:
         """Why an append would be lost: a running program writes over it. None where nothing is known."""
@@ -202,7 +209,7 @@ class SessionWriter:
         if self._log is None:
             return
         try:
-            if self.draft and not keep_draft():
+            if self.draft and not self.waits and not keep_draft():
                 assert self.store is not None
                 # Whatever goes wrong here, the draft stays: that is the safe side.
                 with contextlib.suppress(BranchlineError, OSError), self._log.exclusive():

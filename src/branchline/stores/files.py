@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 
 from branchline.errors import LogError, NotASession, SessionNotFound
-from branchline.formats.suffixes import JSONL, without_suffix
+from branchline.formats.suffixes import JSONL, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
 from branchline.log.open_files import open_files
 from branchline.log.system import describe_oserror
@@ -32,7 +32,7 @@ from branchline.stores.protocol import (
 from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
 from branchline.stores.trash import Trash
 
-__all__ = ["SIDE_FOLDER", "FilesStore", "snapshot_of", "why_hidden"]
+__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of", "store_at", "why_hidden"]
 
 SIDE_FOLDER = ".branchline"
 """The hidden folder beside session files."""
@@ -95,11 +95,11 @@ class FilesStore:
         found = FilesStore(self._draft_directory, suffix=self.suffix).scan().found
         # A crash while a draft was published leaves it under both names; it is a session by then.
         return [
-            draft for draft in found if not _same_file(self._draft_path(draft.key), self.path_of(draft.key))
+            draft for draft in found if not _same_file(self.draft_path(draft.key), self.path_of(draft.key))
         ]
 
     def snapshot(self, key: str) -> _Snapshot:
-        return _Snapshot(self.path_of(key), self._draft_path(key))
+        return _Snapshot(self.path_of(key), self.draft_path(key))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
@@ -107,7 +107,7 @@ class FilesStore:
         keys = tuple(keys)
         opened = {found.identity for found in open_files(self.suffix)} if keys else set()
         for key in keys:
-            for path in (self.path_of(key), self._draft_path(key)):
+            for path in (self.path_of(key), self.draft_path(key)):
                 try:
                     status = os.stat(path)
                 except OSError:
@@ -120,7 +120,7 @@ class FilesStore:
     # -- opening and making ---------------------------------------------------------------------------
 
     def open(self, key: str, *, durability: Durability = "fsync") -> FileLog:
-        for path in (self.path_of(key), self._draft_path(key)):
+        for path in (self.path_of(key), self.draft_path(key)):
             try:
                 return self._log(path, durability)
             except FileNotFoundError:
@@ -130,7 +130,7 @@ class FilesStore:
     def create(
         self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync"
     ) -> FileLog:
-        path, other = self.path_of(key), self._draft_path(key)
+        path, other = self.path_of(key), self.draft_path(key)
         if draft:
             path, other = other, path
             self._require_own_folder("drafts")
@@ -146,7 +146,7 @@ class FilesStore:
     def publish(self, key: str, *, durability: Durability = "fsync") -> FileLog:
         path = self.path_of(key)
         try:
-            publish_file(self._draft_path(key), path, system=self._system)
+            publish_file(self.draft_path(key), path, system=self._system)
         except FileNotFoundError:
             raise SessionNotFound(f"there is no draft {key!r} in {self.directory}") from None
         except FileExistsError:
@@ -155,7 +155,7 @@ class FilesStore:
 
     def drop_draft(self, key: str) -> bool:
         try:
-            self._system.unlink(self._draft_path(key))
+            self._system.unlink(self.draft_path(key))
         except FileNotFoundError:
             return False
         sync_directory(self._draft_directory, self._system)
@@ -169,7 +169,7 @@ class FilesStore:
             raise self._no_session(key)
         # Looked at here as well: publishing takes two names of one file for its own unfinished work, and a
         # file system that ignores case shows one file under both.
-        if os.path.lexists(target) or os.path.lexists(self._draft_path(new_key)):
+        if os.path.lexists(target) or os.path.lexists(self.draft_path(new_key)):
             raise self._taken(f"rename {key!r}", new_key)
         self._require_room_for_folder(f"rename {key!r}", source, target)
         try:
@@ -185,7 +185,7 @@ class FilesStore:
         return found
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
-        path = self._draft_path(key) if draft else self.path_of(key)
+        path = self.draft_path(key) if draft else self.path_of(key)
         if _stored(key, path) is None:
             return None
         self._require_own_folder("trash")
@@ -199,7 +199,7 @@ class FilesStore:
         if item is None:
             raise SessionNotFound(f"there is no {token!r} in the trash of {self.directory}")
         key = item.key
-        path, other = self.path_of(key), self._draft_path(key)
+        path, other = self.path_of(key), self.draft_path(key)
         if item.draft:
             path, other = other, path
         doing = f"restore {token!r} from the trash"
@@ -255,8 +255,29 @@ class FilesStore:
     def _draft_directory(self) -> str:
         return f"{self.directory}/{SIDE_FOLDER}/drafts"
 
-    def _draft_path(self, key: str) -> str:
+    def draft_path(self, key: str) -> str:
+        """Where the draft of this key lies, or would lie."""
         return f"{self.directory}/{SIDE_FOLDER}/drafts/{check_key(key)}{self.suffix}"
+
+
+def draft_at(path: str) -> tuple[FilesStore, str] | None:
+    """The store and key of the draft at a path: in a folder of drafts, or the one that will be at the path.
+
+    None where a file is at the path already, and where there is no draft for it.
+    """
+    path = os.path.abspath(path)
+    store, key = store_at(path), without_suffix(os.path.basename(path))
+    if store.directory == os.path.dirname(path) and os.path.lexists(path):
+        return None
+    return (store, key) if is_key(key) and os.path.isfile(store.draft_path(key)) else None
+
+
+def store_at(path: str) -> FilesStore:
+    """The store of the session or draft at a path."""
+    folder, name = os.path.split(os.path.abspath(path))
+    if folder.endswith(f"{os.sep}{SIDE_FOLDER}{os.sep}drafts"):
+        folder = os.path.dirname(os.path.dirname(folder))
+    return FilesStore(folder, suffix=suffix_of(name))
 
 
 def snapshot_of(path: str) -> AbstractContextManager[Read]:

@@ -78,6 +78,7 @@ class OhMyPiFormat(PiFormat):
     file_patterns = ("*/*.jsonl",)
     subagent_patterns = ("*/*/**/*.jsonl",)
     copies_companion_folder = True
+    title_in_header = True
     unsupported: Mapping[str, str] = {
         "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
