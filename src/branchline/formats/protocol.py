@@ -248,6 +248,10 @@ class Format:
     """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
+    rounds_integers: bool = False
+    """Whether the program reads whole numbers as floating-point ones, exact up to 2 ** 53 only."""
+    keeps_lone_surrogates: bool = True
+    """Whether the program keeps half characters; else it reads U+FFFD for them."""
     removes_empty_sessions: bool = False
     """Whether the program deletes sessions without a message that it finds in its directory."""
     title_in_header: bool = False

@@ -20,6 +20,7 @@ from branchline.entries import (
     Header,
     MessageEntry,
     ModelChange,
+    SessionInfo,
     SystemMessage,
     UnknownMessage,
     entry_fields,
@@ -153,6 +154,9 @@ class OhMyPiFormat(PiFormat):
             lines.append(json_codec.dumps(fields) + b"\n")
         return b"".join(lines)
 
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        return ("with the beginning of the title alone in its list",) if _is_cut(entry) else ()
+
     def encode_header(self, header: Header) -> bytes:
         title = (header.metadata or {}).get("title")
         known = clean_title(title) if isinstance(title, str) else ""
@@ -221,6 +225,15 @@ class OhMyPiFormat(PiFormat):
 
 
 OH_MY_PI = OhMyPiFormat()
+
+
+def _is_cut(entry: Entry) -> bool:
+    """Whether a title is longer than the slot that holds it."""
+    if not isinstance(entry, SessionInfo):
+        return False
+    title = clean_title(entry.name)
+    slot = json_codec.loads(slot_line(TitleSlot(title, "user", entry.timestamp)))
+    return bool(slot["title"] != title)
 
 
 def _is_own_line(line: bytes) -> bool:

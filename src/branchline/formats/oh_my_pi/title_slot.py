@@ -58,6 +58,7 @@ def slot_line(slot: TitleSlot) -> bytes:
         if room < 0:
             break
         kept += character
+    kept = trim(kept)
     line = _line(slot._replace(title=kept), b"")
     return _line(slot._replace(title=kept), b" " * (SLOT_BYTES - len(line)))
 

@@ -34,6 +34,7 @@ class PiFormat(Format):
 
     name = "pi"
     writable = True
+    rounds_integers = True
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A header or an entry of pi, also behind lines that are damaged, blank or something else."""

@@ -10,7 +10,15 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import CustomContent, Entry, Header, UserMessage, json_codec
+from branchline.entries import (
+    Compaction,
+    CustomContent,
+    Entry,
+    Header,
+    SystemMessage,
+    UserMessage,
+    json_codec,
+)
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.go_json import go_timestamp
@@ -66,6 +74,8 @@ class PigletFormat(Format):
     unsupported = CANNOT
     path_types = frozenset({"leaf"})  # what follows a move hangs from it
     compaction_embeds_tail = True
+    rounds_integers = True
+    keeps_lone_surrogates = False
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -103,6 +113,11 @@ class PigletFormat(Format):
     def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
         assert isinstance(reading, PigletLogIndex)
         return self._readable([PigletWriter(reading, self.unsupported_error).write(entries)])
+
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        if isinstance(entry, Compaction) and entry.system_message is not None:
+            return ("with a system prompt that piglet does not read",)
+        return ()
 
     def line_problem(self, size: int) -> str | None:
         return "piglet does not list a session with a line of more than 1 MiB" if size > _LISTED else None
@@ -155,12 +170,13 @@ class PigletFormat(Format):
 
 
 def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """What an extension says for the person is to the model what the person says."""
+    """What piglet sends: words of extensions as those of the person, and no system prompt of the file."""
     return [
         ContextMessage(item.entry, UserMessage(content=said.content, timestamp=said.timestamp))
         if isinstance(said := item.message, CustomContent)
         else item
         for item in messages
+        if not isinstance(item.message, SystemMessage)
     ]
 
 

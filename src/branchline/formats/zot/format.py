@@ -48,6 +48,7 @@ class ZotFormat(Format):
     metadata_types = frozenset({"model_change"})
     unsupported = CANNOT
     compacts_by_fork = True
+    keeps_lone_surrogates = False
     removes_empty_sessions = True
     overwrites_appends = True  # a zot that created its session did not open it in append mode
 
