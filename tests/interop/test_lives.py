@@ -50,9 +50,11 @@ def converted(seed: int, target: Format, directory: Path) -> Life:
     if target is PI:  # what we write ourselves is pi's already, so another program comes between
         between = (OH_MY_PI, INDUSCODE, PIGLET)[seed % 3] if len(source) else OH_MY_PI
         made = convert(source.transcript, between, header_for(between, seed))
-        source = Session.in_memory(data=made.data or OH_MY_PI.encode_header(header_for(OH_MY_PI, seed)))
+        source = Session.in_memory(
+            data=made.data or OH_MY_PI.required_writer().encode_header(header_for(OH_MY_PI, seed))
+        )
     made = convert(source.transcript, target, header_for(target, seed))
-    path = directory / f"{target.file_key(made.header)}{target.suffix}"
+    path = directory / f"{target.home.file_key(made.header)}{target.traits.suffix}"
     path.write_bytes(made.data)
     return Life(seed, source, path, made.fidelity)
 
@@ -75,7 +77,9 @@ def lived(seed: int, target: Format, directory: Path) -> Life:
 
 def header_for(target: Format, seed: int) -> Header:
     return Header(
-        id=target.session_id(f"{seed:08x}-0000-7000-8000-000000000000", "2030-01-01T00:00:00.000Z"),
+        id=target.required_writer().session_id(
+            f"{seed:08x}-0000-7000-8000-000000000000", "2030-01-01T00:00:00.000Z"
+        ),
         version=3,
         timestamp="2030-01-01T00:00:00.000Z",
         cwd="/home/u/project",
@@ -189,7 +193,7 @@ def compare_pi(peer: Peer, lives: Sequence[Life], module: Any, environment: dict
 
 
 def compare_induscode(ask: Callable[..., dict[str, Any]], lives: Sequence[Life]) -> list[str]:
-    keys = [one.path.name.removesuffix(INDUSCODE.suffix) for one in lives]
+    keys = [one.path.name.removesuffix(INDUSCODE.traits.suffix) for one in lives]
     seen = ask("said", directory=str(lives[0].path.parent), sessions=keys)["sessions"]
     problems = []
     for one, view in zip(lives, seen, strict=True):

@@ -9,10 +9,13 @@ import pytest
 
 from branchline import Session
 from branchline.errors import NotSupported
+from branchline.formats import PIGLET
 from interop.peers import GoPeer
 
 CWD = "/home/u/project"
 MIB = 1 << 20
+LIMITS = PIGLET.limits
+assert LIMITS is not None
 
 
 def begun(directory: Path) -> Session:
@@ -40,7 +43,7 @@ def test_the_limits_are_those_of_piglet(piglet: GoPeer, tmp_path: Path, limit: i
         session.append_message("x" * (limit - around))
 
         assert longest(session) == limit
-        assert session.transcript.format.line_problem(limit) is None or limit > MIB
+        assert LIMITS.line_problem(limit) is None or limit > MIB
         listed = piglet.ask("list", directory=str(tmp_path))["listed"]
         assert bool(listed) == (limit == MIB)
         assert len(look(piglet, session)["messages"]) == 3
@@ -58,7 +61,7 @@ def test_what_piglet_could_not_open_is_refused_and_what_it_does_not_list_is_said
 
         assert len(look(piglet, session)["messages"]) == 2
         assert not piglet.ask("list", directory=str(tmp_path))["listed"]
-        assert "does not list" in (session.transcript.format.line_problem(longest(session)) or "")
+        assert "does not list" in (LIMITS.line_problem(longest(session)) or "")
 
 
 def test_a_compaction_that_would_carry_too_much_is_refused_and_the_session_stays_readable(

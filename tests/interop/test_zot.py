@@ -66,7 +66,7 @@ def test_a_zot_that_resumed_its_session_appends_and_loses_nothing(zot: GoPeer, t
 def converted(source: Session, place: Path) -> tuple[str, Any]:
     header = Header(id="c16e23b8-0dad-4288-853f-6657b00cae58", timestamp="2026-11-15T06:36:09.643Z", cwd=CWD)
     made = convert(source.transcript, ZOT, header)
-    path = place / f"{ZOT.file_key(header)}.jsonl"
+    path = place / f"{ZOT.home.file_key(header)}.jsonl"
     path.write_bytes(made.data)
     return str(path), made.fidelity
 

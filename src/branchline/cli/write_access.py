@@ -45,9 +45,11 @@ def open_for_writing(name: str, directory: str | None) -> Iterator[Session]:
 
 def _line_problems(session: Session, known: int) -> set[str]:
     """What the program of a session cannot do with lines that were added behind ``known`` entries."""
-    format_, reading = session.transcript.format, session.transcript.reading
+    limits, reading = session.transcript.format.limits, session.transcript.reading
+    if limits is None:
+        return set()
     sizes = (reading.span(position).size + 1 for position in range(known, len(session.index)))
-    return {problem for size in sizes if (problem := format_.line_problem(size)) is not None}
+    return {problem for size in sizes if (problem := limits.line_problem(size)) is not None}
 
 
 @contextmanager

@@ -54,7 +54,7 @@ __all__ = ["EntryWriter"]
 _LONG_NUMBER = re.compile(rb"\d{16}")
 _SURROGATE = b"\\ud"
 _EDITED = "with the content that a later edit gave it"
-_NO_CALL = "as a message of the person: the call that it answers is not before it"
+_NO_CALL = "as a user message: the call that it answers does not precede it"
 
 
 class EntryWriter(ConversionState):
@@ -175,7 +175,7 @@ class EntryWriter(ConversionState):
             try:
                 return range(
                     made.start, self.out.write(form.entries).stop
-                ), "with its words in a message behind it"
+                ), "with its text in a following message"
             except REFUSALS:
                 continue
         return made, ""
@@ -221,7 +221,7 @@ class EntryWriter(ConversionState):
     def _reason(self, refusal: str) -> str:
         """What a format said, without the way out that does not lead out of here."""
         reason = refusal.split(". Fork it", 1)[0]
-        return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it says nothing"
+        return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it is empty"
 
     # -- what became of it ----------------------------------------------------------------------------
 
@@ -249,10 +249,11 @@ class EntryWriter(ConversionState):
             if missing:
                 words.append("without " + ", ".join(missing))
             words += unread
-            if (gone := self.source.format.missing_parts(self.source, position)) is not None:
+            parts = self.source.format.external_parts
+            if parts is not None and (gone := parts.missing_parts(self.source, position)) is not None:
                 words.append(f"with a note in place of {gone}")
             if position in self._foreign:
-                words.append("kept as data that only its own program reads")
+                words.append("kept as data that only its own agent reads")
             if words:
                 self.ledger.approximated(position, "; ".join(words))
             else:
@@ -263,19 +264,19 @@ class EntryWriter(ConversionState):
 
         A row about the session, as a title may be, has no place in its tree.
         """
-        target, line = self.target, b""
+        limits, traits, line = self.target.limits, self.target.traits, b""
         if place is not None:
             entry, line = self.out.transcript.entry(place), self.out.transcript.raw(place)
-        found = list(target.unread(entry))
-        if target.rounds_integers and _LONG_NUMBER.search(line) and calls_with_long_numbers(entry):
-            found.append(f"with whole numbers that {target.name} rounds")
+        found = [] if limits is None else list(limits.unread(entry))
+        if traits.rounds_integers and _LONG_NUMBER.search(line) and calls_with_long_numbers(entry):
+            found.append(f"with whole numbers that {traits.name} rounds")
         if (
-            not target.keeps_lone_surrogates
+            not traits.keeps_lone_surrogates
             and (place is None or _SURROGATE in line)
             and replace_lone_surrogates(entry) is not None
         ):
-            found.append(f"with half characters that {target.name} does not keep")
-        if (problem := target.line_problem(len(line) + 1)) is not None:
+            found.append(f"with lone surrogates that {traits.name} does not keep")
+        if limits is not None and (problem := limits.line_problem(len(line) + 1)) is not None:
             found.append(f"with a long line: {problem}")
         return tuple(found)
 
@@ -292,7 +293,7 @@ class EntryWriter(ConversionState):
             if isinstance(entry, BranchSummary):  # which has its words beside it
                 missing = tuple(name for name in missing if name != "the summary for the model")
         except RecursionError:
-            return ("what is nested too deeply to be compared",)
+            return ("parts nested too deeply to compare",)
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing

@@ -78,7 +78,7 @@ def _in_line(line: _Line, watch: _KeyWatch) -> Iterator[Finding]:
     if repeated:
         yield Finding(
             kind="duplicate-key",
-            message=f"a key stands twice in one object ({', '.join(repeated)}); the last one counts",
+            message=f"an object has a duplicate key ({', '.join(repeated)}); the last one counts",
             line=line.number,
             offset=line.offset,
             size=len(line.data),
@@ -112,9 +112,11 @@ class _KeyWatch:
 
 def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
     """Entries of which something is kept in other files that are not there."""
-    format_, reading = transcript.format, transcript.reading
+    parts, reading = transcript.format.external_parts, transcript.reading
+    if parts is None:
+        return
     for position, key in enumerate(transcript.tree.keys):
-        if (missing := format_.missing_parts(transcript, position)) is not None:
+        if (missing := parts.missing_parts(transcript, position)) is not None:
             span = reading.span(position)
             yield Finding(
                 kind="missing-part",

@@ -10,6 +10,7 @@ import msgspec
 from branchline.clock import Clock
 from branchline.context import Context, milliseconds, selected_entries
 from branchline.context.builder import entry_messages
+from branchline.context.source import ContextSource
 from branchline.entries import (
     CompactionSummaryMessage,
     Message,
@@ -19,7 +20,6 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.errors import NothingToCompact
-from branchline.tree import EntrySource
 
 __all__ = ["kept_messages", "normalize_message", "role_of", "system_snapshot"]
 
@@ -65,7 +65,7 @@ def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:
 
 
 def kept_messages(
-    source: EntrySource, context: Context, path: list[str], first_kept: str
+    source: ContextSource, context: Context, path: list[str], first_kept: str
 ) -> tuple[Message, ...]:
     """The messages that a compaction keeps from an entry on, for a format whose compactions hold them.
 

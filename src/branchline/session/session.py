@@ -40,9 +40,10 @@ from branchline.entries import (
 )
 from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
-from branchline.formats import EntryLog, detect
+from branchline.formats import EntryLog
 from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
 from branchline.log.system import opening
+from branchline.plugins.formats import detect
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
@@ -103,18 +104,20 @@ class Session(SessionShortcuts, SessionQueries):
         timestamp = iso(clock.now())
         header = Header(
             version=3,
-            id=format_.session_id(fresh, timestamp) if id is None else fresh,
+            id=format_.required_writer().session_id(fresh, timestamp) if id is None else fresh,
             timestamp=timestamp,
             cwd=cwd,
             parent_session=parent_session,
-            metadata={"title": _clean_title(title)} if title and format_.title_in_header else None,
+            metadata={"title": _clean_title(title)} if title and format_.traits.title_in_header else None,
         )
         pen = forks.new_writer(format_, header, store, durability=durability)
         if persist == "at_once":
-            pen.waits = pen.draft = format_.removes_empty_sessions and locator.is_own_folder(format_, store)
+            pen.waits = pen.draft = format_.traits.removes_empty_sessions and locator.is_own_folder(
+                format_, store
+            )
             pen.create()
         session = cls(pen, clock=clock, cwd=cwd)
-        if title and not format_.title_in_header:
+        if title and not format_.traits.title_in_header:
             session.set_title(title)
         return session
 
@@ -144,15 +147,19 @@ class Session(SessionShortcuts, SessionQueries):
                 if (content := locator.assembled_content(format_, log, head)) is not None:
                     log.close()
                     log = DecompressedLog(log.path, content)
-                pen = SessionWriter(format_, log=log, draft=draft is not None, durability=durability)
+                folder, suffix = os.path.dirname(log.path), format_.traits.suffix
+                pen = SessionWriter(
+                    format_,
+                    log=log,
+                    store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
+                    key=format_.traits.key_of(log.path),
+                    draft=draft is not None,
+                    durability=durability,
+                )
                 _require_session(pen.transcript)
         except BaseException:
             log.close()
             raise
-        pen.key = format_.key_of(log.path)
-        pen.store = (
-            FilesStore(os.path.dirname(log.path), suffix=format_.suffix) if draft is None else draft[0]
-        )
         pen.waits = draft is not None
         header = pen.transcript.reading.header
         pen.transcript.external_title = locator.external_title(format_, log.path, header)
@@ -293,7 +300,7 @@ class Session(SessionShortcuts, SessionQueries):
         context = self.context()
         system = system_snapshot(context)
         tail = None
-        if first_kept is not None and self._pen.format.compaction_embeds_tail:
+        if first_kept is not None and self._pen.format.traits.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
@@ -332,7 +339,7 @@ class Session(SessionShortcuts, SessionQueries):
         return self._append(lambda common: Label(**common, target=entry_id, label=label), side=True)
 
     def set_title(self, title: str) -> str:
-        """Give the session a title of its own; empty takes it away."""
+        """Give the session a title of its own; empty removes it."""
         name = _clean_title(title)
         return self._append(lambda common: SessionInfo(**common, name=name), side=True)
 
@@ -362,13 +369,11 @@ class Session(SessionShortcuts, SessionQueries):
             raise EntryNotFound(f"entry {entry_id} is not on the active path")
         kind, role = self.index.types[position], self.index.roles[position]
         if kind != "custom_message" and role not in ("user", "assistant", "toolResult"):
-            raise ValueError(
-                f"entry {entry_id} is a {role or kind}, whose content the model does not see as such"
-            )
+            raise ValueError(f"entry {entry_id} is a {role or kind}, whose content is not sent to the model")
         if replacement is None:
             return self._append(lambda common: ContextEdit(**common, target=entry_id))
         if not isinstance(replacement, str | list | tuple):
-            raise ValueError("a replacement is None, a text or a list of content blocks")
+            raise ValueError("a replacement is None, a string or a list of content blocks")
         content = content_from(replacement)
         if isinstance(content, str) and role in ("assistant", "toolResult"):
             content = (Text(text=content),)
@@ -460,7 +465,7 @@ class Session(SessionShortcuts, SessionQueries):
         leaf = forks.fork_position(self, None, "at")
         place = ForkDestination(cwd, store, id)
         options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
-        if not self._pen.format.compacts_by_fork:
+        if not self._pen.format.traits.compacts_by_fork:
             plan = forks.plan(self, leaf, scope="path", place=place, **options)
             made = self._beside(plan)
             return forks.execute(
@@ -486,8 +491,8 @@ class Session(SessionShortcuts, SessionQueries):
         format_ = self._pen.format
         return type(self).create(
             self.cwd or None,
-            store=self.store if format_.writable else None,
-            format=format_.name if format_.writable else None,
+            store=self.store if format_.writer is not None else None,
+            format=format_.name if format_.writer is not None else None,
             durability=self._pen.durability,
             clock=self._clock,
         )

@@ -8,12 +8,12 @@ reference must never be taken for base64. Elsewhere a reference stays as it is.
 from __future__ import annotations
 
 import base64
-import os
+import posixpath
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from branchline.formats.oh_my_pi.home import sessions_root
+from branchline.formats.oh_my_pi.home import agent_directory
 
 __all__ = ["BLOB_MARK", "blob_directories", "missing_images", "with_blobs"]
 
@@ -27,18 +27,17 @@ def blob_directories(path: str) -> tuple[str, ...]:
     In the agent directory that the file is in; beside a file that was moved; and in the agent directory of
     this person, where oh-my-pi puts the blobs of sessions in any other directory.
     """
-    folder = os.path.dirname(path)
+    folder = posixpath.dirname(path)
     if not folder:
         return ()
-    found = [os.path.join(folder, "blobs")]
+    found = [posixpath.join(folder, "blobs")]
     parent = folder
-    while parent != (above := os.path.dirname(parent)):
-        if os.path.basename(parent) == "sessions":
-            found.insert(0, os.path.join(above, "blobs"))
+    while parent != (above := posixpath.dirname(parent)):
+        if posixpath.basename(parent) == "sessions":
+            found.insert(0, posixpath.join(above, "blobs"))
             break
         parent = above
-    agent = os.path.dirname(sessions_root(os.environ, os.path.expanduser("~")))
-    return tuple(dict.fromkeys((*found, os.path.join(agent, "blobs"))))
+    return tuple(dict.fromkeys((*found, posixpath.join(agent_directory(), "blobs"))))
 
 
 def with_blobs(fields: Any, directories: Sequence[str]) -> None:
@@ -106,9 +105,9 @@ def _blob(reference: Any, directories: Sequence[str]) -> bytes | None:
     if found is None:
         return None
     for directory in directories:
-        path = os.path.join(directory, found[1])
+        path = posixpath.join(directory, found[1])
         try:
-            if os.path.isfile(path):
+            if posixpath.isfile(path):
                 with open(path, "rb") as file:
                     return file.read()
         except OSError:
