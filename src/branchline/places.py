@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from branchline._sha256 import sha256
@@ -227,6 +227,16 @@ def _known_agent(name: str) -> str:
 def roots_of(format_: Format) -> list[str]:
     """The directories below which the program of a format keeps the sessions of this person."""
     return format_.home.roots(os.environ, os.path.expanduser("~"))
+
+
+def existing_directory(patterns: Callable[[Mapping[str, str], str], Sequence[str]]) -> str | None:
+    """The directory that the first of these patterns finds, of several the one that changed last."""
+    import glob  # noqa: PLC0415  few programs have profiles
+
+    for pattern in patterns(os.environ, os.path.expanduser("~")):
+        if found := [path for path in glob.glob(pattern) if os.path.isdir(path)]:
+            return max(found, key=lambda path: (os.stat(path).st_mtime, path))
+    return None
 
 
 def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:

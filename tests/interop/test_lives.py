@@ -66,7 +66,7 @@ def lived(seed: int, target: Format, directory: Path) -> Life:
         "/home/u/project",
         directory=directory,
         format=target.name,
-        persist="at_once",
+        persist="always",
         durability="os",
         clock=clock,
     ) as session:

@@ -628,7 +628,7 @@ def test_the_title_of_a_new_session_is_where_oh_my_pi_looks_for_it(
     oh_my_pi: Peer, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(home / "agent"))
-    with Session.create(CWD, format="oh-my-pi", title="A plan", persist="at_once") as session:
+    with Session.create(CWD, format="oh-my-pi", title="A plan", persist="always") as session:
         session.append_message(USER)
         session.append_message(ANSWER)
 

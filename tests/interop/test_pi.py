@@ -73,7 +73,7 @@ def facts_of(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def our_facts(row: SessionRow) -> dict[str, Any]:
-    active = datetime.fromtimestamp(row.active_ms / 1000, UTC)
+    active = datetime.fromtimestamp(row.last_activity_ms / 1000, UTC)
     return {
         "path": row.path,
         "cwd": row.cwd,
@@ -319,7 +319,7 @@ def test_both_writing_at_once_make_two_branches(pi: Peer, session: Session):
 
 def test_a_session_without_an_answer_that_pi_continues_is_read_once(pi: Peer, tmp_path: Path):
     """pi 0.73.1 writes header and entries again before it goes on."""
-    with Session.create(CWD, directory=tmp_path, format="pi", persist="at_once") as session:
+    with Session.create(CWD, directory=tmp_path, format="pi", persist="always") as session:
         first = session.append_message("a question")
         file = session.file
     assert file is not None

@@ -19,7 +19,7 @@ assert LIMITS is not None
 
 
 def begun(directory: Path) -> Session:
-    session = Session.create(CWD, directory=directory, format="piglet", persist="at_once")
+    session = Session.create(CWD, directory=directory, format="piglet", persist="always")
     session.append_message("a question")
     return session
 

@@ -108,7 +108,7 @@ def test_a_new_session_survives_the_sweep_of_zot_until_its_first_message(
     zot: GoPeer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("ZOT_HOME", str(tmp_path))
-    with Session.create(CWD, format="zot", title="A title", persist="at_once") as session:
+    with Session.create(CWD, format="zot", title="A title", persist="always") as session:
         path = session.file
     assert path is not None
 

@@ -240,8 +240,8 @@ def _shape(session: Session, data: bytes) -> tuple[object, ...]:
 
 
 def _whole(session: Session, *, portable: bool) -> bytes:
-    """The file unchanged; portable, with two header fields emptied and nothing else changed."""
-    data = session.transcript.bytes_between(0, None)
+    """The file without what never leaves it; portable, with two header fields emptied too."""
+    data = _without_withheld(session)
     if not portable:
         return data
     reading, format_ = session.transcript.reading, session.format
@@ -264,6 +264,17 @@ def _whole(session: Session, *, portable: bool) -> bytes:
     return data[:start] + splice.set_fields(reading.header_line, fields) + data[reading.header_end :]
 
 
+def _without_withheld(session: Session) -> bytes:
+    """The bytes of the file without the lines that hold copies of requests."""
+    transcript, reading = session.transcript, session.transcript.reading
+    kept, start = [], 0
+    for position in sorted(reading.withheld):
+        offset, size = reading.span(position)
+        kept.append(transcript.bytes_between(start, offset))
+        start = offset + size + 1
+    return b"".join([*kept, transcript.bytes_between(start, None)])
+
+
 def _portable_zot(session: Session) -> bytes:
     """A session of zot in the form that zot imports."""
     if session.format != "zot":
@@ -280,7 +291,7 @@ def _branch(session: Session, request: ExportRequest) -> bytes:
     It has the format of its agent; for agents whose sessions are only read, ours.
     """
     format_ = session.transcript.format
-    if format_.writer is not None and format_.name not in ("pi", "oh-my-pi"):
+    if format_.writer is not None and not format_.traits.native_entries:
         return _own_branch(session, request)
     header = Header(
         version=3,

@@ -136,7 +136,7 @@ def _nearest(directory: _Path | None) -> SessionLibrary:
 def _libraries(directory: _Path | None) -> list[SessionLibrary]:
     nearest = _nearest(directory)
     if directory is not None:
-        return [SessionLibrary(FilesStore(directory, suffix=suffix)) for suffix in SUFFIXES]
+        return [nearest]
     others = [store for store in SessionLibrary.everywhere().stores if store.name != nearest.name]
     return [nearest, *map(SessionLibrary, others)]
 
@@ -152,8 +152,7 @@ def _libraries_with_trash(directory: _Path | None, cwd: str | None = None) -> li
     places = [place for place in SessionLibrary.everywhere(cwd).places if place.agent != NATIVE_AGENT]
     roots = [root for place in places for root in (place.folders if cwd is not None else [place.root])]
     folders = dict.fromkeys(folder for root in roots for folder in _folders_with_trash(root))
-    stores = [FilesStore(folder, suffix=suffix) for folder in folders for suffix in SUFFIXES]
-    return [*libraries, *map(SessionLibrary, stores)]
+    return [*libraries, *(SessionLibrary(FilesStore(folder)) for folder in folders)]
 
 
 def _folders_with_trash(root: str) -> Iterator[str]:

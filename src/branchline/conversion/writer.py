@@ -208,10 +208,16 @@ class EntryWriter(ConversionState):
                 return ()
             return kept_messages(source, position, stored, self.plan.edits)
 
+        as_it_is = ""
+        if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
+            moves = source.format.traits.summary_follows_tail and not self.target.traits.summary_follows_tail
+            as_it_is = "its summary stands before the messages that it keeps" if moves else ""
+        if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
+            entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
         forms = fallbacks_for(entry, kept)
         # pi's format has a place for messages inside a compaction, but pi itself does not read it.
         if self.target is not PI or self.bare or not _holds_messages(entry):
-            forms = chain([Fallback("", (entry,))], forms)
+            forms = chain([Fallback(as_it_is, (entry,))], forms)
         for form in forms:
             yield form
             # Before anything simpler: half a character must not cost more than itself.
@@ -297,6 +303,9 @@ class EntryWriter(ConversionState):
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing
+
+
+_NO_SUMMARY = "(no summary available)"
 
 
 def _holds_messages(entry: Entry) -> bool:

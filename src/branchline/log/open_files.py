@@ -29,8 +29,8 @@ class Overwriter(NamedTuple):
     program: str
 
 
-def open_files(suffix: str, processes: str = "/proc") -> Iterator[OpenFile]:
-    """Yield every open file whose name ends like this, as far as this person may know."""
+def open_files(suffixes: tuple[str, ...], processes: str = "/proc") -> Iterator[OpenFile]:
+    """Yield every open file whose name ends in one of these, as far as this person may know."""
     for name in _names(processes):
         if not name.isdigit():
             continue
@@ -38,7 +38,7 @@ def open_files(suffix: str, processes: str = "/proc") -> Iterator[OpenFile]:
         for descriptor in _names(os.path.join(process, "fd")):
             link = os.path.join(process, "fd", descriptor)
             try:
-                if os.readlink(link).endswith(suffix):
+                if os.readlink(link).endswith(suffixes):
                     status = os.stat(link)
                     yield OpenFile((status.st_dev, status.st_ino), process, descriptor)
             except OSError:
@@ -50,7 +50,7 @@ def find_overwriter(path: str, identity: tuple[int, int], processes: str = "/pro
 
     Its next write lands where its last one ended, over whatever others have appended since.
     """
-    for found in open_files(os.path.splitext(path)[1], processes):
+    for found in open_files((os.path.splitext(path)[1],), processes):
         if found.identity == identity and _writes_at_offset(found):
             return Overwriter(int(os.path.basename(found.process)), _program(found.process))
     return None

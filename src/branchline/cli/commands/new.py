@@ -63,7 +63,7 @@ def new_command(
         _require_free(session_id, cwd, directory)
     with usage_errors():
         made = Session.create(
-            cwd, directory=directory, format=program, id=session_id, title=title, persist="at_once"
+            cwd, directory=directory, format=program, id=session_id, title=title, persist="always"
         )
     with made as session:
         if out.json:
