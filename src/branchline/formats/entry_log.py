@@ -8,7 +8,7 @@ from operator import gt
 from typing import TypeVar
 
 from branchline.context import ContextRules, ModelRef
-from branchline.entries import Entry
+from branchline.entries import Entry, json_codec
 from branchline.errors import LogShrank
 from branchline.formats.feed import feed_log
 from branchline.formats.protocol import Format, LineChunk, LogIndex, Reader
@@ -131,7 +131,7 @@ class EntryLog:
         return data
 
     def entry(self, position: int) -> Entry:
-        return self.format.decode(self.raw(position), self.reading, position)
+        return self.format.decode(json_codec.bounded(self.raw(position)), self.reading, position)
 
     def answer_model(self, position: int) -> ModelRef | None:
         """The model that an answer names, or that the file names for it."""
@@ -155,14 +155,15 @@ class EntryLog:
                 found += map(self.entry, wanted)
                 continue
             data = self._lines_of(block)
-            if 2 * len(wanted) > len(ends):
+            if 2 * len(wanted) > len(ends) and _is_shallow(data, ends):
                 records = self.format.decode_block(data, reading, block)
                 if records is not None:
                     found += _taken(records, wanted, first)
                     continue
             for position in wanted:
                 start = ends[position - first - 1] + 1 if position > first else 0
-                found.append(decode(data[start : ends[position - first]], reading, position))
+                line = json_codec.bounded(data[start : ends[position - first]])
+                found.append(decode(line, reading, position))
         return found
 
     @staticmethod
@@ -185,6 +186,17 @@ class EntryLog:
         end = self.reading.consumed
         size = min(end, _MARK)
         self._mark = (end, self._read(end - size, size))
+
+
+def _is_shallow(data: bytes, ends: Sequence[int]) -> bool:
+    """Whether no line is nested so deeply that it has to be decoded by itself."""
+    start = 0
+    for end in ends:
+        brackets = data.count(b"[", start, end) + data.count(b"{", start, end)
+        if brackets > json_codec.DEEPEST and len(json_codec.bounded(line := data[start:end])) != len(line):
+            return False
+        start = end + 1
+    return True
 
 
 def _taken(rows: Sequence[_T], wanted: Sequence[int], first: int) -> Sequence[_T]:

@@ -42,7 +42,7 @@ _BOM = b"\xef\xbb\xbf"
 _EMPTY = "it is empty"
 _SAME = 14  # bytes that tell one kind of line from another: {"type":"meta"
 _OPENING, _CLOSING = b"{}"
-_REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what a typed decoder raises
+_REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)  # what a typed decoder raises
 
 
 class LinePart(NamedTuple):

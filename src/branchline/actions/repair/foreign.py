@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from branchline.actions.repair.native import FieldFix, RepairResult, SalvagedBytes, key_at, readable_above
 from branchline.context.selection import ancestor_with_id
-from branchline.entries import Header, Leaf, json_codec, skeleton, splice
+from branchline.entries import Header, Leaf, json_codec, splice
 from branchline.errors import NotSupported
 from branchline.formats import EntryLog
 from branchline.formats.lines import LineReader, split_records
@@ -197,11 +197,8 @@ def _header(transcript: EntryLog, key: str, spare_id: str) -> Header:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """What an entry says, also one that is nested too deeply to be read whole."""
-    try:
-        fields: dict[str, Any] = json_codec.loads(line)
-    except ValueError:
-        fields = skeleton.decode_lenient(line)
+    """What an entry says."""
+    fields: dict[str, Any] = json_codec.loads(line)
     return fields
 
 

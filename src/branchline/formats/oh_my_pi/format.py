@@ -227,7 +227,7 @@ def _needs_care(data: bytes) -> bool:
 
 
 def _fields(line: bytes) -> dict[str, Any] | None:
-    """The JSON object of a line; None when it is nested too deeply to be read whole."""
+    """The JSON object of a line; None when it is none."""
     try:
         fields = json_codec.loads(line)
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from branchline.entries import skeleton
+from branchline.entries import json_codec, skeleton
 from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleTracker, read_slot
@@ -86,7 +86,7 @@ class OhMyPiReader(PiReader):
         if reading.tree.types[position] != "session_info":
             super()._note_side_record(position, line)
             return
-        fields = skeleton.decode_lenient(line)
+        fields = json_codec.loads(line)
         if fields.get("type") == "title_change":  # the names that pi gives have no effect here
             reading.titles.see_change(fields)
             reading.title = reading.titles.current

@@ -9,11 +9,10 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Damaged, Entry, Header, codec, json_codec
+from branchline.entries import Damaged, Entry, Header, codec, decode_entry, json_codec
 from branchline.formats.copying import path_lines, tree_lines, upgrade_lines
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi.reader import PiReader
-from branchline.formats.pi.records import record
 from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, upgraded
 from branchline.formats.protocol import Format, LineChunk, LogIndex
 from branchline.tree import ROOT
@@ -87,7 +86,9 @@ class PiFormat(Format):
         parent = None if above == ROOT else tree.keys[above]
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        entry = record(line) if reading.version == CURRENT_VERSION else upgraded(line, reading, position)
+        entry = (
+            decode_entry(line) if reading.version == CURRENT_VERSION else upgraded(line, reading, position)
+        )
         if entry.id != key or entry.parent != parent:
             entry = msgspec.structs.replace(entry, id=key, parent=parent)
         return entry
