@@ -16,7 +16,7 @@ from branchline.actions.seal import Sealing, SealReport, update_seal, verify_sea
 from branchline.clock import SystemClock
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import PI, EntryLog, detect
-from branchline.formats.detect import RETIRED_STORES, is_retired_store
+from branchline.formats.detect import RETIRED_STORES, is_retired_store, unsupported_program
 from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import has_suffix
 from branchline.library import SessionLibrary
@@ -31,7 +31,6 @@ __all__ = [
     "check_file",
     "check_library",
     "check_session",
-    "read_leniently",
     "session_files",
     "transcript_of",
 ]
@@ -110,15 +109,11 @@ def session_files(directory: str | os.PathLike[str]) -> Iterator[str]:
                 yield os.path.abspath(os.path.join(place, name))
 
 
-def read_leniently(path: str) -> tuple[EntryLog, list[Finding]]:
-    """Read a file whatever it holds, with its findings. Raises NotASession if it is not a regular file."""
-    with FileLog(path) as log:
-        transcript = transcript_of(log, path)
-        return transcript, check_log(transcript)
-
-
 def transcript_of(log: FileLog, path: str) -> EntryLog:
-    """Read a log whatever it holds; what no format recognizes is read as our own."""
+    """Read a log whatever it holds; what no format recognizes is read as our own.
+
+    Raises NotASession for a file of another program.
+    """
     return _lenient(log.read, log.size(), path)
 
 
@@ -127,6 +122,8 @@ def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLo
     try:
         format_ = detect(head, name)
     except NotASession:
+        if unsupported_program(head) is not None:
+            raise
         format_ = PI
     if format_.is_compressed(head):
         return EntryLog(format_, unpacked(format_, read, size).read, name)

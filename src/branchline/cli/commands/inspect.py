@@ -29,18 +29,10 @@ __all__ = ["inspect_command"]
 @directory_option
 def inspect_command(out: Output, session: str, directory: str | None) -> None:
     """Say what a session is: ids, tree, path, labels, context, usage, findings."""
-    from branchline.actions.inspect import report, report_of_nothing
-    from branchline.errors import NotASession
+    from branchline.actions.inspect import report
     from branchline.session import Session
 
-    path = resolve_path(session, directory)
-    try:
-        live = Session.open(path)
-    except NotASession:
-        if out.json:
-            out.result("inspect", report_of_nothing(path))
-        raise
-    with live:
+    with Session.open(resolve_path(session, directory)) as live:
         if out.json:
             out.result("inspect", report(live))
         else:

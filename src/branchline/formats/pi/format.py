@@ -9,7 +9,16 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Damaged, Entry, Header, codec, decode_entry, json_codec
+from branchline.entries import (
+    CONVERSATION_TYPES,
+    SIDE_TYPES,
+    Damaged,
+    Entry,
+    Header,
+    codec,
+    decode_entry,
+    json_codec,
+)
 from branchline.formats.copying import path_lines, tree_lines, upgrade_lines
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi.reader import PiReader
@@ -21,10 +30,11 @@ __all__ = ["PI", "PiFormat"]
 
 _BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
-_BEGINNING = re.compile(  # of a header, of an entry, of custom data
-    rb'\{"type":"(?:session","version":\d+,"id":"'
-    rb'|[a-z_]{1,40}","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
-    rb'|custom(?:_message)?","customType":)'
+_TYPES = SIDE_TYPES | CONVERSATION_TYPES
+_HEADER_BEGINNING = re.compile(rb'\{"type":"session","version":\d+,"id":"')
+_ENTRY_BEGINNING = re.compile(
+    rb'\{"type":"(?:(?:%b)","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
+    rb'|custom(?:_message)?","customType":)' % "|".join(sorted(_TYPES)).encode()
 )
 
 
@@ -35,20 +45,41 @@ class PiFormat(Format):
     writable = True
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A header or an entry of pi, also behind lines that are damaged, blank or something else."""
+        """Whether the file has an entry of pi, or only its header; lines that are damaged tell nothing.
+
+        The first line that says a type decides whether the file may be one of pi's: a type that pi does not
+        have belongs to another program, whatever follows. Other programs have a ``session`` line too: it
+        needs an entry of one of pi's types below it, unless no entry follows.
+        """
         del path
+        header = foreign = False
         for line in head.removeprefix(_BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
             if not line.strip():
                 continue
             try:
                 fields = json_codec.loads(line)
-            except ValueError:
-                if _BEGINNING.match(line):  # damaged, or cut off where the first bytes of the file end
+            except ValueError:  # damaged, or cut off where the first bytes of the file end
+                if _ENTRY_BEGINNING.match(line):
                     return True
+                header = header or _HEADER_BEGINNING.match(line) is not None
                 continue
-            if isinstance(fields, dict) and (told := _is_own(fields)) is not None:
-                return told
-        return False
+            if not isinstance(fields, dict):
+                continue
+            kind = fields.get("type")
+            if fields.get("kind") == "header" and "v" in fields:
+                return False  # a store that pi's library has given up
+            if not isinstance(kind, str) or kind in ("", "title"):  # oh-my-pi has a title before the header
+                continue
+            if kind == "session":
+                header = header or _is_header(fields)
+            elif kind in _TYPES:
+                if _is_entry(fields):
+                    return True
+            elif not header:
+                return False
+            else:
+                foreign = True
+        return header and not foreign
 
     def reader(self, path: str = "") -> PiReader:
         del path
@@ -135,16 +166,14 @@ def _expanded(path: str, home: str) -> str:
     return os.path.join(home, path[2:]) if path.startswith("~/") else path
 
 
-def _is_own(fields: dict[str, Any]) -> bool | None:
-    """Whether an object is a header or an entry of pi, or surely neither; None if it does not tell."""
-    kind, time = fields.get("type"), fields.get("timestamp")
-    if fields.get("kind") == "header" and "v" in fields:
-        return False  # a store that pi's library has given up
-    if not isinstance(kind, str):
-        return None
-    if kind == "session" and isinstance(fields.get("id"), str):
-        return time is None or isinstance(time, str)
+def _is_header(fields: dict[str, Any]) -> bool:
+    """Whether an object of type ``session`` tells enough to be a header without entries below it."""
+    return isinstance(fields.get("id"), str) and isinstance(fields.get("timestamp"), str | None)
+
+
+def _is_entry(fields: dict[str, Any]) -> bool:
+    """Whether an object of one of pi's types is an entry of pi, of version 1 or later."""
     if isinstance(fields.get("id"), str) and "parentId" in fields and "timestamp" in fields:
         return True
-    is_old = kind in FIRST_TYPES and "id" not in fields and isinstance(time, str)
-    return True if is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields else None
+    is_old = fields["type"] in FIRST_TYPES and "id" not in fields and isinstance(fields.get("timestamp"), str)
+    return is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields
