@@ -74,7 +74,7 @@ def test_a_file_of_another_program_is_refused_with_a_sentence_and_not_changed(
 
 
 @pytest.mark.parametrize(
-    "kind", ["session.start", "session_start", "user.message", "user/message", "Session", "event"]
+    "kind", ["session.start", "session_start", "user.message", "user/message", "start", "event"]
 )
 @pytest.mark.parametrize("time", ['"2026-01-05T09:00:00.000Z"', "1786073817"])
 def test_a_first_line_of_a_type_that_pi_does_not_have_is_never_pi(kind, time):
@@ -132,3 +132,16 @@ def test_every_foreign_file_has_a_note():
 
     assert FOREIGN
     assert all(f"| {path.stem} |" in notes for path in FOREIGN)
+
+
+def test_a_changed_bit_in_the_word_session_hides_no_session():
+    header = b'{"type":"session","version":3,"id":"x","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/"}\n'
+    start = header.index(b"session")
+    for place in range(start, start + 7):
+        for bit in range(7):
+            changed = bytearray(header)
+            changed[place] ^= 1 << bit
+            if changed[place] in b'"\\\n':
+                continue
+
+            assert detect(bytes(changed) + ENTRY.encode() + b"\n", "x.jsonl").name == "pi"

@@ -13,21 +13,23 @@ from typing import Literal
 import msgspec
 
 from branchline.actions.seal import Sealing, SealReport, update_seal, verify_seal
-from branchline.clock import SystemClock
-from branchline.errors import BranchlineError, NotASession
+from branchline.clock import SystemClock, local_time
+from branchline.errors import BranchlineError, LogError, NotASession
 from branchline.formats import PI, EntryLog, detect
 from branchline.formats.detect import RETIRED_STORES, is_retired_store, unsupported_program
 from branchline.formats.integrity import check_log
-from branchline.formats.suffixes import has_suffix
+from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library import SessionLibrary
 from branchline.log import FileLog
+from branchline.log.seals import orphaned_seals, read_seal
 from branchline.session import Session
-from branchline.stores import unpacked
+from branchline.stores import FilesStore, unpacked
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
 
 __all__ = [
     "FileReport",
+    "check_directory",
     "check_file",
     "check_library",
     "check_session",
@@ -83,14 +85,48 @@ def check_session(session: Session) -> FileReport:
     return _report(session.id, transcript, check_log(transcript), transcript.bytes_between(0, _HEAD))
 
 
-def check_library(library: SessionLibrary) -> tuple[FileReport, ...]:
-    """Check every session of a library, newest first. Drafts are left out."""
-    return tuple(_check_row(library, row) for row in library.list() if not row.draft)
+def check_library(library: SessionLibrary, sealing: Sealing = "compare") -> tuple[FileReport, ...]:
+    """Check every session of a library, newest first, and report sealed ones that are not there any more.
+
+    Drafts are left out.
+    """
+    rows = [row for row in library.list() if not row.draft]
+    places = {os.path.dirname(row.path) for row in rows if row.path is not None}
+    places |= {store.directory for store in library.stores if isinstance(store, FilesStore)}
+    missing = [report for place in sorted(places) for report in _missing_from(place)]
+    return (*(_check_row(library, row, sealing) for row in rows), *missing)
 
 
-def _check_row(library: SessionLibrary, row: SessionRow) -> FileReport:
+def check_directory(
+    directory: str | os.PathLike[str], sealing: Sealing = "compare"
+) -> tuple[FileReport, ...]:
+    """Check every session file in a directory and its folders, and report sealed ones that are missing."""
+    places = [os.path.abspath(place) for place, _names in _walk(directory)]
+    missing = [report for place in places for report in _missing_from(place)]
+    return (*(check_file(path, sealing) for path in session_files(directory)), *missing)
+
+
+def _missing_from(directory: str) -> Iterator[FileReport]:
+    """Reports on the files of a directory that have a seal, are not there, and are not in its trash."""
+    for path in orphaned_seals(directory):
+        removed = FilesStore(directory, suffix=suffix_of(path)).trashed()
+        if without_suffix(os.path.basename(path)) not in {item.key for item in removed}:
+            try:
+                seal = read_seal(path)
+            except LogError:
+                seal = None
+            when = "" if seal is None else f" on {local_time(seal.sealed_at)}"
+            yield FileReport(
+                path=path,
+                status="damaged",
+                problem=f"missing: it was sealed{when} and is not there any more",
+                id=None if seal is None else seal.session,
+            )
+
+
+def _check_row(library: SessionLibrary, row: SessionRow, sealing: Sealing) -> FileReport:
     if row.path is not None:
-        return check_file(row.path)
+        return check_file(row.path, sealing)
 
     def check() -> FileReport:
         with library.stored(row).store.snapshot(row.key) as read:
@@ -102,11 +138,17 @@ def _check_row(library: SessionLibrary, row: SessionRow) -> FileReport:
 
 def session_files(directory: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the path of every session file in a directory and its folders, except hidden ones."""
-    for place, folders, names in os.walk(directory):
-        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
-        for name in sorted(names):
+    for place, names in _walk(directory):
+        for name in names:
             if has_suffix(name) and not name.startswith("."):
                 yield os.path.abspath(os.path.join(place, name))
+
+
+def _walk(directory: str | os.PathLike[str]) -> Iterator[tuple[str, list[str]]]:
+    """A directory and its folders, except hidden ones, each with the names of its files."""
+    for place, folders, names in os.walk(os.fspath(directory)):
+        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+        yield place, sorted(names)
 
 
 def transcript_of(log: FileLog, path: str) -> EntryLog:

@@ -18,6 +18,7 @@ from branchline.errors import NotASession
 from branchline.formats.installed import detects, installed_formats
 from branchline.formats.lines import head_lines
 from branchline.formats.pi import PI
+from branchline.formats.pi.format import is_damaged_session
 from branchline.formats.protocol import Format
 
 __all__ = [
@@ -197,7 +198,8 @@ def unsupported_program(head: bytes) -> str | None:
     """
     for line in head_lines(head, _FIRST_LINES):
         fields = json_codec.loads_object(line)
-        if fields is None or not isinstance(kind := fields.get("type"), str) or not kind:
+        kind = None if fields is None else fields.get("type")
+        if fields is None or not isinstance(kind, str) or not kind or is_damaged_session(kind):
             continue
         if kind == "session.start" and b"copilot" in line.lower():
             return "a session of GitHub Copilot CLI"

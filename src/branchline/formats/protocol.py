@@ -114,6 +114,7 @@ class LogIndex:
         self.leaf_ambiguous = False  # the program itself would land elsewhere unless it is told where
         self.consumed = 0
         self.mutable_prefix = 0  # bytes at the start that the program itself changes in place
+        self.prefix_recorded = False  # those bytes are what the last of such changes in the file says
         self.lines = 0
         self.unterminated = False
         self.read_only: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from branchline.cli.options import command, directory_option, session_argument
@@ -81,6 +82,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     if session.read_only:
         rows.append(("read-only", paint("warning", session.read_only)))
     damaged = any(severity(finding.kind) == "damage" for finding in findings)
-    what = f"{count(len(findings), 'finding')}; `branchline check` tells them" if findings else "none"
+    command = f"branchline check {shlex.quote(session.file or session.id)}"
+    what = f"{count(len(findings), 'finding')}; `{command}` lists them" if findings else "none"
     rows.append(("findings", paint("error" if damaged else "plain", what)))
     return rows

@@ -42,6 +42,7 @@ class OhMyPiReader(PiReader):
 
     def __init__(self, path: str = "") -> None:
         self._own = OhMyPiReading(path)
+        self._slot_line = b""
         super().__init__(self._own)
 
     def decode_rows(self, data: memoryview) -> Sequence[Any]:
@@ -71,6 +72,7 @@ class OhMyPiReader(PiReader):
                 message = f"the title slot has {offset + len(line) + 1} bytes instead of {SLOT_BYTES}"
             else:
                 reading.mutable_prefix = SLOT_BYTES
+                self._slot_line = line + b"\n"
         if message:
             reading.add_finding("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
 
@@ -80,6 +82,11 @@ class OhMyPiReader(PiReader):
         if self._own.header is not before:
             self._own.titles.see_header(fields)
             self._own.title = self._own.titles.current
+
+    def on_finish(self) -> None:
+        super().on_finish()
+        reading = self._own
+        reading.prefix_recorded = bool(self._slot_line) and self._slot_line == reading.titles.expected_slot
 
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self._own

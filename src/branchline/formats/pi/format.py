@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from operator import ne
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, upgraded
 from branchline.formats.protocol import Format, LineChunk, LogIndex
 from branchline.tree import ROOT
 
-__all__ = ["PI", "PiFormat"]
+__all__ = ["PI", "PiFormat", "is_damaged_session"]
 
 _BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
@@ -68,8 +69,8 @@ class PiFormat(Format):
             kind = fields.get("type")
             if fields.get("kind") == "header" and "v" in fields:
                 return False  # a store that pi's library has given up
-            if not isinstance(kind, str) or kind in ("", "title"):  # oh-my-pi has a title before the header
-                continue
+            if not isinstance(kind, str) or kind in ("", "title") or is_damaged_session(kind):
+                continue  # nothing, the title that oh-my-pi has before the header, or what was one
             if kind == "session":
                 header = header or _is_header(fields)
             elif kind in _TYPES:
@@ -164,6 +165,11 @@ def _agent_directory(environment: Mapping[str, str], home: str) -> str:
 
 def _expanded(path: str, home: str) -> str:
     return os.path.join(home, path[2:]) if path.startswith("~/") else path
+
+
+def is_damaged_session(kind: str) -> bool:
+    """Whether a type is ``session`` but for one character: a changed bit hides no session."""
+    return len(kind) == len("session") and sum(map(ne, kind, "session")) == 1
 
 
 def _is_header(fields: dict[str, Any]) -> bool:
