@@ -104,6 +104,7 @@ _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\
 _LOOKED_AT = 8192
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES = 64
+_DAMAGED_LINES = 4
 _FIRST_TYPES = SIDE_TYPES | CONVERSATION_TYPES
 _FIRST_TYPES |= {"session", "title", "meta", "session_meta", "turn_context", "response_item", "event_msg"}
 _FIRST_TYPES |= {"user", "assistant", "system", "summary", "attachment", "file-history-snapshot"}
@@ -156,13 +157,17 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
 
     ``expected`` is asked first: the format of the program in whose folder the file lies.
     """
-    rest: bytes | None = head
-    while rest is not None:  # a first line whose values are damaged decides nothing: the next one does
+    rest = head
+    for _ in range(
+        _DAMAGED_LINES
+    ):  # a first line whose values are damaged decides nothing: the next one does
         if (found := _known(rest, path, expected)) is not None:
             return found
-        rest = _after_damaged_line(rest)
+        if (following := _after_damaged_line(rest)) is None:
+            break
+        rest = following
     if not head:
-        raise NotASession(f"{path} is empty: there is no session in it")
+        raise NotASession(f"{path} is empty, not a session")
     if is_retired_store(head):
         raise NotASession(f"{path} is {RETIRED_STORES}")
     tried = ", ".join(format_.name for format_ in formats())

@@ -37,16 +37,16 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
     branchline check a.jsonl b.jsonl
     branchline check --all                       every session on this machine
     branchline check --dir ~/.pi/agent/sessions
-    branchline check --seal                      from now on, tell when a file has changed
+    branchline check --seal                      later checks report changed files
     """,
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
-@click.option("--all", "everywhere", is_flag=True, help="Every session of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="Every session file below this directory.")
+@click.option("--all", "everywhere", is_flag=True, help="Check every session on this machine.")
+@click.option("--dir", "directory", metavar="DIR", help="Check every session file below DIR.")
 @click.option(
     "--seal",
     is_flag=True,
-    help="Keep checksums beside the files; later checks compare. Without SESSION: of our own sessions.",
+    help="Store checksums next to the files for later checks. Without SESSION: of our own sessions.",
 )
 @click.option("--force", is_flag=True, help="With --seal: replace a seal that does not match its file.")
 def check_command(
@@ -57,10 +57,10 @@ def check_command(
     seal: bool,  # noqa: FBT001
     force: bool,  # noqa: FBT001
 ) -> None:
-    """Look for damage; without SESSION, in the sessions of all agents in this directory.
+    """Check sessions for damage; without SESSION, those of every agent in this directory.
 
-    Without SESSION and --dir only damaged and odd sessions are named. Exits with 1 when something is damaged,
-    odd or missing, or could not be sealed; with 0 when there is nothing but notes.
+    Without SESSION and --dir only damaged and irregular sessions are listed. Exits with 1 if a session is
+    damaged, irregular or missing, or could not be sealed; with 0 if there are only notes.
     """
     if force and not seal:
         raise click.UsageError("--force replaces a seal, so it needs --seal")
@@ -78,10 +78,10 @@ def check_command(
             if not (in_scope and report.is_sound):
                 _print(out, report)
         remark(
-            f"{count(len(reports), 'file')} checked, {bad or 'none'} of them damaged or odd"
+            f"{count(len(reports), 'file')} checked, {bad or 'none'} damaged or irregular"
             + (f", {unsealed} not sealed" if unsealed else "")
             if reports
-            else "there is nothing to check here; name a file, or a directory with --dir"
+            else "no sessions here; give a file, or a directory with --dir"
         )
     if bad or unsealed:
         raise click.exceptions.Exit(1)
