@@ -1,8 +1,8 @@
 """Repair a damaged session of another agent, in its own format.
 
 As for our own files every readable entry is taken byte for byte, and only what a reader had to guess is
-written down. Lines that are no entries and still whole objects (heads, meta rows, what belongs to somebody
-else) stay where they are, because the program goes by them.
+written down. Lines that are no entries and still whole objects (heads, meta rows, lines of extensions) stay
+where they are, because the program goes by them; an entry whose id is lost is set aside.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -
     """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
     reading, tree, format_ = transcript.reading, transcript.tree, transcript.format
     reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
+    nameless = {finding.offset for finding in transcript.findings if finding.kind == "no-id"}
     lines: list[bytes] = []
     changes: list[FieldFix] = []
     asides: list[SalvagedBytes] = []
@@ -48,7 +49,7 @@ def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -
     for piece in _pieces(transcript):
         if piece.position == ROOT:
             for part in _parts(transcript, piece):
-                if part.alone:
+                if part.alone and part.offset not in nameless:
                     lines.append(part.data.strip() + b"\n")
                 else:
                     reason = reasons.get(part.offset, "not an entry")
