@@ -20,12 +20,15 @@ import msgspec
 if TYPE_CHECKING:
     import json
 
-__all__ = ["DEEPEST", "bounded", "convert", "dumps", "loads", "loads_object"]
+__all__ = ["DEEPEST", "bounded", "convert", "dumps", "is_hopeless", "loads", "loads_object"]
 
 DEEPEST = 100
 """How deeply values may be nested. No agent writes values like that; code that recurses has room for it."""
 
 _T = TypeVar("_T")
+
+_HOPELESS = re.compile(r"Input data was truncated$|JSON is malformed: .* \(byte 0\)$")
+_NUMBERS = (b"N", b"I", b"-")  # how the numbers begin that only the standard library knows
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -51,8 +54,9 @@ def loads(text: bytes | memoryview) -> Any:
     text = bounded(text if isinstance(text, bytes) else bytes(text))
     try:
         return _decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as reason:
+        if is_hopeless(text, str(reason)):
+            raise ValueError(str(reason)) from None  # before it costs a copy of a long line
     try:
         value, end = _lenient().raw_decode(string := text.decode("utf-8", "replace").strip(" \t\r\n"))
     except RecursionError:
@@ -60,6 +64,15 @@ def loads(text: bytes | memoryview) -> Any:
     if end != len(string):
         raise ValueError(f"more than one value, the first ends at character {end}")
     return value
+
+
+def is_hopeless(text: bytes, reason: str) -> bool:
+    """Whether the standard library cannot read a text either that msgspec refused for this reason.
+
+    It reads a few numbers that msgspec does not know, and half a character, after which msgspec may find the
+    end of the text too early.
+    """
+    return _HOPELESS.match(reason) is not None and text[:1] not in _NUMBERS and b"\\u" not in text[-24:]
 
 
 def convert(value: Any, shape: type[_T]) -> _T:
