@@ -16,7 +16,7 @@ from branchline.tree import ROOT, Finding, Tree
 
 __all__ = ["EntryLog"]
 
-_MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
+_MARK = 4096  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
 _T = TypeVar("_T")
 
@@ -85,7 +85,8 @@ class EntryLog:
         """Take in whole lines that were just written behind what is known already."""
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
-        self._mark = (self.reading.consumed, data[-_MARK:])
+        before = self._mark[1] if len(data) < _MARK else b""
+        self._mark = (self.reading.consumed, (before + data)[-_MARK:])
 
     def is_unchanged(self) -> bool:
         """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
@@ -184,7 +185,7 @@ class EntryLog:
 
     def _set_mark(self) -> None:
         end = self.reading.consumed
-        size = min(end, _MARK)
+        size = min(max(0, end - self.reading.mutable_prefix), _MARK)
         self._mark = (end, self._read(end - size, size))
 
 
