@@ -23,6 +23,8 @@ from branchline.actions.inspect import report
 from branchline.cli.app import cli
 from branchline.formats.peek import peek
 from branchline.views.query import parse_query
+from branchline.views.stats import StatsSource, Tally
+from branchline.views.stats_lines import overview
 from support import CORPUS
 
 __all__ = ["PROBES", "SAMPLES", "VALUES", "Trial", "crash", "trials"]
@@ -253,6 +255,7 @@ _READING = [
     ["check", "FILE"],
     ["check", "FILE", "--json"],
     ["check", "--dir", "DIR"],
+    ["check", "--all"],
     ["ls", "--dir", "DIR"],
     ["ls", "--dir", "DIR", "--json"],
     ["ls", "--dir", "DIR", "--shallow", "--subagents"],
@@ -339,6 +342,15 @@ def _library_reads(world: World) -> None:
     library.latest()
 
 
+def _counts(world: World) -> None:
+    """Statistics of one session; a list of many reports one that fails as unreadable."""
+    with Session.open(world.file) as session:
+        tally = Tally()
+        origin = StatsSource(session.id, session.format, session.cwd)
+        tally.add(session.transcript, origin, inherited=session.inherited_entries)
+        overview(tally.stats(), columns=80, home="/")
+
+
 def _checks(world: World) -> None:
     check_file(str(world.file))
 
@@ -360,6 +372,7 @@ PROBES: dict[str, Callable[[World], None]] = {
     "Session, writing": _session_writes,
     "Session.fork": _session_forks,
     "SessionLibrary": _library_reads,
+    "Tally": _counts,
     "check_file": _checks,
     "peek": _peeks,
 }

@@ -37,6 +37,7 @@ class EntryLog:
         self.name = name
         self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
         self._read = read
+        self._mark = (0, b"")  # where reading stopped, and the bytes before it
         self._adopt(format.reader(name))
         self._feed()
 
