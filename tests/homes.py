@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from branchline import Session, places
 from branchline.clock import FixedClock
-from branchline.formats import formats
+from branchline.plugins.formats import formats
 from support import CORPUS
 
 PROGRAMS = (
@@ -44,6 +44,8 @@ class Home(NamedTuple):
     elsewhere: dict[str, list[Path]]
     """Those of another one, in folders that both share where the program has such."""
     subagents: dict[str, list[Path]]
+    earlier: dict[str, list[Path]]
+    """Files that another one continues as the same session."""
 
     def of(self, agent: str, number: int = 0) -> Path:
         return self.files[agent][number]
@@ -51,7 +53,7 @@ class Home(NamedTuple):
 
 def build_home(path: Path, cwd: str) -> Home:
     """Fill a home directory."""
-    home = Home(path, cwd, {name: [] for name in PROGRAMS}, {name: [] for name in PROGRAMS}, {})
+    home = Home(path, cwd, {name: [] for name in PROGRAMS}, {name: [] for name in PROGRAMS}, {}, {})
     makers: dict[str, Callable[[Home], None]] = {
         "branchline": _ours,
         "pi": _pi,
@@ -65,6 +67,8 @@ def build_home(path: Path, cwd: str) -> Home:
     }
     for name in PROGRAMS:
         makers[name](home)
+    for file in home.path.rglob("*.jsonl*"):  # sub-agents too: no file is newer than NOW, whatever the date
+        os.utime(file, (NOW - 86_400, NOW - 86_400))
     for number, name in enumerate(PROGRAMS):
         for older, file in enumerate([*home.files[name], *home.elsewhere[name]]):
             moment = NOW - 60 * number - 3600 * older
@@ -82,7 +86,7 @@ def place_sample(sample: Path, target: Path, cwd: str) -> Path:
 def folder(home: Home, agent: str, cwd: str) -> Path:
     """The folder that a program has for a working directory."""
     format_ = next(one for one in formats() if one.name == agent)
-    found = format_.directory(cwd, {}, str(home.path))
+    found = format_.home.directory(cwd, {}, str(home.path))
     assert found is not None
     return Path(found)
 
@@ -183,6 +187,9 @@ def _codex(home: Home) -> None:
     samples, root = CORPUS / "codex" / "synthetic", home.path / ".codex"
     for sample in sorted((samples / "threads").rglob("rollout-*.jsonl")):
         target = place_sample(sample, root / sample.relative_to(samples / "threads"), home.cwd)
+        if list(sample.parent.glob(f"*{sample.stem[-36:]}_*.jsonl")):
+            home.earlier["codex"] = [target]
+            continue
         if '"subagent":' in target.read_text(encoding="utf-8", errors="replace")[:1000]:
             home.subagents["codex"] = [target]
         else:

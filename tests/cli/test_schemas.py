@@ -52,6 +52,7 @@ SCHEMAS = {
     ("context", "talk"): POSITION | {"at", "model", "thinking_level", "tokens", "messages"},
     ("context", "talk", "--provider", "anthropic"): POSITION
     | {"at", "model", "thinking_level", "tokens", "provider", "request"},
+    ("models",): {"schema", "model", "providers"},
     ("ls",): {"schema", "sessions", "seen", "hidden", "unreadable"},
     ("forest",): {"schema", "sessions"},
     ("check", "talk"): {"schema", "files", "bad"},
@@ -248,6 +249,7 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
             "cache_write",
             "tokens",
             "cost",
+            "unpriced",
         },
         "group": {"name", "figures"},
         "pruned": {"row", "removed", "token"},

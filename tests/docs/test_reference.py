@@ -29,8 +29,8 @@ from branchline import (
     plugins,
 )
 from branchline.cli.app import cli
-from branchline.formats import formats
 from branchline.library import ForestRow, SessionRow
+from branchline.plugins.formats import formats
 from branchline.settings import Settings, names
 from branchline.tree import Kind
 from branchline.tree import severity as severity_of
@@ -40,8 +40,15 @@ from support import ROOT
 DOCS = ROOT / "docs"
 CLI_PAGE = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
 PYTHON_PAGE = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
-COMING_FROM = (DOCS / "coming-from.md").read_text(encoding="utf-8")
-WITH_CALLS = ["coming-from.md", "parity.md", "reference/cli.md", "reference/format.md", "reference/python.md"]
+COMING_FROM = (DOCS / "coming-from" / "index.md").read_text(encoding="utf-8")
+WITH_CALLS = [
+    *sorted(f"coming-from/{page.name}" for page in DOCS.joinpath("coming-from").glob("*.md")),
+    "differences.md",
+    "parity.md",
+    "reference/cli.md",
+    "reference/format.md",
+    "reference/python.md",
+]
 EVERYWHERE = {"--json", "--plain", "--color"}
 COMMANDS = {name: cli.get_command(None, name) for name in cli.list_commands(None)}
 
@@ -126,7 +133,9 @@ def test_every_schema_that_is_printed_is_on_the_page_and_no_other():
 
 def test_the_contract_of_inspect_names_every_key(tmp_path):
     file = tmp_path / "made.jsonl"
-    file.write_text('{"type":"session","version":3,"id":"made","timestamp":"","cwd":"/"}\n{"type":"message"}\n')
+    file.write_text(
+        '{"type":"session","version":3,"id":"made","timestamp":"","cwd":"/"}\n{"type":"message"}\n'
+    )
     seen = json.loads(CliRunner().invoke(cli, ["inspect", str(file), "--json"]).stdout)
 
     keys = {*seen, *seen["context"], *seen["usage"], *seen["findings"][0]}
@@ -160,7 +169,9 @@ def test_every_setting_is_on_the_page_with_its_default():
     rows = dict(re.findall(r"^\| `(\w+)` \| `?([\w-]+)`? \|", section("config"), re.MULTILINE))
     defaults = {name: getattr(Settings(), name) for name in names()}
 
-    said = {name: "none" if value in (None, ()) else str(value).lower() for name, value in defaults.items()}
+    said = {
+        name: "none" if value in (None, (), {}) else str(value).lower() for name, value in defaults.items()
+    }
 
     assert rows == said
 
@@ -285,5 +296,5 @@ def test_the_page_for_people_of_other_programs_says_which_files_open():
     opening = {program.lower() for program, opens in rows.items() if opens == "yes"}
 
     assert opening == {format_.name for format_ in formats()}, (
-        "bring the table in docs/coming-from.md up to date"
+        "bring the table in docs/coming-from/index.md up to date"
     )

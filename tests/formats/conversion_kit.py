@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,12 @@ from branchline.entries import (
     encode_header,
 )
 from branchline.errors import NotASession
-from branchline.formats import PI, EntryLog, Format, detect, formats
+from branchline.formats import PI, EntryLog, Format, detect
+from branchline.plugins.formats import formats
 from support import CORPUS
 
 PROGRAMS = ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
-TARGETS = {format_.name: format_ for format_ in formats() if format_.writable}
+TARGETS = {format_.name: format_ for format_ in formats() if format_.writer is not None}
 HEADER = Header(
     id="01990000-0000-7000-8000-000000000001",
     version=3,
@@ -50,7 +52,7 @@ def read(data: bytes, format_: Format | None = None, name: str = "session.jsonl"
 
 def written(data: bytes, target: Format) -> EntryLog:
     """What a format reads in a file that was made for it."""
-    return read(data, target, target.file_key(HEADER) + target.suffix)
+    return read(data, target, target.home.file_key(HEADER) + target.traits.suffix)
 
 
 def samples(*programs: str) -> list[Path]:
@@ -75,6 +77,9 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 # -- what a model sees ------------------------------------------------------------------------------------
+
+
+_EMPTY_SUMMARY = re.compile(r"<summary>\n(?:\(no summary available\))?\n</summary>")
 
 
 def said(session: EntryLog, leaf: int | None = None) -> list[tuple[str, list[Any]]]:
@@ -103,7 +108,7 @@ def _parts(message: Any) -> list[Any]:
     for block in (Text(text=content),) if isinstance(content, str) else content:
         match block:
             case Text():
-                if block.text.strip() and "<summary>\n\n</summary>" not in block.text:
+                if block.text.strip() and not _EMPTY_SUMMARY.search(block.text):
                     parts.append(("words", block.text))
             case Image():
                 parts.append(("picture", block.data))

@@ -128,7 +128,7 @@ def check(path, expected):
 
 
 def assert_the_context_is_the_replayed_history(found, history):
-    """Both say the same words in the same order, whoever is said to have said them.
+    """Both say same text in the same order, whoever is said to have said them.
 
     Codex replays items. A prompt that stands only in an event is in the context all the same.
     """
@@ -255,7 +255,7 @@ def test_a_compaction_without_a_history_keeps_the_newest_prompts_and_its_message
     assert [len(text) for text in seen(found)[:2]] == [30_000, 50_000]
     entry = found.entry(found.tree.types.index("compaction"))
     assert isinstance(entry, Compaction)
-    assert len(entry.retained_tail) == 3
+    assert (len(entry.retained_tail), entry.summary) == (2, "(no summary available)")
 
 
 # -- single lines -----------------------------------------------------------------------------------------
@@ -360,6 +360,22 @@ def test_model_and_effort_are_entries_where_they_change():
     assert (context.model.provider, context.model.id, context.thinking_level) == ("openai", "gpt-5.6", "high")
 
 
+def test_thoughts_words_and_calls_up_to_the_count_of_tokens_are_one_answer():
+    thought = line("response_item", {"type": "reasoning", "summary": []})
+    call = line("response_item", {"type": "function_call", "name": "sh", "arguments": "{}", "call_id": "c"})
+    output = line("response_item", {"type": "function_call_output", "call_id": "c", "output": "ok"})
+    counted = event("token_count", info={"total_token_usage": {"input_tokens": 5, "output_tokens": 1}})
+    data = meta() + turn("one") + thought + item("assistant", "I look") + call + output
+    data += thought + item("assistant", "done") + counted + item("assistant", "one more")
+
+    found = read(data)
+
+    answers = [place for place, role in enumerate(found.tree.roles) if role == "assistant"]
+    begun = [place for place in answers if place not in found.tree.continuations]
+    assert len(answers) == 6
+    assert [answers.index(place) for place in begun] == [0, 3, 5]
+
+
 def test_repeated_totals_are_no_new_call():
     total = {"input_tokens": 100, "cached_input_tokens": 40, "output_tokens": 5, "total_tokens": 105}
     data = meta() + turn("one", "1") + event("token_count", info={"total_token_usage": total}) * 2
@@ -414,9 +430,9 @@ def test_what_a_fork_copied_is_told_by_its_parent_and_without_it_by_the_times():
 @pytest.mark.parametrize(
     ("base", "found", "problem"),
     [
-        ("gone", None, "is not there"),
-        (THREAD, None, "begins with itself"),
-        ("old", meta() + turn("one"), "older kind"),
+        ("gone", None, "is missing"),
+        (THREAD, None, "refers to itself"),
+        ("old", meta() + turn("one"), "older format"),
     ],
 )
 def test_a_beginning_that_cannot_be_used_is_reported_and_the_rest_shown(base, found, problem):
@@ -428,7 +444,7 @@ def test_a_beginning_that_cannot_be_used_is_reported_and_the_rest_shown(base, fo
 
     assert [problem in one for one in chain.problems] == [True]
     assert len(model_history(chain.rollouts)) == 1
-    assert read(data).reading.header.parent_session == base
+    assert read(data).reading.header.parent_session == THREAD
 
 
 def test_names_of_files_tell_thread_and_rollout():
@@ -455,7 +471,7 @@ def test_a_compressed_file_that_nobody_unpacked_opens_and_says_so():
     data = (next((SAMPLES / "synthetic/compressed").rglob("*.zst"))).read_bytes()
     found = read(data, NAME)
 
-    assert CODEX.sniff(data, f"{NAME}.zst")
+    assert CODEX.reader.sniff(data, f"{NAME}.zst")
     assert len(found.tree) == 0
     assert "zstd" in found.reading.read_only
     assert found.findings
@@ -489,16 +505,16 @@ def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
             lambda: session.set_title("t"),
             lambda: session.append_label(session.leaf, "here"),
         ):
-            with pytest.raises(BranchlineError, match="read here, not written"):
+            with pytest.raises(BranchlineError, match="read-only"):
                 verb()
 
     assert path.read_bytes() == before
 
 
 def test_rollouts_lie_in_two_directories_of_codex_home():
-    assert CODEX.roots({}, "/home/u") == ["/home/u/.codex/sessions", "/home/u/.codex/archived_sessions"]
-    assert CODEX.roots({"CODEX_HOME": "/c"}, "/home/u")[0] == "/c/sessions"
-    assert not CODEX.writable
+    assert CODEX.home.roots({}, "/home/u") == ["/home/u/.codex/sessions", "/home/u/.codex/archived_sessions"]
+    assert CODEX.home.roots({"CODEX_HOME": "/c"}, "/home/u")[0] == "/c/sessions"
+    assert CODEX.writer is None
 
 
 def test_the_bytes_of_a_line_stay_what_they_are():

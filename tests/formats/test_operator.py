@@ -500,7 +500,7 @@ def test_an_object_inside_a_torn_entry_is_not_taken_for_an_entry():
     "head", [b"", b"{}\n", b'{"type":"poll"}\n', b"hello\n", b'{"type":"session","id":"x"}\n']
 )
 def test_files_of_others_are_not_taken(head):
-    assert not OPERATOR.sniff(head, "x.jsonl")
+    assert not OPERATOR.reader.sniff(head, "x.jsonl")
 
 
 def test_a_session_of_pi_is_not_taken():
@@ -510,7 +510,7 @@ def test_a_session_of_pi_is_not_taken():
 
 
 def test_the_older_flat_store_of_operator_is_not_taken():
-    assert not OPERATOR.sniff(
+    assert not OPERATOR.reader.sniff(
         b'{"type": "metadata", "id": "x", "created_at": 1.0, "metadata": {}}\n', "x.jsonl"
     )
 
@@ -542,11 +542,11 @@ def test_leaf_records_name_their_target():
 
 
 @pytest.mark.parity("OPR-13")
-def test_a_folder_of_all_projects_is_listed_by_the_newest_message():
+def test_a_folder_of_all_projects_is_listed_by_the_last_change():
     rows = SessionLibrary(SAMPLES / "profiles" / "default" / "sessions").list(deep=True)
 
-    newest = [read(sample(row.id)).reading.last_message_time for row in rows]
-    assert newest == sorted(newest, reverse=True)
+    changed = [row.modified_ms for row in rows]
+    assert changed == sorted(changed, reverse=True)
     assert len(rows) == 11
     assert {row.format for row in rows} == {"operator"}
 

@@ -80,7 +80,9 @@ def test_sessions_of_another_directory_are_hidden_with_their_reason_where_folder
     for agent in together:
         for path in shared_home.elsewhere[agent]:
             assert hidden.pop(str(path)) == "another working directory"
-    assert [os.path.basename(path) for path in hidden] == [shared_home.subagents["codex"][0].name]
+    earlier, subagent = shared_home.earlier["codex"][0], shared_home.subagents["codex"][0]
+    assert hidden.pop(str(earlier)) == "a later file continues the same session"
+    assert [os.path.basename(path) for path in hidden] == [subagent.name]
 
 
 @pytest.mark.parametrize("agents", [["zot"], ["pi", "codex"], ["branchline"]])
@@ -94,14 +96,14 @@ def test_only_the_programs_that_were_asked_for_are_looked_at(shared_home, agents
     ("name", "meant"), [("claude", "'claude-code'"), ("opperator", "'operator'"), ("xyz", "known are")]
 )
 def test_an_unknown_program_is_an_error_that_names_the_nearest(name, meant):
-    with pytest.raises(ValueError, match=f"there is no agent '{name}'.*{meant}"):
+    with pytest.raises(ValueError, match=f"unknown agent '{name}'.*{meant}"):
         SessionLibrary.everywhere(agents=[name])
 
 
 def test_rows_come_newest_first_and_name_their_program_and_format(shared_home):
     listing = SessionLibrary.everywhere(CWD, environment={}, home=shared_home.path).list(deep=True)
 
-    assert [row.active_ms for row in listing] == sorted((row.active_ms for row in listing), reverse=True)
+    assert [row.modified_ms for row in listing] == sorted((row.modified_ms for row in listing), reverse=True)
     assert {row.agent: row.format for row in listing} == {
         agent: "pi" if agent == "branchline" else agent for agent in PROGRAMS
     }
@@ -152,7 +154,7 @@ def test_a_file_that_cannot_be_read_is_a_marked_row_where_its_folder_tells_the_p
     row = next(row for row in discovery(home).list(deep=True) if row.problem)
 
     assert (row.agent, row.key) == ("pi", "broken")
-    assert "is not a session of any known program (tried: " in row.problem
+    assert "is not a session of any known agent (tried: " in row.problem
 
 
 def test_a_file_that_cannot_be_read_among_all_projects_is_hidden_from_one_of_them(home):
@@ -200,7 +202,7 @@ def test_a_folder_that_cannot_be_looked_at_is_told(tmp_path):
 
     listing = SessionLibrary.everywhere(CWD, environment={}, home=tmp_path).list(deep=True)
 
-    assert [item.reason for item in listing.hidden] == ["cannot be looked at: not a directory (ENOTDIR)"]
+    assert [item.reason for item in listing.hidden] == ["cannot be read: not a directory (ENOTDIR)"]
 
 
 def test_a_directory_reached_by_a_link_is_the_directory_that_it_leads_to(tmp_path):
@@ -244,7 +246,7 @@ def test_a_compressed_rollout_is_listed_and_opens_to_read(home):
     with Session.open(found.path) as session:
         assert (session.id, session.key, session.file) == (found.id, found.key, found.path)
         assert found.messages > 0
-        assert "read here, not written" in session.read_only
+        assert "read-only" in session.read_only
 
 
 def test_a_rollout_beside_its_compressed_form_counts_once(home):
@@ -254,7 +256,7 @@ def test_a_rollout_beside_its_compressed_form_counts_once(home):
     listing = discovery(home, all_projects=True).list(deep=True)
 
     assert str(plain) in {row.path for row in listing}
-    assert dict(listing.hidden)[f"{plain}.zst"] == "the same session lies beside it, not compressed"
+    assert dict(listing.hidden)[f"{plain}.zst"] == "an uncompressed copy of this session exists"
 
 
 def test_without_what_unpacks_it_a_compressed_rollout_says_what_to_install(home, monkeypatch):
@@ -272,7 +274,7 @@ def test_without_what_unpacks_it_a_compressed_rollout_says_what_to_install(home,
 
 def test_rows_can_be_taken_one_by_one_while_counts_grow(shared_home):
     look = discovery(shared_home).iter_rows(deep=False)
-    total = look.total
+    total, hidden = look.total, len(look.hidden)
 
     first = next(look)
 
@@ -280,7 +282,7 @@ def test_rows_can_be_taken_one_by_one_while_counts_grow(shared_home):
     assert look.listing().unscanned == total - 1
     rest = list(look)
     assert len(rest) + 1 == len(look.rows) == len(look.listing())
-    assert look.loaded == total == look.listing().seen
+    assert look.loaded == total == look.listing().seen - hidden
     assert look.unreadable == 0
 
 
@@ -357,13 +359,13 @@ def test_of_a_thread_of_codex_the_rollout_that_it_goes_on_in_is_meant(shared_hom
 
 
 def test_several_sessions_of_one_name_are_told_with_their_programs(shared_home):
-    with pytest.raises(Ambiguous, match=r"can be \d+ sessions: .*\(operator"):
+    with pytest.raises(Ambiguous, match=r"matches \d+ sessions: .*\(operator"):
         discovery(shared_home).find("2026-06-10")
 
 
 @pytest.mark.parametrize("text", ["nobody-has-this", "zzzzzzzz"])
 def test_what_no_session_is_called_is_not_found(shared_home, text):
-    with pytest.raises(SessionNotFound, match=f"there is no session '{text}' in /home/dev/acme"):
+    with pytest.raises(SessionNotFound, match=f"no session matches '{text}' in /home/dev/acme"):
         discovery(shared_home).find(text)
 
 
@@ -396,7 +398,7 @@ def test_forks_of_all_programs_hang_in_one_forest(shared_home):
 
 def test_a_copy_of_claude_code_that_names_no_parent_hangs_from_the_original(shared_home):
     """A background session shares the records of the session that it was split from, and nothing says so."""
-    forest = discovery(shared_home, agents=["claude-code"]).forest()
+    forest = discovery(shared_home, agents=["claude-code"]).forest(deep=True)
 
     assert parents(forest)["cccccccc-0000-4000-8000-000000000003"] == "aaaaaaaa-0000-4000-8000-000000000001"
 
@@ -404,10 +406,10 @@ def test_a_copy_of_claude_code_that_names_no_parent_hangs_from_the_original(shar
 def test_rollouts_of_codex_hang_from_the_rollout_that_they_begin_with(shared_home):
     found = parents(discovery(shared_home, agents=["codex"], subagents=True).forest())
     thread = "019f1000-0000-7000-8000-0000000000"
-    first = f"rollout-2026-09-02T08-00-00-{thread}08"
     reverted = f"rollout-2026-09-02T09-00-00-{thread}08_{thread}b8"
 
-    assert found[reverted] == first
+    assert f"rollout-2026-09-02T08-00-00-{thread}08" not in found
+    assert found[reverted] is None
     assert found[f"rollout-2026-09-02T10-00-00-{thread}10"] == reverted
     assert found[f"rollout-2026-09-02T04-00-05-{thread}05"] == f"rollout-2026-09-02T04-00-00-{thread}04"
 

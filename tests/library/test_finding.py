@@ -80,7 +80,7 @@ def test_several_candidates_are_named_and_the_rest_counted(place):
         SessionLibrary(place).find("abc")
 
     message = str(problem.value)
-    assert "'abc' can be 7 sessions" in message
+    assert "'abc' matches 7 sessions" in message
     assert [f"abc-{number}" in message for number in range(7)] == [False, False, True, True, True, True, True]
     assert "and 2 more" in message
 
@@ -118,7 +118,7 @@ def test_two_sessions_of_one_title_are_ambiguous(place):
 
 
 def test_nothing_found_says_where_it_looked(place):
-    with pytest.raises(SessionNotFound, match=f"there is no session 'x' in {place}"):
+    with pytest.raises(SessionNotFound, match=f"no session matches 'x' in {place}"):
         fill(place, 1).find("x")
 
 
@@ -201,11 +201,11 @@ def test_an_id_is_never_a_path(place, name):
         with pytest.raises(InvalidId):
             verb(name)
     with pytest.raises(InvalidId):
-        library.rename(name, "title")
+        library.set_title(name, "title")
     with pytest.raises(InvalidId):
-        library.rename_file(name, "new")
+        library.rename(name, "new")
     with pytest.raises(InvalidId):
-        library.rename_file(key, name)
+        library.rename(key, name)
     assert sorted(os.listdir(place.parent)) == ["sessions", "x.jsonl"]
 
 
@@ -252,7 +252,7 @@ def test_what_a_library_opens_is_as_durable_as_the_library(place):
 
     library = SessionLibrary(Noting(place), durability="os", clock=clock(1))
     library.open(library.list()[0].id).close()
-    library.rename(library.list()[0].id, "title")
+    library.set_title(library.list()[0].id, "title")
 
     assert asked == ["os", "os"]
 
@@ -316,14 +316,14 @@ def test_side_records_are_no_branches(place):
 
 
 def test_describing_what_is_not_there_says_so(place):
-    with pytest.raises(SessionNotFound, match="there is no session 'x'"):
+    with pytest.raises(SessionNotFound, match="no session named 'x'"):
         fill(place, 1).describe("x")
 
 
 def test_a_beginning_shared_with_a_file_of_another_name_is_ambiguous(place):
     library = fill(place, 2)
     first, second = (row.id for row in library.list(deep=True))
-    library.rename_file(second, "renamed")
+    library.rename(second, "renamed")
     assert first[:4] == second[:4]
 
     with pytest.raises(Ambiguous):

@@ -21,7 +21,7 @@ from branchline import BranchlineError, Session, SessionLibrary
 from branchline.actions.check import check_file
 from branchline.actions.inspect import report
 from branchline.cli.app import cli
-from branchline.formats.peek import peek
+from branchline.plugins.formats import peek
 from branchline.views.query import parse_query
 from branchline.views.stats import StatsSource, Tally
 from branchline.views.stats_lines import overview

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from branchline import places
 from branchline.cli.app import cli
+from branchline.stores import FilesStore
 from homes import build_home
 from support import CORPUS
 
@@ -124,9 +125,7 @@ def test_a_sealed_session_in_the_trash_or_under_another_name_is_not_missing(worl
     removed, renamed = sessions(world, "a.jsonl", "b.jsonl")
     run("check", "--dir", removed.parent, "--seal")
     run("rm", removed)
-    from branchline import SessionLibrary
-
-    SessionLibrary(removed.parent).rename_file("b", "c")
+    FilesStore(removed.parent).rename("b", "c")
 
     checked = json.loads(run("check", "--dir", removed.parent, "--json").stdout)
 

@@ -15,14 +15,16 @@ import msgspec
 from branchline.actions.seal import Sealing, SealReport, update_seal, verify_seal
 from branchline.clock import SystemClock, local_time
 from branchline.errors import BranchlineError, LogError, NotASession
-from branchline.formats import PI, EntryLog, detect
+from branchline.formats import PI, EntryLog
 from branchline.formats.detect import RETIRED_STORES, is_retired_store, unsupported_program
 from branchline.formats.integrity import check_log
-from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
+from branchline.formats.suffixes import has_suffix, without_suffix
 from branchline.library import SessionLibrary
 from branchline.log import FileLog
 from branchline.log.seals import orphaned_seals, read_seal
+from branchline.plugins.formats import detect
 from branchline.session import Session
+from branchline.session.locator import assembled_content
 from branchline.stores import FilesStore, unpacked
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
@@ -67,7 +69,7 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
     def check() -> FileReport:
         with FileLog(path) as log:
             transcript = transcript_of(log, path)
-            findings = check_log(transcript)
+            findings = _with_neighbours(check_log(transcript), transcript, log)
             seal = verify_seal(log, transcript.reading)
             if sealing != "compare":
                 force = sealing == "force"
@@ -109,7 +111,7 @@ def check_directory(
 def _missing_from(directory: str) -> Iterator[FileReport]:
     """Reports on the files of a directory that have a seal, are not there, and are not in its trash."""
     for path in orphaned_seals(directory):
-        removed = FilesStore(directory, suffix=suffix_of(path)).trashed()
+        removed = FilesStore(directory).trashed()
         if without_suffix(os.path.basename(path)) not in {item.key for item in removed}:
             try:
                 seal = read_seal(path)
@@ -167,9 +169,24 @@ def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLo
         if unsupported_program(head) is not None:
             raise
         format_ = PI
-    if format_.is_compressed(head):
-        return EntryLog(format_, unpacked(format_, read, size).read, name)
+    if compression := format_.compression_of(head):
+        return EntryLog(format_, unpacked(compression, read, size).read, name)
     return EntryLog(format_, read, name)
+
+
+def _with_neighbours(findings: list[Finding], transcript: EntryLog, log: FileLog) -> list[Finding]:
+    """The findings without missing beginnings that opening the session finds in other files.
+
+    Lines and offsets are those of this file alone, so it is not checked together with the others.
+    """
+    if all(finding.kind != "below-head" for finding in findings):
+        return findings
+    content = assembled_content(transcript.format, log, log.path, log.read(0, _HEAD))
+    if content is None:
+        return findings
+    left = EntryLog(transcript.format, content.read, transcript.name).reading.end_notes
+    missing = {finding.kind for finding in left}
+    return [finding for finding in findings if finding.kind != "below-head" or finding.kind in missing]
 
 
 def _reported(path: str, check: Callable[[], FileReport]) -> FileReport:

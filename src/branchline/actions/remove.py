@@ -84,7 +84,7 @@ def _remove(path: str) -> RemovedSession:
     key = without_suffix(os.path.basename(path))
     trashed = _store(path).remove(key)
     if trashed is None:
-        raise SessionNotFound(f"cannot remove {path}: it is not there any more")
+        raise SessionNotFound(f"cannot remove {path}: it no longer exists")
     return RemovedSession(path=path, key=trashed.key, token=trashed.token)
 
 
@@ -134,7 +134,7 @@ def _nearest(directory: _Path | None) -> SessionLibrary:
 def _libraries(directory: _Path | None) -> list[SessionLibrary]:
     nearest = _nearest(directory)
     if directory is not None:
-        return [SessionLibrary(FilesStore(directory, suffix=suffix)) for suffix in SUFFIXES]
+        return [nearest]
     others = [store for store in SessionLibrary.everywhere().stores if store.name != nearest.name]
     return [nearest, *map(SessionLibrary, others)]
 
@@ -150,5 +150,5 @@ def _holder(name: str | None, directory: _Path | None) -> SessionLibrary:
         if any(name in (item.token, item.key) or item.key.endswith("_" + name) for item in library.trash()):
             return library
     raise SessionNotFound(
-        f"there is no {name!r} in the trash; `branchline restore --list` says what is there"
+        f"there is no {name!r} in the trash; `branchline restore --list` shows its contents"
     )

@@ -42,7 +42,7 @@ from branchline.tree import ROOT
 __all__ = ["EntryWriter"]
 
 _EDITED = "with the content that a later edit gave it"
-_NO_CALL = "as a message of the person: the call that it answers is not before it"
+_NO_CALL = "as a user message: the call that it answers does not precede it"
 
 
 class EntryWriter(ConversionState):
@@ -153,7 +153,7 @@ class EntryWriter(ConversionState):
             try:
                 return range(
                     made.start, self.out.write(form.entries).stop
-                ), "with its words in a message behind it"
+                ), "with its text in a following message"
             except REFUSALS:
                 continue
         return made, ""
@@ -187,13 +187,19 @@ class EntryWriter(ConversionState):
             return kept_messages(source, position, stored, self.plan.edits)
 
         offered: list[Fallback] = []
+        as_it_is = ""
+        if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
+            moves = source.format.traits.summary_follows_tail and not self.target.traits.summary_follows_tail
+            as_it_is = "its summary stands before the messages that it keeps" if moves else ""
+        if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
+            entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
         simpler = fallbacks_for(entry, kept)
         if self.target is PI and not self.bare and _holds_messages(entry):
             # The format has a place for them, but pi itself does not read it.
             offered.append(next(simpler))
             yield offered[0]
         else:
-            offered.append(Fallback("", (entry,)))
+            offered.append(Fallback(as_it_is, (entry,)))
             yield offered[0]
         for form in simpler:
             offered.append(form)
@@ -203,13 +209,14 @@ class EntryWriter(ConversionState):
             if any(one is not None for one in whole):
                 entries = tuple(new or old for new, old in zip(whole, form.entries, strict=True))
                 yield Fallback(
-                    ", ".join(filter(None, (form.how, "with a sign in place of half characters"))), entries
+                    ", ".join(filter(None, (form.how, "with replacement characters for lone surrogates"))),
+                    entries,
                 )
 
     def _reason(self, refusal: str) -> str:
         """What a format said, without the way out that does not lead out of here."""
         reason = refusal.split(". Fork it", 1)[0]
-        return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it says nothing"
+        return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it is empty"
 
     # -- what became of it ----------------------------------------------------------------------------
 
@@ -236,7 +243,7 @@ class EntryWriter(ConversionState):
             if missing:
                 words.append("without " + ", ".join(missing))
             if position in self._foreign:
-                words.append("kept as data that only its own program reads")
+                words.append("kept as data that only its own agent reads")
             if words:
                 self.ledger.approximated(position, "; ".join(words))
             else:
@@ -256,6 +263,9 @@ class EntryWriter(ConversionState):
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing
+
+
+_NO_SUMMARY = "(no summary available)"
 
 
 def _holds_messages(entry: Entry) -> bool:

@@ -37,7 +37,7 @@ def check_log(transcript: EntryLog) -> list[Finding]:
         if line.offset not in unreadable:
             repeated = watch.repeated(_text(transcript, line))
             if repeated:
-                what = f"a key stands twice in one object ({', '.join(repeated)}); the last one counts"
+                what = f"an object has a duplicate key ({', '.join(repeated)}); the last one counts"
                 _add(found, line, "duplicate-key", what)
     found += _two_writers(transcript)
     found.sort(key=lambda finding: finding.line)

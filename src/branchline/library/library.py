@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import msgspec
@@ -17,7 +17,6 @@ import msgspec
 from branchline import places
 from branchline.clock import Clock, SystemClock
 from branchline.errors import SessionNotFound
-from branchline.formats import BrokenFormat
 from branchline.library import turns
 from branchline.library.description import describe
 from branchline.library.inferred_parents import ParentInference
@@ -31,8 +30,9 @@ from branchline.library.search_text import contents_of, may_match
 from branchline.library.shortcuts import LibraryShortcuts
 from branchline.log import Durability
 from branchline.places import Place
+from branchline.plugins.formats import BrokenFormat
 from branchline.session import Session
-from branchline.stores import FilesStore, Store, StoredLog, TrashItem, check_key
+from branchline.stores import FilesStore, Store, StoredLog, TrashItem, TrashStore, check_key, trash_of
 from branchline.views.forest import Forest, build_forest
 from branchline.views.query import Query, SearchText
 from branchline.views.session_row import Description, Listing, SessionRow
@@ -47,23 +47,29 @@ _TITLES_ELSEWHERE = frozenset({"codex"})
 class SessionLibrary(LibraryShortcuts):
     """The sessions of one directory, of any other store, or of every program on this machine.
 
-    With a ``cwd``, only sessions of that working directory are listed and found: for directories that hold
-    the sessions of many projects.
+    A directory (also as ``sessions_dir``) is listed by what lies in it: the sessions of any program, whatever
+    the ending of their names. With a ``cwd``, only sessions of that working directory are listed and found:
+    for directories that hold the sessions of many projects.
     """
 
     def __init__(
         self,
-        where: _Path | Store | MachineScanner,
+        where: _Path | Store | MachineScanner | None = None,
         *,
+        sessions_dir: _Path | None = None,
         cwd: _Path | None = None,
         clock: Clock = _SYSTEM_CLOCK,
         durability: Durability = "fsync",
     ) -> None:
+        if (where is None) == (sessions_dir is None):
+            raise TypeError("a library needs one place: SessionLibrary(directory) or sessions_dir=directory")
+        where = sessions_dir if where is None else where
         self._scanner: Scanner[Any]
         if isinstance(where, MachineScanner):
             self._scanner = where
         else:
             store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
+            assert store is not None
             self._scanner = StoreScanner(store, None if cwd is None else places.resolve_cwd(cwd))
         self._clock = clock
         self._durability: Durability = durability
@@ -152,6 +158,11 @@ class SessionLibrary(LibraryShortcuts):
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
 
+    def earlier_parts(self) -> builtins.list[SessionRow]:
+        """The files that a listed session continues: not listed themselves, but paid for as well."""
+        rows = map(self._scanner.header_row, self._scanner.earlier_parts())
+        return [row for row in rows if isinstance(row, SessionRow)]
+
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
         files, _hidden = self._scanner.scan()
@@ -174,7 +185,7 @@ class SessionLibrary(LibraryShortcuts):
         Across programs, all headers are read only when no file whose name holds the text matches.
         """
         if not text.strip():
-            raise ValueError("to find a session, give its id, the beginning of it, or its title")
+            raise ValueError("to find a session, give its id, an id prefix, or its title")
         files, _hidden = self._scanner.scan()
         for some in (self._scanner.likely(files, text), files):
             rows = [row for row in map(self._scanner.header_row, some) if isinstance(row, SessionRow)]
@@ -193,13 +204,18 @@ class SessionLibrary(LibraryShortcuts):
         found = by_title(text, (row for row in rows if isinstance(row, SessionRow)))
         return require_one(text, found) if found else None
 
-    def forest(self, *, progress: Progress | None = None) -> Forest:
+    def forest(self, deep: bool = False, *, progress: Progress | None = None) -> Forest:  # noqa: FBT001, FBT002
         """The sessions linked to the sessions they were forked from or started by, depth first.
 
-        What Claude Code copies without saying so is found by the records that the copies share.
+        Reads headers only; with ``deep`` each file is read, so that rows tell what is in it, and what Claude
+        Code copies without saying so is found by the records that the copies share.
         """
-        inference = ParentInference()
         files, hidden = self._scanner.scan()
+        if not deep:
+            return build_forest(
+                LazyListing(files, self._scanner.header_row, hidden).finish(progress), resolve=real_path
+            )
+        inference = ParentInference()
         listing = LazyListing(files, lambda file: self._scanner.deep_row(file, inference), hidden)
         return build_forest(inference.parents_for(listing.finish(progress)), resolve=real_path)
 
@@ -230,13 +246,15 @@ class SessionLibrary(LibraryShortcuts):
         except (SessionNotFound, FileNotFoundError):
             return None  # removed in this moment
 
-    def rename(self, id: str | SessionRow, title: str) -> None:  # noqa: A002
+    def set_title(self, id: str | SessionRow, title: str) -> None:  # noqa: A002
         """Give a session a title; an empty one takes it away. SessionNotFound when there is none."""
         with self._open(self._require(id)) as session:
             session.set_title(title)
 
-    def rename_file(self, id: str | SessionRow, new_id: str) -> str:  # noqa: A002
+    def rename(self, id: str | SessionRow, new_id: str) -> str:  # noqa: A002
         """Give a session's file another name and return the new path (the key, where there are no files).
+
+        The session is then found by that name, and keeps its title (:meth:`set_title`) and the id in it.
 
         ValueError when there is no such session, or when the new name is taken. Whoever is appending to the
         session goes on doing so.
@@ -255,7 +273,7 @@ class SessionLibrary(LibraryShortcuts):
         if row is None:
             return False
         store, key, draft = self._scanner.stored(row)
-        return store.remove(key, draft=draft) is not None
+        return trash_of(store).remove(key, draft=draft) is not None
 
     def stored(self, row: SessionRow) -> StoredSession:
         """The store that holds a session, and its key there. NotSupported where it cannot be moved."""
@@ -289,9 +307,12 @@ class SessionLibrary(LibraryShortcuts):
 
     # -- trash ----------------------------------------------------------------------------------------
 
+    def _trash_stores(self) -> Iterator[TrashStore]:
+        return (store for store in self.stores if isinstance(store, TrashStore))
+
     def trash(self) -> builtins.list[TrashItem]:
         """What was removed, last removed first."""
-        items = [item for store in self.stores for item in store.trashed()]
+        items = [item for store in self._trash_stores() for item in store.trashed()]
         return sorted(items, key=lambda item: -item.removed)
 
     def restore(self, token_or_id: str | None = None) -> str:
@@ -299,7 +320,7 @@ class SessionLibrary(LibraryShortcuts):
 
         SessionNotFound when it is not in the trash, FileExistsError when its name is taken again.
         """
-        items = [(item, store) for store in self.stores for item in store.trashed()]
+        items = [(item, store) for store in self._trash_stores() for item in store.trashed()]
         for item, store in sorted(items, key=lambda pair: -pair[0].removed):
             row = shallow_row(StoredLog(item.key, item.size, item.removed))
             if token_or_id is None or token_or_id in (item.token, item.key, row.id):
@@ -350,5 +371,5 @@ def _prune(scanner: StoreScanner, *, dry_run: bool) -> Iterable[PruneResult]:
             continue
         if dry_run:
             yield PruneResult(row=row, removed=False)
-        elif (trashed := store.remove(row.key, draft=row.draft)) is not None:
+        elif (trashed := trash_of(store).remove(row.key, draft=row.draft)) is not None:
             yield PruneResult(row=row, removed=True, token=trashed.token)

@@ -17,7 +17,7 @@ from branchline import places
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
-from branchline.formats import BrokenFormat, EntryLog, Format, peek
+from branchline.formats import EntryLog, Format
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.inferred_parents import ParentInference
 from branchline.library.lookup import current_of_thread
@@ -32,8 +32,19 @@ from branchline.library.row_reader import (
 )
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
+from branchline.plugins.formats import BrokenFormat, format_named, peek
 from branchline.session import Session
-from branchline.stores import FilesStore, Read, SkippedFile, Store, StoredLog, check_key, snapshot_of
+from branchline.stores import (
+    FilesStore,
+    Read,
+    SkippedFile,
+    Store,
+    StoredLog,
+    check_key,
+    drafts_in,
+    snapshot_of,
+)
+from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
@@ -42,11 +53,13 @@ __all__ = ["FoundFile", "MachineScanner", "Scanner", "StoreScanner", "StoredSess
 
 _Path = str | os.PathLike[str]
 _T = TypeVar("_T")
-_NO_HEADER = "no header, so its working directory is not known"
-_UNKNOWN_CWD = "it does not say which working directory it belongs to"
+_NO_HEADER = "no header, so its working directory is unknown"
+_UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
+_CONTINUED = "a later file continues the same session"
+_ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
 _ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
 _LARGEST_TITLES = 1 << 26
 
@@ -74,6 +87,10 @@ class Scanner(Protocol[_T]):
 
     def scan(self) -> tuple[Sequence[_T], Sequence[SkippedFile]]:
         """The files, newest first, and what is not listed, each with its reason. Nothing is opened."""
+        ...
+
+    def earlier_parts(self) -> Sequence[_T]:
+        """The files that a listed one continues as the same session."""
         ...
 
     def likely(self, files: Sequence[_T], text: str) -> Sequence[_T]:
@@ -129,7 +146,15 @@ class StoreScanner:
         return self.store.name
 
     def scan(self) -> tuple[Sequence[StoredLog], Sequence[SkippedFile]]:
-        return self.store.scan()
+        found, hidden = self.store.scan()
+        earlier = {stored.key for stored in _continued(found)}
+        if not earlier:
+            return found, hidden
+        passed = [SkippedFile(_name(stored), _CONTINUED) for stored in found if stored.key in earlier]
+        return [stored for stored in found if stored.key not in earlier], [*hidden, *passed]
+
+    def earlier_parts(self) -> Sequence[StoredLog]:
+        return _continued(self.store.scan().found)
 
     def likely(self, files: Sequence[StoredLog], text: str) -> Sequence[StoredLog]:
         del files, text
@@ -171,12 +196,12 @@ class StoreScanner:
 
     def drafts(self) -> list[SessionRow]:
         """Sessions whose first reply never came."""
-        rows = (self.deep_row(stored, draft=True) for stored in self.store.drafts())
+        rows = (self.deep_row(stored, draft=True) for stored in drafts_in(self.store))
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def empty(self) -> Iterator[SessionRow]:
         """Sessions and drafts in which nobody said anything, damaged ones left out."""
-        for stored, draft in self._logs(self.store.drafts()):
+        for stored, draft in self._logs(drafts_in(self.store)):
             try:
                 with self.store.snapshot(stored.key) as read:
                     transcript = read_log(read, stored)
@@ -190,7 +215,7 @@ class StoreScanner:
     def locate(self, name: str) -> SessionRow | None:
         if (found := self.store.stat(check_key(name))) is not None:
             return shallow_row(found)
-        drafts = self.store.drafts()
+        drafts = drafts_in(self.store)
         for draft in drafts:
             if draft.key == name:
                 return shallow_row(draft, draft=True)
@@ -298,6 +323,13 @@ class MachineScanner:
         return "any project" if self.cwd is None else self.cwd
 
     def scan(self) -> tuple[Sequence[FoundFile], Sequence[SkippedFile]]:
+        files, hidden, _earlier = self._scan()
+        return files, hidden
+
+    def earlier_parts(self) -> Sequence[FoundFile]:
+        return sorted(self._scan()[2], key=lambda file: file.path)
+
+    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], set[FoundFile]]:
         found: dict[tuple[int, int], FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
@@ -310,8 +342,24 @@ class MachineScanner:
                     elif place.agent not in {one.agent for one in (before.place, *before.others)}:
                         found[identity] = before._replace(others=(*before.others, place))
         files = list(_unpacked_first(found.values(), hidden))
-        files.sort(key=lambda file: (-file.stored.modified, file.path))
-        return files, list(hidden.values())
+        earlier = self._earlier(files)
+        hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
+        files = [file for file in files if file not in earlier]
+        files.sort(key=lambda file: by_newest(file.stored))
+        return files, list(hidden.values()), earlier
+
+    @staticmethod
+    def _earlier(files: Sequence[FoundFile]) -> set[FoundFile]:
+        """The files that another one continues as the same session."""
+        by_format: dict[str, list[FoundFile]] = {}
+        for file in files:
+            by_format.setdefault(file.place.agent, []).append(file)
+        found: set[FoundFile] = set()
+        for group in by_format.values():
+            if (splitting := group[0].place.format.splitting) is not None:
+                superseded = splitting.superseded(file.path for file in group)
+                found.update(file for file in group if file.path in superseded)
+        return found
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
         return [file for file in files if text[:_ID_IN_NAME] in file.stored.key]
@@ -319,8 +367,11 @@ class MachineScanner:
     def _walked(self, place: places.Place) -> list[WalkResult]:
         format_ = place.format
         try:
-            layout = [*format_.file_patterns, *(format_.subagent_patterns if self.subagents else ())]
-            return [walk(place.root, layout, folder, format_.key_of) for folder in place.folders]
+            layout = [
+                *format_.traits.file_patterns,
+                *(format_.traits.subagent_patterns if self.subagents else ()),
+            ]
+            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
@@ -378,7 +429,7 @@ class MachineScanner:
     def _placed(self, file: FoundFile, row: SessionRow, format_: Format, header: Header | None) -> SessionRow:
         """The row with what only its place tells: the program, a title kept elsewhere, who started it."""
         place = next((one for one in file.others if one.agent == format_.name), file.place)
-        starter = format_.subagent_of(file.path, header)
+        starter = format_.home.subagent_of(file.path, header)
         return msgspec.structs.replace(
             row,
             agent=place.agent if format_ is place.format else format_.name,
@@ -395,7 +446,7 @@ class MachineScanner:
 
     def _reason(self, file: FoundFile, format_: Format, header: Header | None) -> str | None:
         """Why a session is not one of those that were asked for; None when it is."""
-        if not self.subagents and format_.subagent_of(file.path, header) is not None:
+        if not self.subagents and format_.home.subagent_of(file.path, header) is not None:
             return _SUBAGENT
         if self.cwd is None or _is_only_ours(file):
             return None
@@ -428,10 +479,10 @@ class MachineScanner:
     def stored(self, row: SessionRow) -> StoredSession:
         path = _path(row)
         if not has_suffix(path):
-            raise NotSupported(f"{os.path.basename(path)} is no file that can be moved to the trash here")
+            raise NotSupported(f"{os.path.basename(path)} cannot be moved to the trash here")
         directory, name = os.path.split(path)
         for own in self.own_stores() if row.draft else ():
-            if any(draft.path == path for draft in own.store.drafts()):
+            if any(draft.path == path for draft in drafts_in(own.store)):
                 return own.stored(row)
         return StoredSession(FilesStore(directory, suffix=suffix_of(path)), without_suffix(name))
 
@@ -441,7 +492,7 @@ class MachineScanner:
         try:
             status = os.stat(path)
         except FileNotFoundError:
-            raise SessionNotFound(f"{path} is not there any more") from None
+            raise SessionNotFound(f"{path} no longer exists") from None
         stored = StoredLog(row.key, status.st_size, status.st_mtime, path)
         with snapshot_of(path) as read:
             yield stored, read_log(read, stored)
@@ -477,6 +528,14 @@ def _the_only(name: str, rows: Sequence[SessionRow], where: str) -> SessionRow |
         keys = ", ".join(row.key for row in rows[:5])
         raise Ambiguous(f"{len(rows)} sessions in {where} have the id {name}: {keys}; use one of these")
     return rows[0] if rows else None
+
+
+def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
+    """The logs that another one of the same store continues as the same session."""
+    rollouts = {stored.path or stored.key: stored for stored in found if stored.key.startswith(_ROLLOUT)}
+    splitting = format_named("codex").splitting if len(rollouts) > 1 else None
+    superseded = set() if splitting is None else splitting.superseded(rollouts)
+    return [stored for path, stored in rollouts.items() if path in superseded]
 
 
 def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
@@ -519,17 +578,17 @@ def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) 
     for file in files:
         plain, packed = os.path.splitext(file.path)
         if packed == ".zst" and plain in paths:
-            hidden[file.path] = SkippedFile(file.path, "the same session lies beside it, not compressed")
+            hidden[file.path] = SkippedFile(file.path, "an uncompressed copy of this session exists")
         else:
             yield file
 
 
 def _read_titles(place: places.Place) -> Mapping[str, str]:
-    path = place.format.titles_file(place.root)
-    if path is None:
+    titles = place.format.titles
+    if titles is None or (path := titles.titles_file(place.root)) is None:
         return {}
     try:
         with open(path, "rb") as file:
-            return place.format.titles(file.read(_LARGEST_TITLES))
+            return titles.titles(file.read(_LARGEST_TITLES))
     except OSError:
         return {}

@@ -82,17 +82,14 @@ def new_writer(
     durability: Durability = "fsync",
 ) -> SessionWriter:
     """A session that does not exist yet, with its header or all these lines; a draft until it is shown."""
-    if isinstance(store, FilesStore) and store.suffix != format_.suffix:
-        raise ValueError(
-            f"files of {format_.name} end in {format_.suffix}, those of this store in {store.suffix}: "
-            f"FilesStore(…, suffix={format_.suffix!r})"
-        )
+    if isinstance(store, FilesStore) and store.suffix != format_.traits.suffix:
+        store = store.with_suffix(format_.traits.suffix)
     return SessionWriter(
         format_,
-        start=format_.encode_header(header) if lines is None else lines,
+        start=format_.required_writer().encode_header(header) if lines is None else lines,
         held=lines is not None,
         store=store,
-        key=check_key(format_.file_key(header)),
+        key=check_key(format_.home.file_key(header)),
         draft=True,
         durability=durability,
     )
@@ -122,7 +119,8 @@ def plan(
     format_, header, store = _target(source, place, clock)
     if format_ is own:
         whole = scope == "tree"
-        lines = own.copy(transcript, header) if whole else own.fork(transcript, leaf, header)
+        writer = own.required_writer()
+        lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
     pen = new_writer(format_, header, store, lines=lines, durability=durability)
@@ -133,7 +131,9 @@ def plan(
         labels=_labels(source, pen) if scope == "path" else [],
         reset=scope == "tree" and leaf == ROOT,
         title=source.title if format_ is not own and pen.transcript.reading.title is None else None,
-        folder=source.file if format_ is own and own.copies_companion_folder and scope == "tree" else None,
+        folder=source.file
+        if format_ is own and own.traits.copies_companion_folder and scope == "tree"
+        else None,
     )
 
 
@@ -149,13 +149,15 @@ def plan_compacted(
 ) -> ForkPlan:
     """A copy of a path that begins with a summary, in a format that has no other compaction."""
     format_, header, store = _target(source, place, clock)
-    lines = format_.fork_compacted(source.transcript, leaf, header, summary=summary, first_kept=first_kept)
+    lines = format_.required_writer().fork_compacted(
+        source.transcript, leaf, header, summary=summary, first_kept=first_kept
+    )
     pen = new_writer(format_, header, store, lines=lines, durability=durability)
     return ForkPlan(pen=pen, cwd=header.cwd, stand=None, labels=[])
 
 
 def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None) -> S:
-    """Write a copy in one piece, and show it in listings if there is a reply in it; or leave nothing.
+    """Write a copy in one piece, as a file that listings show at once; or leave nothing.
 
     ``made`` is the session of the plan; ``then`` is done in it before anything is written.
     """
@@ -172,13 +174,12 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     if not len(made):
         plan.pen.buffered = False  # nobody has said anything: the first entry makes the file
         return made
-    plan.pen.create()
-    if "assistant" in made.index.roles:
-        try:
-            plan.pen.publish()
-        except BaseException:
-            plan.pen.discard_draft()
-            raise
+    plan.pen.create()  # as a draft, so that a crash leaves no half of it in the listings
+    try:
+        plan.pen.publish()
+    except BaseException:
+        plan.pen.discard_draft()
+        raise
     if plan.folder is not None and made.file is not None:
         copy_folder(plan.folder, made.file)
     return made
@@ -189,7 +190,7 @@ def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | N
     from branchline.conversion import convert, native_lines  # noqa: PLC0415  few forks need it
 
     if target is PI:
-        return b"".join([target.encode_header(header), *native_lines(transcript, leaf)])
+        return b"".join([target.required_writer().encode_header(header), *native_lines(transcript, leaf)])
     return convert(transcript, target, header, leaf=leaf).data
 
 
@@ -212,7 +213,7 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
     timestamp = time_after(source.index.times, clock.now())
     header = Header(
         version=3,
-        id=format_.session_id(fresh, timestamp) if place.id is None else fresh,
+        id=format_.required_writer().session_id(fresh, timestamp) if place.id is None else fresh,
         timestamp=timestamp,
         cwd=cwd,
         parent_session=source.file or source.id,
@@ -224,12 +225,17 @@ def copied_name(own: Format, to: str | None) -> str:
     """Whose session a copy becomes."""
     if to is not None:
         return to
-    return own.name if own.writable and own is not PI else locator.NATIVE
+    return own.name if own.writer is not None and own is not PI else locator.NATIVE
 
 
 def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:
-    """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it."""
+    """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it.
+
+    None where the format knows no moves and the copy ends where its source stands: it stands there by itself.
+    """
     keys = source.index.keys
+    if "branch" in pen.format.traits.unsupported and leaf == fork_position(source, None, "at"):
+        return None
     chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
     return next((keys[position] for position in chain if keys[position] in pen.transcript.tree), None)
 

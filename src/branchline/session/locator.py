@@ -13,8 +13,9 @@ from typing import NamedTuple
 from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
-from branchline.formats import PI, Content, Format, format_named, peek
-from branchline.log import FileLog, Spool
+from branchline.formats import PI, Content, Format, SplitFiles
+from branchline.log import Spool
+from branchline.plugins.formats import format_named, peek
 from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
 
 __all__ = [
@@ -41,10 +42,7 @@ def writable_format(name: str | None) -> Format:
     if name in (None, NATIVE):
         return PI
     format_ = format_named(str(name))
-    if not format_.writable:
-        raise NotSupported(
-            f"sessions of {format_.name} are read here, not written; fork one to go on with it"
-        )
+    format_.required_writer()
     return format_
 
 
@@ -53,36 +51,39 @@ def store_of(name: str | None, cwd: str) -> FilesStore:
     if name in (None, NATIVE):
         return FilesStore(places.session_directory(cwd))
     format_ = format_named(str(name))
-    directory = places.directory_in(format_.directory, cwd)
+    directory = places.existing_directory(format_.home.profile_patterns)
+    directory = directory or places.directory_in(format_.home.directory, cwd)
     if directory is None:
-        raise NotSupported(f"where {format_.name} keeps its sessions is not known; name a directory")
-    return FilesStore(directory, suffix=format_.suffix)
+        raise NotSupported(f"where {format_.name} keeps its sessions is unknown; name a directory")
+    return FilesStore(directory, suffix=format_.traits.suffix)
 
 
 def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: str) -> FilesStore:
     """The sessions of a program in this directory or, where none is named, of this working directory."""
     if directory is None:
         return store_of(name, cwd)
-    return FilesStore(directory, suffix=writable_format(name).suffix)
+    return FilesStore(directory, suffix=writable_format(name).traits.suffix)
 
 
-def assembled_content(format_: Format, log: FileLog, head: bytes) -> Spool | None:
+def assembled_content(format_: Format, content: Content, path: str, head: bytes) -> Spool | None:
     """The complete content of a file that is compressed or begins in others; None if the file is complete.
 
     TooLarge if this file and the compressed ones in which it begins together unpack to too much.
     """
-    packed = format_.is_compressed(head)
-    if not packed and not format_.has_external_prefix(head):
+    compression, splitting = format_.compression_of(head), format_.splitting
+    if compression is None and (splitting is None or not splitting.has_external_prefix(head)):
         return None
     try:
         allowance = Allowance()
-        content = unpacked(format_, log.read, log.size(), allowance) if packed else None
-        joined = format_.assemble(
-            log if content is None else content, log.path, _finder(format_, log.path, allowance)
+        plain = unpacked(compression, content.read, content.size(), allowance) if compression else None
+        if splitting is None:
+            return plain
+        joined = splitting.assemble(
+            content if plain is None else plain, path, _finder(format_, splitting, path, allowance)
         )
-        return content if joined is None else Spool(joined)
+        return plain if joined is None else Spool(joined)
     except (NotSupported, LogError) as problem:
-        raise type(problem)(f"cannot open {log.path}: {problem}") from problem
+        raise type(problem)(f"cannot open {path}: {problem}") from problem
 
 
 class _File:
@@ -99,32 +100,47 @@ class _File:
             return read(offset, size)
 
 
-def _finder(format_: Format, path: str, allowance: Allowance) -> Callable[[str], Content | None]:
-    """Finds files of the same program by how their names end, and reads them."""
-    known: dict[str, str] = {}
+def _finder(
+    format_: Format, splitting: SplitFiles, path: str, allowance: Allowance
+) -> Callable[[str], Content | None]:
+    """Finds files of the same program by how their names end, beside this one first, and reads them."""
+    beside = _paths_by_key(format_, [os.path.dirname(path)], deep=False)
+    anywhere: dict[str, str] = {}
 
     def find(ending: str) -> Content | None:
-        if not known:
-            for root in format_.roots_near(path):
-                for directory, _, names in os.walk(root):
-                    # A plain file comes before a compressed one of the same name.
-                    for name in sorted(names):
-                        known.setdefault(format_.key_of(name), os.path.join(directory, name))
-        for key in sorted(known):
-            if ending and key.endswith(ending):
-                return _found(format_, known[key], allowance)
-        return None
+        if not ending:
+            return None
+        found = _ends_with(beside, ending)
+        if found is None and not anywhere:
+            anywhere.update(_paths_by_key(format_, splitting.roots_near(path), deep=True))
+        found = found or _ends_with(anywhere, ending)
+        return None if found is None else _found(format_, found, allowance)
 
     return find
+
+
+def _paths_by_key(format_: Format, roots: list[str], *, deep: bool) -> dict[str, str]:
+    """The files below these directories; a plain file comes before a compressed one of the same name."""
+    known: dict[str, str] = {}
+    for root in roots:
+        for directory, folders, names in os.walk(root):
+            if not deep:
+                folders.clear()
+            for name in sorted(names):
+                known.setdefault(format_.traits.key_of(name), os.path.join(directory, name))
+    return known
+
+
+def _ends_with(known: dict[str, str], ending: str) -> str | None:
+    return next((known[key] for key in sorted(known) if key.endswith(ending)), None)
 
 
 def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
     """The content of a file in which another begins; None if it cannot be read."""
     file = _File(path)
     try:
-        if not format_.is_compressed(file.read(0, _HEAD)):
-            return file
-        return unpacked(format_, file.read, file.size(), allowance)
+        compression = format_.compression_of(file.read(0, _HEAD))
+        return file if compression is None else unpacked(compression, file.read, file.size(), allowance)
     except TooLarge as problem:
         raise TooLarge(f"it begins in {path}: {problem}") from problem
     except (OSError, NotSupported, NotASession):
@@ -133,12 +149,12 @@ def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
 
 def external_title(format_: Format, path: str, header: Header | None) -> str | None:
     """The title of a session that its program keeps in another file, if it has one there."""
-    titles = format_.titles_near(path)
-    if titles is None or header is None:
+    titles = format_.titles
+    if titles is None or header is None or (beside := titles.titles_near(path)) is None:
         return None
     try:
-        with open(titles, "rb") as file:
-            return format_.titles(file.read()).get(header.id)
+        with open(beside, "rb") as file:
+            return titles.titles(file.read()).get(header.id)
     except OSError:
         return None
 
@@ -173,7 +189,9 @@ def newest_first(store: FilesStore, cwd: str, name: str | None, *, mixed: bool) 
 
 def _is_shared(format_: Format, cwd: str) -> bool:
     """Whether a program keeps the sessions of this working directory among those of others."""
-    here, below = (places.directory_in(format_.directory, place) for place in (cwd, os.path.join(cwd, "x")))
+    here, below = (
+        places.directory_in(format_.home.directory, place) for place in (cwd, os.path.join(cwd, "x"))
+    )
     return here == below
 
 
@@ -192,7 +210,7 @@ def known_cwd(format_: Format, header: Header | None, path: str) -> str | None:
     if header is None or header.cwd or format_ is PI:
         return None
     here = places.resolve_cwd()
-    directory = places.directory_in(format_.directory, here)
+    directory = places.directory_in(format_.home.directory, here)
     if directory is None or _is_shared(format_, here):
         return None
     return here if os.path.realpath(directory) == os.path.realpath(os.path.dirname(path)) else None

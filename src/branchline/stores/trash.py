@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from branchline.entries import json_codec
+from branchline.formats.suffixes import JSONL, SUFFIXES, has_suffix, suffix_of, without_suffix
 from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
 from branchline.log.system import random_name
 from branchline.stores.companion_folders import move_folder
@@ -27,9 +28,8 @@ _LATEST = 253402300800.0  # the year 10000, which no date reaches
 class Trash:
     """The trash in one folder, which is made when something is first put into it."""
 
-    def __init__(self, directory: str, suffix: str, system: System = SYSTEM) -> None:
+    def __init__(self, directory: str, system: System = SYSTEM) -> None:
         self._directory = directory
-        self._suffix = suffix
         self._system = system
 
     def put(self, key: str, path: str, *, draft: bool = False) -> TrashItem | None:
@@ -47,7 +47,7 @@ class Trash:
         manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
         data = json_codec.dumps(manifest) + b"\n"
         FileLog.create(os.path.join(place, _MANIFEST), data, system=system).close()
-        kept = os.path.join(place, key + self._suffix)
+        kept = os.path.join(place, key + suffix_of(path))
         try:
             publish_file(path, kept, system=system)
         except FileNotFoundError:
@@ -72,8 +72,13 @@ class Trash:
         its old name, and the folder tells when it was removed.
         """
         manifest = self._manifest(token)
-        key, size = self._kept(token, manifest.get("key"))
+        key = self._key(token, manifest.get("key"))
         if key is None:
+            return None
+        # lstat: what was removed may have been a link, which leads nowhere from here.
+        try:
+            size = os.lstat(self._kept(token, key)).st_size
+        except OSError:
             return None
         removed = manifest.get("removed")
         if not isinstance(removed, int | float) or not 0 < removed < _LATEST:
@@ -87,20 +92,14 @@ class Trash:
         except OSError:
             return {}
 
-    def _kept(self, token: str, named: object) -> tuple[str | None, int]:
-        """The key of the file in a folder, the one that the manifest names if it is there, and its size."""
-        place = os.path.join(self._directory, token)
+    def _key(self, token: str, named: object) -> str | None:
+        """The key of the session file in a folder: the one that the manifest names, if it is there."""
         try:
-            names = sorted(os.listdir(place))
+            names = sorted(os.listdir(os.path.join(self._directory, token)))
         except OSError:
-            return None, 0
-        keys = [name.removesuffix(self._suffix) for name in names if name.endswith(self._suffix)]
-        for key in sorted(keys, key=lambda key: key != named):
-            if is_key(key):
-                with contextlib.suppress(OSError):
-                    # lstat: what was removed may have been a link, which leads nowhere from here.
-                    return key, os.lstat(os.path.join(place, key + self._suffix)).st_size
-        return None, 0
+            return None
+        keys = [without_suffix(name) for name in names if has_suffix(name)]
+        return next(filter(is_key, sorted(keys, key=lambda key: key != named)), None)
 
     def _removed(self, token: str) -> float:
         """When something was removed, by the name of its folder, else by the folder's own time."""
@@ -122,7 +121,11 @@ class Trash:
 
     def path_of(self, item: TrashItem) -> str:
         """Where a file lies in here."""
-        return os.path.join(self._directory, item.token, item.key + self._suffix)
+        return self._kept(item.token, item.key)
+
+    def _kept(self, token: str, key: str) -> str:
+        paths = [os.path.join(self._directory, token, key + suffix) for suffix in SUFFIXES]
+        return next(filter(os.path.lexists, paths), os.path.join(self._directory, token, key + JSONL))
 
     def _forget(self, token: str) -> None:
         """Take the folder of something that is not here (any more) away."""

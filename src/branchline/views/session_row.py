@@ -7,7 +7,16 @@ from typing import NamedTuple, overload
 
 import msgspec
 
-__all__ = ["ELSEWHERE", "Description", "Listing", "SessionRow", "SkippedFile", "latest_first", "row_name"]
+__all__ = [
+    "ELSEWHERE",
+    "Description",
+    "ListItem",
+    "Listing",
+    "SessionRow",
+    "SkippedFile",
+    "latest_first",
+    "row_name",
+]
 
 ELSEWHERE = "another working directory"
 """The reason for which a session is hidden that belongs to another project."""
@@ -36,7 +45,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     path: str | None = None
     size: int = 0
     modified_ms: int = 0
-    """When the file last changed, in Unix milliseconds."""
+    """When the file last changed, in Unix milliseconds: the time that lists are sorted by and show."""
     draft: bool = False
     cwd: str | None = None
     title: str | None = None
@@ -63,10 +72,15 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     subagent: bool = False
     """Another session started this one as a helper."""
 
-    @property
-    def active_ms(self) -> int:
-        """The time that lists are sorted by: the last activity where it is known, else the file's time."""
-        return self.modified_ms if self.last_activity_ms is None else self.last_activity_ms
+
+class ListItem(NamedTuple):
+    """A row in its place; ``branch`` is drawn before it where rows are threaded."""
+
+    row: SessionRow
+    agent: str
+    branch: str = ""
+    pinned: bool = False
+    note: str | None = None
 
 
 def row_name(row: SessionRow) -> str:
@@ -75,8 +89,8 @@ def row_name(row: SessionRow) -> str:
 
 
 def latest_first(row: SessionRow) -> tuple[int, str]:
-    """Sort key of lists: latest activity first, ties by key."""
-    return (-row.active_ms, row.key)
+    """Sort key of every list: the file that changed last first, ties by key."""
+    return (-row.modified_ms, row.key)
 
 
 class Listing(Sequence[SessionRow]):

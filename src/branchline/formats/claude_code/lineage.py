@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from branchline.context import UsageSum, usage_rows
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall, ToolResult, message_text
-from branchline.formats.claude_code.log_index import ClaudeCodeReading, usage_owner
+from branchline.formats.claude_code.log_index import NOT_SPENT, ClaudeCodeReading, usage_owner
 from branchline.formats.claude_code.rows import ASIDE, HUMAN, META
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
@@ -133,14 +133,15 @@ def _cut_rings(parents: list[int | None]) -> None:
             parents[start] = None
 
 
-def family_usage(transcripts: Sequence[EntryLog]) -> UsageSum:
+def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeReading]]) -> UsageSum:
     """What the files of a lineage spent together: every answer once, however many files hold a copy."""
     best: dict[str, tuple[int, int, int]] = {}
     for number, transcript in enumerate(transcripts):
         reading = transcript.reading
-        assert isinstance(reading, ClaudeCodeReading)
         named = set()
         for answer, spent in reading.spending.items():
+            if spent == NOT_SPENT:
+                continue
             position, output = usage_owner(spent), spent >> 40
             named.add(position)
             known = best.get(answer)
@@ -165,7 +166,7 @@ def family_usage(transcripts: Sequence[EntryLog]) -> UsageSum:
 class SubagentFile(NamedTuple):
     """A file of a sub-agent and what its ``meta.json`` says."""
 
-    transcript: EntryLog
+    transcript: EntryLog[ClaudeCodeReading]
     meta: Mapping[str, Any] | None = None
 
 
@@ -193,7 +194,7 @@ class _Start(NamedTuple):
     agent: str | None
 
 
-def find_subagents(main: EntryLog, files: Iterable[SubagentFile]) -> list[Subagent]:
+def find_subagents(main: EntryLog[ClaudeCodeReading], files: Iterable[SubagentFile]) -> list[Subagent]:
     """Which call started the agent of each file. Agents start agents, so their files are asked too."""
     files = list(files)
     starts = _starts(main)
@@ -204,7 +205,6 @@ def find_subagents(main: EntryLog, files: Iterable[SubagentFile]) -> list[Subage
     found = []
     for file in files:
         reading = file.transcript.reading
-        assert isinstance(reading, ClaudeCodeReading)
         agent = reading.agent or ""
         named = None if file.meta is None else file.meta.get("toolUseId")
         start = calls.get(named) if isinstance(named, str) else None
@@ -219,10 +219,9 @@ def find_subagents(main: EntryLog, files: Iterable[SubagentFile]) -> list[Subage
     return found
 
 
-def inline_subagents(main: EntryLog) -> list[Subagent]:
+def inline_subagents(main: EntryLog[ClaudeCodeReading]) -> list[Subagent]:
     """The sub-agents whose records stand in the file of the session; each is named after its first record."""
     reading = main.reading
-    assert isinstance(reading, ClaudeCodeReading)
     tree = reading.tree
     roots = [place for place in sorted(reading.linker.sidechain) if tree.parents[place] == ROOT]
     starts = _starts(main) if roots else []
@@ -240,9 +239,8 @@ def _agent(agent: str, start: _Start | None, how: str) -> Subagent:
     return Subagent(agent, start.call, start.entry, start.owner, how)
 
 
-def _starts(transcript: EntryLog) -> list[_Start]:
+def _starts(transcript: EntryLog[ClaudeCodeReading]) -> list[_Start]:
     reading = transcript.reading
-    assert isinstance(reading, ClaudeCodeReading)
     tree, names = reading.tree, reading.tool_names
     found = []
     for position, calls in reading.linker.calls.items():
@@ -268,7 +266,7 @@ def _starts(transcript: EntryLog) -> list[_Start]:
     return found
 
 
-def _started(transcript: EntryLog, result: str | None) -> str | None:
+def _started(transcript: EntryLog[ClaudeCodeReading], result: str | None) -> str | None:
     """The agent that the result of a call names."""
     if result is None:
         return None
@@ -282,15 +280,14 @@ def _started(transcript: EntryLog, result: str | None) -> str | None:
     return agent if isinstance(agent, str) else None
 
 
-def _first_prompt(transcript: EntryLog, start: int) -> str:
+def _first_prompt(transcript: EntryLog[ClaudeCodeReading], start: int) -> str:
     reading = transcript.reading
-    assert isinstance(reading, ClaudeCodeReading)
     for position in range(start, len(reading.kinds)):
         if META <= reading.kinds[position] <= HUMAN:
             return _prompt_at(transcript, position)
     return ""
 
 
-def _prompt_at(transcript: EntryLog, position: int) -> str:
+def _prompt_at(transcript: EntryLog[ClaudeCodeReading], position: int) -> str:
     entry = transcript.entry(position)
     return message_text(entry.message, "\n").strip() if isinstance(entry, MessageEntry) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Sequence
 from itertools import compress
@@ -12,6 +12,7 @@ from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.claude_code.log_index import (
+    NOT_SPENT,
     ClaudeCodeReading,
     KeptRange,
     agent_of,
@@ -44,7 +45,7 @@ from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
 
-READ_ONLY = "sessions of Claude Code are read here, not written; fork it into a native one to go on"
+READ_ONLY = "sessions of Claude Code are read-only; fork it into a native session to continue"
 
 _TYPES = {
     BOUNDARY: "compact_boundary",
@@ -59,11 +60,13 @@ _TYPES = {
 _ROLES = {HUMAN: "user", QUEUED: "user", RESULT: "toolResult", ANSWER: "assistant", ERROR: "assistant"}
 _LEAVES = frozenset({HUMAN, QUEUED, RESULT, ANSWER, ERROR, RESUMED})
 _SPEAKERS = frozenset({HUMAN, QUEUED, ANSWER, ERROR})
+_NEVER_STARTS = frozenset({BOUNDARY, RESULT, ANSWER, ERROR, RESUMED})
 _SESSION_FILE = re.compile(r"(?:^|[/\\])([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl$")
 _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
+_REQUESTS = "api-request"  # and the shapes and blobs that such a record names
 _BESIDE = frozenset(
     {
         "summary",
@@ -81,6 +84,12 @@ _BESIDE = frozenset(
         "worktree-state",
         "relocated",
         "bridge-session",
+        "atis-latch",
+        "tools-used",
+        "cost-state",
+        "api-request",
+        "api-request-shape",
+        "api-request-blob",
     }
 )
 
@@ -98,12 +107,12 @@ class ClaudeCodeReader(LineReader):
     format_name = "claude-code"
     markers = (b'{"parentUuid":', b'{"type":"', b'{"isSidechain":', b'{"uuid":"')
     begins_with_header = False
+    reading: ClaudeCodeReading
 
     def __init__(self, path: str = "") -> None:
-        self._known = ClaudeCodeReading()
-        super().__init__(self._known)
+        super().__init__(ClaudeCodeReading())
         self._path = path
-        self._known.agent = agent_of(path)
+        self.reading.agent = agent_of(path)
         self._titles: dict[str, str] = {}
         self._summaries: list[tuple[str, str]] = []
         self._last_prompts: list[_LastPrompt] = []
@@ -125,7 +134,7 @@ class ClaudeCodeReader(LineReader):
             self.take_one(row, line, offset)
 
     def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
-        reading = self._known
+        reading = self.reading
         first = len(reading.tree)
         counts: list[int] = []
         shapes = list(map(shape_of, rows))
@@ -147,7 +156,7 @@ class ClaudeCodeReader(LineReader):
 
     def _has_begun(self) -> bool:
         """Whether the first records have told everything about the session."""
-        reading = self._known
+        reading = self.reading
         return bool(
             self._cwd
             and self._prompt
@@ -157,7 +166,7 @@ class ClaudeCodeReader(LineReader):
 
     def _take_together(self, rows: Sequence[Row], shapes: Sequence[RowShape]) -> bool:
         """Plain records that follow each other; False, and nothing done, if a uuid was used before."""
-        reading = self._known
+        reading = self.reading
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
         if not reading.tree.register_keys(uuids):
             return False
@@ -184,15 +193,18 @@ class ClaudeCodeReader(LineReader):
 
     def _note_calls(self, position: int, row: Row, shape: RowShape) -> None:
         """Remember which calls an answer makes or a result answers, and what the answer says was spent."""
-        reading, said = self._known, row.message
+        reading, said = self.reading, row.message
         if shape.calls:
             reading.linker.calls[position] = shape.calls
         if shape.kind == RESULT or said is None:
             return
-        if said.usage is not None and said.id:
+        if said.id:
             answer = answer_key(said.id, row.requestId)
-            spent = spent_at(position, said.usage.output_tokens)
-            if spent > reading.spending.get(answer, -1):
+            known = reading.spending.get(answer)
+            if known is not None:
+                reading.tree.continuations.add(position)
+            spent = NOT_SPENT if said.usage is None else spent_at(position, said.usage.output_tokens)
+            if known is None or spent > known:
                 reading.spending[answer] = spent
         if shape.calls and isinstance(said.content, tuple):
             for block in said.content:
@@ -201,7 +213,7 @@ class ClaudeCodeReader(LineReader):
 
     def _take_row(self, row: Row, shape: RowShape, number: int) -> int:
         """One record; returns how many entries it is."""
-        reading = self._known
+        reading = self.reading
         links, tree = reading.linker, reading.tree
         time = row.timestamp or ""
         if row.sessionId and row.sessionId not in reading.session_ids:
@@ -216,6 +228,15 @@ class ClaudeCodeReader(LineReader):
             tree.rename(holder, links.free_key(uuid))
         kind = shape.kind
         sidechain = row.isSidechain is True and reading.agent is None
+        first = len(tree)
+        if (
+            uuid
+            and row.parentUuid is None
+            and not sidechain
+            and links.has_begun
+            and kind not in _NEVER_STARTS
+        ):
+            links.add_start_mark(uuid, time=time)
         position = links.add_record(
             uuid or links.free_key(f"line-{number}"),
             row.parentUuid,
@@ -255,13 +276,15 @@ class ClaudeCodeReader(LineReader):
             last = self._take_edits(position, row.microcompactMetadata)
         if kind in _LEAVES and not sidechain:
             self._leaf = last
-        return last - position + 1
+        return last - first + 1
 
     def _take_aside(self, row: Row, number: int, time: str) -> int:
         is_title = row.customTitle is not None or row.aiTitle is not None
-        links = self._known.linker
+        links = self.reading.linker
         key = links.free_key(f"line-{number}")
         position = links.add_aside(key, type="session_info" if is_title else "custom", time=time)
+        if row.type.startswith(_REQUESTS):
+            self.reading.withheld.add(position)
         match row.type:
             case "custom-title":
                 self._titles["custom-title"] = row.customTitle or ""
@@ -280,12 +303,12 @@ class ClaudeCodeReader(LineReader):
         self._first_time = self._first_time or time
         self._cwd = self._cwd or row.cwd or ""
         self._git = self._git or row.gitBranch or ""
-        self._known.version_text = self._known.version_text or row.version or ""
-        self._known.background = self._known.background or row.sessionKind == "bg"
+        self.reading.version_text = self.reading.version_text or row.version or ""
+        self.reading.background = self.reading.background or row.sessionKind == "bg"
 
     def _split_results(self, position: int, row: Row) -> int:
         """Give every result after the first an entry of its own, and one to what stands beside them."""
-        reading = self._known
+        reading = self.reading
         links, key = reading.linker, reading.tree.keys[position]
         content = None if row.message is None else row.message.content
         blocks = content if isinstance(content, tuple) else ()
@@ -305,7 +328,7 @@ class ClaudeCodeReader(LineReader):
 
     def _take_edits(self, position: int, about: CompactMetadata | None) -> int:
         """An entry for every result that was taken from the context."""
-        reading = self._known
+        reading = self.reading
         key, last = reading.tree.keys[position], position
         for number, call in enumerate((about and about.compactedToolIds) or (), 2):
             if (result := reading.result_of(call)) is not None:
@@ -335,7 +358,7 @@ class ClaudeCodeReader(LineReader):
         return isinstance(fields.get("uuid"), str) or kind in _BESIDE
 
     def on_finish(self) -> None:
-        reading = self._known
+        reading = self.reading
         reading.last_message_time = milliseconds(self._spoken)
         reading.title = self._find_title() or None
         reading.header = self._header() if reading.lines else None
@@ -348,7 +371,7 @@ class ClaudeCodeReader(LineReader):
         The program names the record in the middle of a session too and goes on below it, or, where the
         context is cleared, at a new start.
         """
-        reading = self._known
+        reading = self.reading
         links = reading.linker
         for prompt in reversed(self._last_prompts):
             position = reading.tree.positions.get(prompt.leaf, ROOT)
@@ -368,7 +391,7 @@ class ClaudeCodeReader(LineReader):
         for source in ("custom-title", "ai-title"):
             if title := self._titles.get(source, "").strip():
                 return title
-        reading = self._known
+        reading = self.reading
         for summary, leaf in reversed(self._summaries):
             position = reading.tree.positions.get(leaf)
             if position is not None and reading.kinds[position] != ASIDE:
@@ -376,7 +399,7 @@ class ClaudeCodeReader(LineReader):
         return self._prompt
 
     def _header(self) -> Header:
-        reading = self._known
+        reading = self.reading
         first_session = next(iter(reading.session_ids), "")
         named = _SESSION_FILE.search(self._path)
         parent: str | None = None
@@ -393,7 +416,7 @@ class ClaudeCodeReader(LineReader):
             time = reading.tree.times[reading.own_from] or time
         about = {"version": reading.version_text, "gitBranch": self._git}
         return Header(
-            id=session or os.path.basename(self._path).removesuffix(".jsonl"),
+            id=session or posixpath.basename(self._path).removesuffix(".jsonl"),
             timestamp=time,
             cwd=self._cwd,
             parent_session=parent,
@@ -403,7 +426,9 @@ class ClaudeCodeReader(LineReader):
 
 def _is_plain(row: Row, shape: RowShape) -> bool:
     """Whether a record is one entry of the main conversation: a prompt, an answer or a single result."""
-    if not row.uuid or row.isSidechain or row.forkedFrom or row.logicalParentUuid or row.message is None:
+    if not row.uuid or not row.parentUuid or row.isSidechain or row.forkedFrom or row.message is None:
+        return False
+    if row.logicalParentUuid:
         return False
     if shape.kind == RESULT:
         content = row.message.content

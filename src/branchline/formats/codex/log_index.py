@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from branchline.formats.codex.replay import TokenTotals
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 
 __all__ = ["CodexReading", "HistoryBase", "base_of"]
 
@@ -91,6 +91,15 @@ class CodexReading(LogIndex):
         named = spawn.get("parent_thread_id") if isinstance(spawn, dict) else None
         named = named or self.meta.get("parent_thread_id")
         return named if isinstance(named, str) else None
+
+    @property
+    def is_revert(self) -> bool:
+        """Whether an earlier rollout of the same thread holds the beginning."""
+        return self.base is not None and self.forked_from is None and self.parent_thread is None
+
+    @property
+    def counted_elsewhere(self) -> int:
+        return self.copied
 
     @property
     def inherited_entries(self) -> int:

@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 
 from branchline.entries import json_codec
 from branchline.formats.codex.log_index import CodexReading, base_of
-from branchline.formats.codex.reader import NAME
+from branchline.formats.codex.reader import NAME, REVERT_BEGINS, REVERT_ENDS
 from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
 from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Content
 
 __all__ = [
+    "Name",
     "Rollout",
     "RolloutChain",
     "assemble_rollout",
     "copied_entries",
     "model_history",
-    "read_names",
     "resolve_chain",
     "rollout_name",
 ]
@@ -34,7 +34,7 @@ _LONGEST_FIRST = 1 << 26
 class Rollout(NamedTuple):
     """A file, and how much of it counts: everything, or the bytes before ``end``."""
 
-    transcript: EntryLog
+    transcript: EntryLog[CodexReading]
     end: int | None = None
 
 
@@ -59,25 +59,27 @@ def rollout_name(path: str) -> Name | None:
     return None if found is None else Name(found[1], found[2], found[3] or found[2])
 
 
-def resolve_chain(transcript: EntryLog, find: Callable[[str], EntryLog | None]) -> RolloutChain:
+def resolve_chain(
+    transcript: EntryLog[CodexReading], find: Callable[[str], EntryLog[CodexReading] | None]
+) -> RolloutChain:
     """Follow what a paginated rollout begins with; ``find`` gives the file whose name ends with an id."""
     rollouts = [Rollout(transcript)]
     problems: list[str] = []
-    reading = _reading(transcript)
+    reading = transcript.reading
     seen = {reading.rollout}
     while (base := reading.base) is not None:
         if base.rollout in seen:
-            problems.append(f"the rollout {base.rollout} begins with itself")
+            problems.append(f"the rollout {base.rollout} refers to itself")
             break
         seen.add(base.rollout)
         found = find(base.rollout)
         if found is None:
-            problems.append(f"the rollout {base.rollout}, with which this one begins, is not there")
+            problems.append(f"the rollout {base.rollout}, with which this one begins, is missing")
             break
-        reading = _reading(found)
+        reading = found.reading
         if reading.meta.get("history_mode") != "paginated":
             problems.append(
-                f"the rollout {base.rollout} is of the older kind and cannot be the beginning of this"
+                f"the rollout {base.rollout} has the older format and cannot be the beginning of this one"
             )
             break
         rollouts.append(Rollout(found, base.end_offset))
@@ -90,12 +92,13 @@ def assemble_rollout(
     """The lines of a paginated rollout as a copy would hold them: the first records, the beginning, its own.
 
     First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
-    the oldest first. Where one cannot be found, is of the older kind or begins with itself, the rest
-    is given. None if the rollout has no beginning elsewhere, or none that can be used.
+    the oldest first. Where one cannot be found, is of the older kind or refers to itself, the rest
+    is given. Where a rollout of the same thread was reverted, the turns that were cut off stand between two
+    lines that say so. None if the rollout has no beginning elsewhere, or none that can be used.
     """
     heads: list[bytes] = []
-    rests: list[_Rest] = []
-    seen, found, end = {rollout}, content, content.size()
+    parts: list[_Part] = []
+    seen, found, end, thread = {rollout}, content, content.size(), None
     while True:
         head = _first_line(found, end)
         meta = _meta_of(head)
@@ -103,32 +106,44 @@ def assemble_rollout(
         if heads and meta.get("history_mode") != "paginated":
             break
         heads.append(head + b"\n")
-        rests.append(_Rest(found, min(len(head) + 1, end), end))
+        thread = meta.get("id") if thread is None else thread
+        reverted = bool(parts) and meta.get("id") == thread
+        parts.append(_Part(found, min(len(head) + 1, end), end, found.size() if reverted else end))
         if base is None or base.rollout in seen or (other := find(base.rollout)) is None:
             break
         seen.add(base.rollout)
         found, end = other, min(base.end_offset, other.size())
-    return None if len(heads) == 1 else _joined(heads, rests)
+    return None if len(heads) == 1 else _joined(heads, parts)
 
 
-class _Rest(NamedTuple):
-    """What follows the first line of a rollout, as far as it counts."""
+class _Part(NamedTuple):
+    """What follows the first line of a rollout: as far as it counts, and what was reverted."""
 
     content: Content
     start: int
     end: int
+    reverted_end: int
 
 
-def _joined(heads: list[bytes], rests: list[_Rest]) -> Iterator[bytes]:
+def _joined(heads: list[bytes], parts: list[_Part]) -> Iterator[bytes]:
     yield from heads
-    for rest in reversed(rests):
-        piece, offset = b"", rest.start
-        while data := rest.content.read(offset, min(_PIECE, rest.end - offset)):
-            yield data
-            piece = data
-            offset += len(data)
-        if rest is not rests[0] and not piece.endswith(b"\n"):
-            yield b"\n"
+    for number, part in enumerate(reversed(parts), 1):
+        own = number == len(parts)
+        yield from _lines_between(part.content, part.start, part.end, terminate=not own)
+        if part.end < part.reverted_end:
+            yield REVERT_BEGINS
+            yield from _lines_between(part.content, part.end, part.reverted_end, terminate=True)
+            yield REVERT_ENDS
+
+
+def _lines_between(content: Content, start: int, end: int, *, terminate: bool) -> Iterator[bytes]:
+    piece, offset = b"", start
+    while data := content.read(offset, min(_PIECE, end - offset)):
+        yield data
+        piece = data
+        offset += len(data)
+    if terminate and not piece.endswith(b"\n"):
+        yield b"\n"
 
 
 def _first_line(content: Content, end: int) -> bytes:
@@ -181,33 +196,9 @@ def copied_entries(child: CodexReading, parent: CodexReading) -> int:
     return next(own, child.copied)
 
 
-def read_names(index: bytes) -> dict[str, str]:
-    """The names of threads from ``session_index.jsonl``; the last line of a thread counts."""
-    names: dict[str, str] = {}
-    for line in index.split(b"\n"):
-        try:
-            fields = json_codec.loads(line)
-        except ValueError:
-            continue
-        if isinstance(fields, dict):
-            thread, name = fields.get("id"), fields.get("thread_name")
-            if isinstance(thread, str) and isinstance(name, str):
-                names[thread] = name
-    return names
-
-
 def _meta_of(line: bytes) -> dict[str, Any]:
-    try:
-        fields = json_codec.loads(line)
-    except ValueError:
-        return {}
-    payload = fields.get("payload") if isinstance(fields, dict) else None
+    payload = (json_codec.loads_object(line) or {}).get("payload")
     return payload if isinstance(payload, dict) else {}
-
-
-def _reading(transcript: EntryLog) -> CodexReading:
-    assert isinstance(transcript.reading, CodexReading)
-    return transcript.reading
 
 
 def _lines(rollouts: Sequence[Rollout]) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ entries, the last of which carries the id.
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Sequence
 from itertools import accumulate, chain, count, repeat
@@ -17,16 +17,18 @@ from branchline.context import ModelRef
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.lines import LineReader, Lines
+from branchline.formats.log_index import LabelState
 from branchline.formats.operator.inherited_value import InheritedValue
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.rows import OperatorRow, decode_lines, message_facts, row_from, row_problems
 from branchline.formats.operator.timestamps import are_times, instant, iso_time, iso_times
-from branchline.formats.protocol import LabelState
 from branchline.tree import ROOT, Kind
 
-__all__ = ["OperatorReader"]
+__all__ = ["HEADER_TYPES", "OperatorReader"]
 
 VERSION = 3
+HEADER_TYPES = frozenset({"session", "session_header"})
+"""What a first line calls itself: as Operator writes it, and as its documentation does."""
 _MESSAGES = frozenset({"message"})
 _POINTERS = frozenset({"label", "leaf"})
 _NOTED = _POINTERS | {"session_info", "model_change"}
@@ -43,7 +45,7 @@ class OperatorReader(LineReader):
     """Reads sessions of version 3; the path helps where the header is lost."""
 
     format_name = "operator"
-    markers = (b'{"id":"', b'{"type":"session"')
+    markers = (b'{"id":"', b'{"type":"session"', b'{"type":"session_header"')
     reading: OperatorLogIndex
 
     def __init__(self, path: str = "") -> None:
@@ -151,18 +153,18 @@ class OperatorReader(LineReader):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         kind, entry_id = fields.get("type"), fields.get("id")
-        if kind == "session":
-            self._take_header(fields, line, offset)
-            return
         if not isinstance(kind, str):
             self.note_not_an_entry("an object without a type", line, offset)
+            return
+        if kind in HEADER_TYPES:
+            self._take_header(fields, line, offset)
             return
         self._start_without_header()
         if not isinstance(entry_id, str):
             self.gap = False
             self._note("no-id", "an entry without an id", line, offset)
             return
-        for finding, what in row_problems(fields):
+        for finding, what in row_problems(fields, documented=self.reading.documented):
             self._note(finding, f"{entry_id}: {what}", line, offset)
         self.take_one(row_from(fields), line, offset)
 
@@ -179,7 +181,7 @@ class OperatorReader(LineReader):
         except ValueError:
             return False
         return isinstance(fields, dict) and (
-            fields.get("type") == "session" or {"id", "timestamp", "type"} <= fields.keys()
+            fields.get("type") in (*HEADER_TYPES,) or {"id", "timestamp", "type"} <= fields.keys()
         )
 
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
@@ -191,6 +193,7 @@ class OperatorReader(LineReader):
             self._note("extra-header", what, line, offset)
             return
         self._started = True
+        reading.documented = fields.get("type") != "session"
         cwd, parent = fields.get("cwd"), fields.get("parent_session")
         reading.read_only = None
         reading.version = version if isinstance(version, int) and not isinstance(version, bool) else VERSION
@@ -266,7 +269,7 @@ def _repeated(column: list[Any], counts: list[int]) -> list[Any]:
 
 def _header_from_name(path: str) -> Header | None:
     """What the name of a file says about its session: the id, and in it the time."""
-    found = _FILE_NAME.fullmatch(os.path.basename(path))
+    found = _FILE_NAME.fullmatch(posixpath.basename(path))
     if found is None:
         return None
     return Header(id=found[1], version=VERSION, timestamp=iso_time(int(found[2] + found[3], 16) / 1000))

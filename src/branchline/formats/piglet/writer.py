@@ -46,8 +46,8 @@ __all__ = ["CANNOT", "PigletWriter", "line", "meta_fields", "meta_row"]
 
 CANNOT = {
     "context_edit": "piglet keeps every message as it is",
-    "message": "piglet knows messages of person, model and tools only",
-    "block": "piglet knows text, pictures, thoughts and tool calls only",
+    "message": "piglet supports only user, assistant and tool messages",
+    "block": "piglet supports only text, images, thinking and tool calls",
     "custom": "piglet knows entries of this name and would read the data as one",
     "kept": "a compaction of piglet holds the kept messages themselves, and they were not given",
     "duplicate": "another entry has the same id, and piglet would take that one for the parent",
@@ -172,8 +172,7 @@ class PigletWriter:
     def _message(self, message: Message) -> tuple[str, Fields]:
         found = envelope(message)
         if found is None:
-            role = getattr(message, "role", None) or message.__struct_config__.tag
-            raise self._refuse("block" if role in ("user", "assistant", "toolResult") else "message")
+            raise self._refuse("block" if message.role in ("user", "assistant", "toolResult") else "message")
         return found
 
     def _kept(self, message: Message) -> tuple[str, Fields]:
@@ -201,7 +200,7 @@ class PigletWriter:
         rest = _rest(entry, "custom_type", "display", "details")
         if not isinstance(content, str) and len(content) != 1:
             rest.setdefault(FIELD, {})["content"] = [msgspec.to_builtins(block) for block in content]
-        self._add(entry, "custom_message", {"role": "user", "content": blocks_text(content, "\n")} | rest)
+        self._add(entry, "custom_message", {"role": entry.role, "content": blocks_text(content, "\n")} | rest)
 
     def _named(self, key: str) -> str:
         """The id by which piglet knows an entry."""

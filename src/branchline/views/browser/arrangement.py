@@ -13,12 +13,11 @@ import msgspec
 
 from branchline.views.forest import Forest, build_forest, drawn_branches
 from branchline.views.query import Match, Query, Search, SearchFields
-from branchline.views.session_row import SessionRow, row_name
+from branchline.views.session_row import ListItem, SessionRow, row_name
 
 __all__ = [
     "SORTS",
     "Arrangement",
-    "ListItem",
     "ListOptions",
     "Sort",
     "arrange",
@@ -38,16 +37,6 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     named_only: bool = False
     agents: frozenset[str] = frozenset()
     query: Query = Query()
-
-
-class ListItem(NamedTuple):
-    """A row in its place; ``branch`` is drawn before it where rows are threaded."""
-
-    row: SessionRow
-    agent: str
-    branch: str = ""
-    pinned: bool = False
-    note: str | None = None
 
 
 class Arrangement(NamedTuple):
@@ -71,7 +60,7 @@ def face_of(row: SessionRow, agent: str) -> SearchFields:
         cwd=(row.cwd or "").lower(),
         agent=agent.lower(),
         model=f"{row.provider or ''}/{row.model or ''}".lower(),
-        active_ms=row.active_ms,
+        active_ms=row.modified_ms if row.last_activity_ms is None else row.last_activity_ms,
     )
 
 
@@ -125,7 +114,7 @@ def _ordered(
         key=lambda item: (
             not pinned(item[1]),
             item[0] if by_score else 0.0,
-            -item[1].active_ms,
+            -item[1].modified_ms,
             item[1].key,
         )
     )
