@@ -60,7 +60,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
             if kind == "session":
                 header = header or _is_header(fields)
             elif kind in _TYPES:
-                if _is_entry(fields):
+                if _is_entry(fields, timed=not header):
                     return True
             elif not header:
                 return False
@@ -103,9 +103,12 @@ def _is_header(fields: dict[str, Any]) -> bool:
     return isinstance(fields.get("id"), str) and isinstance(fields.get("timestamp"), str | None)
 
 
-def _is_entry(fields: dict[str, Any]) -> bool:
-    """Whether an object of one of pi's types is an entry of pi, of version 1 or later."""
-    if isinstance(fields.get("id"), str) and "parentId" in fields and "timestamp" in fields:
+def _is_entry(fields: dict[str, Any], *, timed: bool) -> bool:
+    """Whether an object of one of pi's types is an entry of pi, of version 1 or later.
+
+    Below a header it need not have a time (``timed``).
+    """
+    if isinstance(fields.get("id"), str) and "parentId" in fields and ("timestamp" in fields or not timed):
         return True
     is_old = fields["type"] in FIRST_TYPES and "id" not in fields and isinstance(fields.get("timestamp"), str)
     return is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields
