@@ -22,6 +22,7 @@ def zot(project: Path) -> Session:
     return Session.create(project, format="zot")
 
 
+@pytest.mark.parity("ZOT-19")
 @pytest.mark.parametrize(
     ("command", "answers", "given", "kept"),
     [
@@ -67,6 +68,7 @@ def test_going_to_where_one_is_makes_no_fork(project):
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 def test_another_answer_is_given_in_a_fork_that_ends_before_the_first(project):
     async def work() -> None:
         talk = Talk(project, session=zot(project))
@@ -103,6 +105,7 @@ def test_a_failed_answer_leaves_no_trace_in_the_file_and_can_be_retried(project,
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 def test_a_compaction_goes_on_in_a_fork_that_begins_with_the_summary(project):
     async def work() -> None:
         talk = Talk(project, session=zot(project))
@@ -126,6 +129,7 @@ def test_a_compaction_goes_on_in_a_fork_that_begins_with_the_summary(project):
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 @pytest.mark.parametrize("window", [2_000, 4_000])
 def test_a_full_context_is_compacted_into_a_fork_and_the_conversation_goes_on(project, window):
     """Past its limit several times over, every prompt is answered and nothing is lost."""

@@ -81,6 +81,7 @@ def test_a_plugin_is_called_while_a_compaction_runs_and_adds_commands(project):
     drive(work)
 
 
+@pytest.mark.parity("OMP-19")
 def test_a_plugin_adds_commands_that_act_on_the_session(project):
     async def work() -> None:
         talk, hooks = talk_with(project, Marks())

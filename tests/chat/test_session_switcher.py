@@ -71,6 +71,7 @@ def test_the_list_toggles_between_this_directory_and_all(chat, project, tmp_path
     assert row.total_messages == 4
 
 
+@pytest.mark.parity("IND-21")
 def test_a_session_is_renamed_and_the_list_shows_it(chat, project):
     made(project, "Old name")
 
@@ -80,6 +81,7 @@ def test_a_session_is_renamed_and_the_list_shows_it(chat, project):
     assert "New name" in shown
 
 
+@pytest.mark.parity("IND-21")
 def test_a_session_is_deleted_and_brought_back(chat, project):
     file = made(project, "Doomed")
     made(project, "Kept")

@@ -236,7 +236,7 @@ def test_the_facts_of_a_session_are_shown(project):
     drive(work)
 
 
-@pytest.mark.parity("ZOT-18", part="/sessions")
+@pytest.mark.parity("ZOT-18")
 def test_sessions_are_picked_and_the_current_one_is_marked(project):
     other = made(project, "elsewhere", title="Other")
     seen: list[str] = []
@@ -261,6 +261,7 @@ def test_sessions_are_picked_and_the_current_one_is_marked(project):
     assert [line.endswith("[current]") for line in seen] == [True, False]
 
 
+@pytest.mark.parity("OMP-23")
 def test_ids_in_a_picker_tell_the_sessions_apart(project):
     """Ids of sessions that began in the same minute have a long beginning in common."""
     for number in range(5):
@@ -275,7 +276,7 @@ def test_ids_in_a_picker_tell_the_sessions_apart(project):
         assert [other.id for other in rows if other.id.startswith(name)] == [row.id]
 
 
-@pytest.mark.parity("ZOT-04", part="in the chat")
+@pytest.mark.parity("ZOT-04", "ZOT-18")
 def test_the_forest_is_a_picker_whose_choice_is_the_session_one_goes_on_in(project):
     """Forks below their parents; Enter switches, Escape stays."""
     seen: list[str] = []
@@ -311,6 +312,7 @@ def test_the_forest_is_a_picker_whose_choice_is_the_session_one_goes_on_in(proje
     assert below.endswith("└─ second  [current]")
 
 
+@pytest.mark.parity("ZOT-17", "ZOT-18")
 @pytest.mark.parametrize("format_", [None, "zot"])
 def test_a_session_is_exported_portably_and_imported_under_a_fresh_id(project, format_):
     async def work() -> None:
