@@ -135,11 +135,12 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.press("C-c")
 
     terminal.write("/br")
-    terminal.wait(r"/branch  +Say something otherwise")  # completion with its help
+    terminal.wait(r"/branch  +Rephrase an earlier prompt")  # completion with its help
     terminal.say("anch")
-    terminal.wait("Say which prompt otherwise, in a new session\\?")
-    terminal.write("first")
-    terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
+    terminal.wait("Rephrase which prompt in a new session\\?")  # the tree, as for double Escape
+    terminal.write("again")
+    terminal.press("Home")
+    terminal.wait(r"^[❯›] .*user: offline: say \*\*first\*\* answer again")
     terminal.press("Enter")
     terminal.wait("you are in the new session")
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
@@ -220,7 +221,7 @@ def test_nothing_that_a_model_says_acts_on_the_terminal(world, monkeypatch):
         os.write(here, b"\x03")
         quiet(b"nothing selected")
         os.write(here, b"/undo\r")
-        quiet(b"you stand at")
+        quiet(b"now at")
         os.write(here, b"\x03")
         quiet(b"\x1b")  # only what differs is written
         os.write(here, b"/quit\r")
