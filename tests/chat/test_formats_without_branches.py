@@ -168,6 +168,43 @@ def test_a_context_that_the_model_finds_too_long_is_compacted_into_a_fork_and_an
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
+def test_whatever_needs_a_branch_or_a_compaction_goes_on_in_a_fork(project):
+    """One conversation, one thing after the other; each leaves the file that it began in as it was."""
+
+    async def work() -> None:
+        model = OfflineModel("small", context_window=3_000)
+        talk = Talk(project, "say two", "say one", session=zot(project), model=model)
+        async with talk.conductor:
+            await talk.say("offline: say one")
+            for command, then in [
+                ("/tree", "offline: say two"),
+                ("/jump", "offline: say one"),
+                ("/undo", "offline: say one"),
+                ("/retry", "offline: say next"),
+                ("/compact", "offline: say after the compaction"),
+            ]:
+                await talk.say("offline: say two")
+                source, before = talk.session.id, Path(talk.session.file).read_bytes()
+                file = talk.session.file
+
+                await talk.say(command)
+                assert talk.session.id != source, command
+                assert talk.session.format == "zot"
+                assert Path(file).read_bytes() == before
+
+                await talk.say(then)
+                assert talk.words()[-1] == then.removeprefix("offline: say "), command
+            before_it, number = talk.session.id, 0
+            while talk.session.id == before_it:
+                number += 1
+                await talk.say(f"{'word ' * 300}\noffline: say {number}")
+                assert talk.words()[-1] == str(number)
+                assert number < 20
+
+    drive(work)
+
+
 def test_several_calls_of_one_answer_are_answered_together(project):
     """zot has one row for all results of an answer, and they can be part of a fork."""
     calls = [f'offline: call count_words {{"text": "{words}"}}' for words in ("a", "b c", "d e f")]

@@ -38,6 +38,21 @@ def chat(project, tmp_path, monkeypatch):
 
 
 @pytest.mark.parity("IND-21")
+def test_the_resume_picker_toggles_its_scope_renames_and_deletes_with_undo(chat, project, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    made(elsewhere, "There")
+    file = made(project, "Here")
+
+    shown = chat("/resume", "rename 1", "Renamed", "delete 1", "undo", "scope", "There", "offline: say there")
+
+    assert titles(project) == {"Renamed"}
+    assert f"moved {file} to the trash" in shown
+    assert f"restored {file}" in shown
+    (row,) = SessionLibrary.for_cwd(elsewhere).list(deep=True)
+    assert row.total_messages == 4
+
+
 def test_the_list_toggles_between_this_directory_and_all(chat, project, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

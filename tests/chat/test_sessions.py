@@ -339,6 +339,49 @@ def test_a_session_is_exported_portably_and_imported_under_a_fresh_id(project, f
     drive(work)
 
 
+@pytest.mark.parity("ZOT-18")
+@pytest.mark.parametrize("format_", [None, "zot"])
+def test_fork_tree_export_and_import_work_as_zot_has_them_and_sessions_opens_the_picker(
+    project, format_, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("ZOT_HOME", str(tmp_path / "zot"))
+    shown: list[list[str]] = []
+
+    def escape(picker: Picker) -> None:
+        shown.append([line_text(option.line) for option in picker.options])
+
+    def parent(picker: Picker) -> str:
+        """Enter on the first row, which is the session that the fork was made of."""
+        escape(picker)
+        return picker.options[0].key
+
+    async def work() -> None:
+        talk = Talk(
+            project, "say one", escape, parent, escape, session=Session.create(project, format=format_)
+        )
+        async with talk.conductor:
+            front = await talk.say("offline: say one", "offline: say two", "/name Parent")
+            source = talk.session.file
+            await talk.say("/session fork", "/name Child", "offline: say three", "/session tree")
+            assert talk.words() == ["offline: say one", "one", "offline: say three", "three"]
+            assert talk.session.file != source
+            assert front.remarks[-1] == "nothing selected; you stay in this session"
+
+            await talk.say("/session tree")
+            assert talk.session.file == source
+
+            await talk.say("/sessions", "/session export talk.jsonl", "/session import talk.jsonl")
+            assert talk.session.file not in (source, None)
+            assert talk.words() == ["offline: say one", "one", "offline: say two", "two"]
+
+    drive(work)
+    tree, again, flat = shown
+    assert tree == again
+    assert [row.endswith("[current]") for row in tree] == [False, True]
+    assert "└─ " in tree[1]
+    assert sorted(row.endswith("Parent  [current]") for row in flat) == [False, True]
+
+
 def test_an_unknown_operation_of_session_lists_those_there_are(project):
     async def work() -> None:
         talk = Talk(project)

@@ -300,3 +300,22 @@ def test_no_file_is_read_whole_to_find_an_id_in_another_directory(few, run, tmp_
 
     elsewhere = few.elsewhere["zot"][0]
     assert str(elsewhere) in run("show", elsewhere.stem[-8:], "--json").stdout
+
+
+@pytest.mark.parametrize("everywhere", [[], ["--all"]])
+def test_ls_knows_the_directory_of_induscode_sessions_that_lie_in_its_folder(few, data, everywhere) -> None:
+    rows = data("ls", "--agent", "induscode", *everywhere)["sessions"]
+
+    told = {row["path"]: row["cwd"] for row in rows}
+    assert all(told[str(path)] == str(few.cwd) for path in few.files["induscode"])
+
+
+@pytest.mark.parametrize("agent", ["induscode", "zot", "piglet", "oh-my-pi"])
+def test_restore_without_a_name_finds_the_trash_of_other_programs(few, run, data, agent) -> None:
+    path = few.files[agent][0]
+    token = data("rm", path)["removed"][0]["token"]
+
+    assert [item["token"] for item in data("restore", "--list")["trash"]] == [token]
+    run("restore")
+
+    assert path.exists()

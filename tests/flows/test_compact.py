@@ -416,7 +416,7 @@ def test_a_plugin_can_stop_a_compaction_that_runs_and_cannot_write_meanwhile(pla
     assert (done.status, done.reason) == ("cancelled", "not now")
     assert state(session) == before
     assert writer.requests == []
-    assert "while it is asked" in refused[0]
+    assert "cannot change the session" in refused[0]
 
 
 def test_no_plugin_is_called_while_another_brings_its_own_compaction(place):

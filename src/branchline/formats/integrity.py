@@ -28,6 +28,7 @@ def check_log(transcript: EntryLog) -> list[Finding]:
     for line in _lines(transcript):
         found += _in_line(line, watch)
     found += _two_writers(transcript)
+    found += _missing_parts(transcript)
     found.sort(key=lambda finding: finding.line)
     return found
 
@@ -107,6 +108,23 @@ class _KeyWatch:
         except (ValueError, RecursionError):
             return []
         return list(self._found)
+
+
+def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
+    """Entries of which something is kept in other files that are not there."""
+    parts, reading = transcript.format.external_parts, transcript.reading
+    if parts is None:
+        return
+    for position, key in enumerate(transcript.tree.keys):
+        if (missing := parts.missing_parts(transcript, position)) is not None:
+            span = reading.span(position)
+            yield Finding(
+                kind="missing-part",
+                message=f"{key}: {missing}",
+                line=reading.line_of(position),
+                offset=span.offset,
+                size=span.size,
+            )
 
 
 # -- two programs at once ---------------------------------------------------------------------------------

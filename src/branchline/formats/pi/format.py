@@ -86,7 +86,7 @@ def _is_own(fields: dict[str, Any]) -> bool | None:
 
 
 PI = Format(
-    traits=FormatTraits(name="pi", native_entries=True),
+    traits=FormatTraits(name="pi", native_entries=True, rounds_integers=True),
     reader=PiFormatReader(),
     writer=PiFormatWriter(),
     home=PiHome(),
