@@ -291,15 +291,12 @@ class EntryWriter(ConversionState):
         out = self.out.transcript
         beside = [out.entry(other) for other in before if out.tree.types[other] == "usage"]
         spent = next((other.usage for other in beside if isinstance(other, UsageEntry)), None)
-        try:
-            found = out.entry(place)
-            if found.type != entry.type:
-                return () if isinstance(entry, Compaction) else ("its kind of entry",)
-            missing = missing_fields(entry, found, spent)
-            if isinstance(entry, BranchSummary):  # which has its words beside it
-                missing = tuple(name for name in missing if name != "the summary for the model")
-        except RecursionError:
-            return ("parts nested too deeply to compare",)
+        found = out.entry(place)
+        if found.type != entry.type:
+            return () if isinstance(entry, Compaction) else ("its kind of entry",)
+        missing = missing_fields(entry, found, spent)
+        if isinstance(entry, BranchSummary):  # which has its words beside it
+            missing = tuple(name for name in missing if name != "the summary for the model")
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing

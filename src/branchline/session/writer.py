@@ -92,13 +92,9 @@ class SessionWriter:
                 f"cannot continue reading {self._log.name}: the file ends at {size}, "
                 f"expected at least {reading.consumed}; open it again"
             )
+        self._require_unchanged(self._log)
         if size == reading.consumed and not reading.unterminated:
             return len(self.transcript.tree) - before
-        if not self.transcript.is_unchanged():
-            raise LogReplaced(
-                f"cannot continue reading {self._log.name}: its lines were rewritten while it was open; "
-                "open it again"
-            )
         self.transcript.catch_up()
         count = len(self.transcript.tree) - before
         self.taken_in += count
@@ -150,6 +146,8 @@ class SessionWriter:
             if writer.end != reading.consumed or reading.unterminated:
                 self.catch_up()
                 reading = transcript.reading
+            else:
+                self._require_unchanged(self._log)
             made = make()
             data = self.format.required_writer().encode(made, reading)
             offset = writer.append(data)
@@ -327,6 +325,13 @@ class SessionWriter:
             raise _replaced(path)
         self._use(opened)
         self.transcript.adopt(found)
+
+    def _require_unchanged(self, log: Log) -> None:
+        """Refuse a log whose last lines are not those that were read: also one that is as long as before."""
+        if not self.transcript.is_unchanged():
+            raise LogReplaced(
+                f"cannot continue with {log.name}: its lines were rewritten while it was open; open it again"
+            )
 
     def _require_same_file(self, log: FileLog) -> None:
         try:

@@ -18,6 +18,7 @@ from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
 from branchline.log.open_files import open_files
+from branchline.log.seals import move_seal
 from branchline.log.system import describe_oserror
 from branchline.stores.companion_folders import companion_folder, move_folder
 from branchline.stores.protocol import (
@@ -207,6 +208,7 @@ class FilesStore:
         except FileExistsError:
             raise self._taken(f"rename {key!r}", new_key) from None
         move_folder(source, target, self._system)
+        move_seal(source, target, self._system)
         found = self.stat(new_key)
         if found is None:
             raise self._no_session(new_key)

@@ -80,9 +80,6 @@ class NativeReader(LineReader):
         """The row of an object whose ``type`` and ``id`` are texts."""
         return skeleton.from_fields(fields)
 
-    def loads(self, line: bytes) -> Any:
-        return skeleton.decode_lenient(line)
-
     def take_rows(self, rows: Sequence[Any], lines: Lines) -> bool:
         """Rows of current and older versions; a single one by itself, which halves the cost of an append."""
         if len(rows) == 1:
@@ -258,7 +255,7 @@ class NativeReader(LineReader):
                 # Whether its target is there is asked at the end, when all of them can be asked at once.
                 if (
                     entry.target is not None
-                    or skeleton.decode_lenient(line).get("targetId", msgspec.UNSET) is not None
+                    or json_codec.loads(line).get("targetId", msgspec.UNSET) is not None
                 ):
                     self._lost_targets[position] = entry.target
             case _:

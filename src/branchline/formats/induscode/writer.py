@@ -135,7 +135,7 @@ class InduscodeWriter:
             "kind": "entry",
             "id": entry.id,
             "prev": previous,
-            "role": _NODE_ROLES.get(fields["role"], "note"),
+            "role": _NODE_ROLES.get(role, "note") if isinstance(role := fields.get("role"), str) else "note",
             "message": fields,
             "at": entry.timestamp,
         }

@@ -93,6 +93,8 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
         if first.startswith(b'{"type":"title","v":'):
             return True
         second = next(lines, b"")
+        if _tells_nothing(first):
+            first, second = second, next(lines, b"")
         if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):
             return True  # the slot is damaged, and what follows it is still in its place
         if not first.startswith(b"{") or first.startswith(_OTHERS) or b'"type"' not in first[:2000]:
@@ -209,6 +211,15 @@ def _is_own_line(line: bytes) -> bool:
     if line.startswith(_OWN_ENTRIES):
         return True
     return line.startswith(b'{"type":"model_change",') and b'"model":"' in line and b'"modelId"' not in line
+
+
+def _tells_nothing(line: bytes) -> bool:
+    """Whether a line is JSON, but no object that says its type: a damaged one, which decides nothing."""
+    try:
+        fields = json_codec.loads(line)
+    except ValueError:
+        return False
+    return not isinstance(fields, dict) or not isinstance(fields.get("type"), str)
 
 
 def _needs_care(data: bytes) -> bool:

@@ -73,6 +73,7 @@ class TitleTracker:
 
     def __init__(self) -> None:
         self._slot: TitleSlot | None = None
+        self._changes: dict[str, str] = {}
         self._in_header = False
         self._title = ""
         self.source: str | None = None
@@ -81,6 +82,17 @@ class TitleTracker:
     def current(self) -> str | None:
         """The title; None for an untitled session."""
         return trim(self._title) or None
+
+    @property
+    def expected_slot(self) -> bytes | None:
+        """The bytes of a slot that says what the change of the same time says; None where no change does."""
+        slot = self._slot
+        if slot is None or (title := self._changes.get(slot.updated)) is None:
+            return None
+        try:
+            return slot_line(slot._replace(title=title))
+        except ValueError:  # a time that leaves no room
+            return None
 
     def see_slot(self, slot: TitleSlot) -> None:
         self._slot = slot
@@ -102,6 +114,8 @@ class TitleTracker:
         title, source, time = fields.get("title"), fields.get("source"), fields.get("timestamp")
         if not isinstance(title, str):
             return
+        if isinstance(time, str):
+            self._changes[time] = title
         if self._slot is not None:
             forced = self.source == "user" and source == "auto"
             newer = isinstance(time, str) and time > self._slot.updated and not forced
