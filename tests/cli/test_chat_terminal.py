@@ -137,9 +137,10 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.write("/br")
     terminal.wait(r"/branch  +Rephrase an earlier prompt")  # completion with its help
     terminal.say("anch")
-    terminal.wait("Rephrase which prompt in a new session\\?")
-    terminal.write("first")
-    terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
+    terminal.wait("Rephrase which prompt in a new session\\?")  # the tree, as for double Escape
+    terminal.write("again")
+    terminal.press("Home")
+    terminal.wait(r"^[❯›] .*user: offline: say \*\*first\*\* answer again")
     terminal.press("Enter")
     terminal.wait("you are in the new session")
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
