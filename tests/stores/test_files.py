@@ -12,8 +12,8 @@ from functools import partial
 import pytest
 
 from branchline.errors import InvalidId, LogError, LogReplaced, NotASession, SessionNotFound
+from branchline.log.open_files import open_files
 from branchline.stores import FilesStore
-from branchline.stores.open_files import open_files
 
 LINE = b'{"type":"session","version":3,"id":"one"}\n'
 MORE = b'{"type":"message","id":"a","parentId":null}\n'
@@ -464,7 +464,7 @@ def test_a_session_that_another_process_has_open_is_in_use(store):
 
 
 def test_where_nobody_tells_which_files_are_open_none_is(tmp_path):
-    assert open_files((".jsonl",), str(tmp_path / "no such place")) == set()
+    assert list(open_files((".jsonl",), str(tmp_path / "no such place"))) == []
 
 
 # -- other endings, and what belongs to a file ------------------------------------------------------------------

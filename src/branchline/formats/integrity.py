@@ -40,6 +40,7 @@ def check_log(transcript: EntryLog) -> list[Finding]:
                 what = f"an object has a duplicate key ({', '.join(repeated)}); the last one counts"
                 _add(found, line, "duplicate-key", what)
     found += _two_writers(transcript)
+    found += _missing_parts(transcript)
     found.sort(key=lambda finding: finding.line)
     return found
 
@@ -141,6 +142,23 @@ class _KeyWatch:
         except (ValueError, RecursionError):
             return []
         return list(self._found)
+
+
+def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
+    """Entries of which something is kept in other files that are not there."""
+    parts, reading = transcript.format.external_parts, transcript.reading
+    if parts is None:
+        return
+    for position, key in enumerate(transcript.tree.keys):
+        if (missing := parts.missing_parts(transcript, position)) is not None:
+            span = reading.span(position)
+            yield Finding(
+                kind="missing-part",
+                message=f"{key}: {missing}",
+                line=reading.line_of(position),
+                offset=span.offset,
+                size=span.size,
+            )
 
 
 # -- two programs at once ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from branchline.entries import Entry
 from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import EntryLog, Format
 from branchline.log import Durability, FileLog, Log, MemoryLog, TornTail, replace_file
+from branchline.log.open_files import find_overwriter
 from branchline.stores import DraftStore, FilesStore, Store, TrashStore
 
 __all__ = ["SessionWriter"]
@@ -46,6 +47,8 @@ class SessionWriter:
         self.key = key
         self.store = store
         self.draft = draft and isinstance(store, DraftStore)
+        self.waits = False
+        """Whether this draft was begun on purpose: it is kept although nobody has said anything yet."""
         self.temporary = False
         """Whether the file is deleted on closing if nothing was said in it."""
         self.torn: list[TornTail] = []
@@ -97,6 +100,24 @@ class SessionWriter:
         self.taken_in += count
         return count
 
+    @property
+    def publishes_with_message(self) -> bool:
+        """Whether this draft becomes a session with its first message, and not only with a reply."""
+        return self.draft and self.waits and self.format.traits.removes_empty_sessions
+
+    def overwriter(self) -> str | None:
+        """Why an append would be lost: a running program writes over it. None where nothing is known."""
+        log = self._log
+        if not self.format.traits.overwrites_appends or self.draft or not isinstance(log, FileLog):
+            return None
+        found = find_overwriter(log.path, log.identity)
+        if found is None:
+            return None
+        return (
+            f"{found.program} (process {found.pid}) has it open and would overwrite what is appended; "
+            "close it there first, or continue in a fork"
+        )
+
     # -- writing --------------------------------------------------------------------------------------
 
     def append(self, make: Callable[[], list[Entry]]) -> list[str]:
@@ -120,6 +141,8 @@ class SessionWriter:
             self._upgrade()
             reading = transcript.reading
         with self._log.exclusive() as writer:
+            if (reason := self.overwriter()) is not None:
+                raise ReadOnly(f"cannot append to {self._log.name}: {reason}")
             if writer.end != reading.consumed or reading.unterminated:
                 self.catch_up()
                 reading = transcript.reading
@@ -190,7 +213,7 @@ class SessionWriter:
         if log is None:
             return
         try:
-            if (self.draft or self.temporary) and not worth_keeping():
+            if (self.temporary or (self.draft and not self.waits)) and not worth_keeping():
                 # Whatever goes wrong here, the file stays: that is the safe side.
                 with contextlib.suppress(BranchlineError, OSError), log.exclusive():
                     self.catch_up()

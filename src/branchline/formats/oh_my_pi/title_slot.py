@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from branchline.context.javascript import trim
 from branchline.entries import json_codec
 
 __all__ = ["SLOT_BYTES", "TitleSlot", "TitleTracker", "clean_title", "read_slot", "slot_line"]
@@ -57,13 +58,14 @@ def slot_line(slot: TitleSlot) -> bytes:
         if room < 0:
             break
         kept += character
+    kept = trim(kept)
     line = _line(slot._replace(title=kept), b"")
     return _line(slot._replace(title=kept), b" " * (SLOT_BYTES - len(line)))
 
 
 def clean_title(title: str) -> str:
     """A title as oh-my-pi stores it: control characters and runs of blanks become one blank."""
-    return re.sub(" +", " ", re.sub("[\x00-\x1f\x7f-\x9f]", " ", title)).strip()
+    return trim(re.sub(" +", " ", re.sub("[\x00-\x1f\x7f-\x9f]", " ", title)))
 
 
 class TitleTracker:
@@ -79,7 +81,7 @@ class TitleTracker:
     @property
     def current(self) -> str | None:
         """The title; None for an untitled session."""
-        return self._title.strip() or None
+        return trim(self._title) or None
 
     @property
     def expected_slot(self) -> bytes | None:

@@ -115,7 +115,7 @@ def _is_entry(fields: dict[str, Any], *, timed: bool) -> bool:
 
 
 PI = Format(
-    traits=FormatTraits(name="pi", native_entries=True),
+    traits=FormatTraits(name="pi", native_entries=True, rounds_integers=True),
     reader=PiFormatReader(),
     writer=PiFormatWriter(),
     home=PiHome(),
