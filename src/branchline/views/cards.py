@@ -49,6 +49,7 @@ from branchline.entries import (
     blocks_text,
 )
 from branchline.formats import LabelState
+from branchline.views.humanize import as_float
 from branchline.views.tool_calls import Call, call_text, single_line
 
 __all__ = ["Card", "CardKind", "Picture", "cards", "json_text"]
@@ -317,7 +318,7 @@ def _answer_facts(message: AssistantMessage) -> tuple[str, ...]:
 def _usage_facts(usage: Usage) -> list[str]:
     facts = [f"{_count(usage.context_tokens)} tokens"] if usage.context_tokens else []
     if usage.cost.total:
-        facts.append(f"${usage.cost.total:.4f}")
+        facts.append(f"${as_float(usage.cost.total):.4f}")
     return facts
 
 
@@ -347,4 +348,4 @@ def _system_text(message: SystemMessage) -> str:
 
 def _count(number: float) -> str:
     """A number of tokens: ``840``, ``12k``."""
-    return number_text(number) if abs(number) < 1000 else f"{number / 1000:.0f}k"
+    return number_text(number) if abs(number) < 1000 else f"{as_float(number) / 1000:.0f}k"

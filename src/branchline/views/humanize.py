@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["age", "cost_words", "count", "format_size", "money", "tokens"]
+from math import inf
+
+__all__ = ["age", "as_float", "cost_words", "count", "format_size", "money", "tokens"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -10,6 +12,14 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 def count(number: int, one: str, many: str | None = None) -> str:
     """``1 entry``, ``3 entries``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def as_float(number: float) -> float:
+    """A number that can be divided and formatted: one beyond all floats is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
 
 
 def age(moment_ms: float, now: float) -> str:
@@ -38,6 +48,7 @@ def format_size(size: int) -> str:
 
 def tokens(number: float) -> str:
     """``840``, ``12.3k``, ``1.2M``."""
+    number = as_float(number)
     if abs(number) < 1000:
         return f"{number:g}"
     return f"{number / 1000:.1f}k" if abs(number) < 1_000_000 else f"{number / 1_000_000:.1f}M"
@@ -52,4 +63,5 @@ def money(amount: float, unpriced: float = 0) -> str:
     """``$0.0031``, ``$1.25``; with tokens whose cost is not recorded ``unknown``, or at least ``$1.25+``."""
     if unpriced and not amount:
         return "unknown"
+    amount = as_float(amount)
     return (f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}") + ("+" if unpriced else "")
