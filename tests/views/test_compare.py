@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from branchline import Session
 from branchline.clock import FixedClock
 from branchline.tree import ROOT
-from branchline.views.compare import CompareView, compare_view, text_difference
+from branchline.views.compare import CompareView, compare_view
 from branchline.views.compare_lines import _wrapped, side_by_side, totals_table, unified
 from branchline.views.spans import line_text, line_width
 from branchline.views.text import safe, width
+from branchline.views.text_difference import text_difference
 
 
 def answer(text: str, *calls: tuple[str, str], cost: float = 0.0) -> dict:

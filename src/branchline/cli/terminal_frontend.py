@@ -38,7 +38,8 @@ from branchline.library.turns import prior_turns
 from branchline.views.humanize import count
 from branchline.views.spans import line_text
 from branchline.views.text import one_line
-from branchline.views.tool_calls import Call, call_text
+from branchline.views.tool_calls import Call
+from branchline.views.tool_views import call_text
 
 __all__ = ["TerminalFrontend"]
 

@@ -7,11 +7,10 @@ lines; of texts too long to be compared in a moment, what is between their commo
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -30,12 +29,12 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import ROOT, EntrySource, compare_paths, compare_sessions
+from branchline.views.text_difference import Difference, text_difference
 from branchline.views.tool_calls import Call, calls_of
 
-__all__ = ["CompareView", "ComparedTurn", "Difference", "Side", "TurnPair", "compare_view", "text_difference"]
+__all__ = ["CompareView", "ComparedTurn", "Side", "TurnPair", "compare_view"]
 
 _TOGETHER = 256
-_LONGEST = 40_000  # lines of one side times lines of the other
 _READ = frozenset({"read", "view", "cat", "read_file", "open"})
 _CHANGED = frozenset(
     {"write", "edit", "multiedit", "notebookedit", "write_file", "edit_file", "str_replace", "create"}
@@ -73,10 +72,6 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     read: tuple[str, ...]
     changed: tuple[str, ...]
     usage: UsageSum
-
-
-Difference = tuple[tuple[Literal[" ", "-", "+"], str], ...]
-"""Lines of a text: in both, only left, only right."""
 
 
 class TurnPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,55 +247,3 @@ class _Collected:
             models=tuple(self._models),
             usage=self._usage,
         )
-
-
-# -- texts ------------------------------------------------------------------------------------------------
-
-
-class _Trimmed(NamedTuple):
-    before: list[str]
-    left: list[str]
-    right: list[str]
-    after: list[str]
-
-
-def text_difference(left: str, right: str) -> Difference:
-    """The lines of two texts in order: those of both, and between them what only one of them has."""
-    before, one, other, after = _trimmed(_lines(left), _lines(right))
-    return (
-        *((" ", line) for line in before),
-        *_changes(one, other),
-        *((" ", line) for line in after),
-    )
-
-
-def _lines(text: str) -> list[str]:
-    return text.split("\n") if text else []
-
-
-def _trimmed(left: list[str], right: list[str]) -> _Trimmed:
-    """Beginning and end that are the same cost nothing to compare."""
-    shorter = min(len(left), len(right))
-    start = next((n for n in range(shorter) if left[n] != right[n]), shorter)
-    rest = shorter - start
-    end = next((n for n in range(rest) if left[-1 - n] != right[-1 - n]), rest)
-    return _Trimmed(
-        left[:start],
-        left[start : len(left) - end],
-        right[start : len(right) - end],
-        left[len(left) - end :],
-    )
-
-
-def _changes(left: list[str], right: list[str]) -> Iterator[tuple[Literal[" ", "-", "+"], str]]:
-    if len(left) * len(right) > _LONGEST:
-        yield from (("-", line) for line in left)
-        yield from (("+", line) for line in right)
-        return
-    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
-    for kind, start, end, other_start, other_end in matcher.get_opcodes():
-        if kind == "equal":
-            yield from ((" ", line) for line in left[start:end])
-        else:
-            yield from (("-", line) for line in left[start:end])
-            yield from (("+", line) for line in right[other_start:other_end])

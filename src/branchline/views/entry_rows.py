@@ -36,7 +36,10 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import EntrySource
-from branchline.views.tool_calls import Call, ToolCallLookup, call_text, single_line
+from branchline.views.spans import Line, Span, make_line
+from branchline.views.tool_calls import Call, ToolCallLookup, single_line
+from branchline.views.tool_results import result_view
+from branchline.views.tool_views import call_text
 
 __all__ = ["RowTexts", "copy_text", "row_text", "search_text"]
 
@@ -62,6 +65,17 @@ class RowTexts:
             call = self._calls.find(position, entry.message.tool_call_id)
         text = row_text(entry, call=call, home=self.home)
         return text if text or not self._is_foreign else _foreign_text(entry)
+
+    def outcome(self, position: int) -> Line:
+        """How the tool call ended whose result this is: a mark if it failed, exit code, duration."""
+        if self.source.tree.roles[position] != "toolResult":
+            return ()
+        entry = self.source.entry(position)
+        if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolResult):
+            return ()
+        view = result_view(entry.message)
+        facts = Span(f" {' · '.join(view.facts)}" if view.facts else "", "dim")
+        return make_line(Span(" ✗" if view.failed else "", "error"), facts)
 
     @property
     def _is_foreign(self) -> bool:
@@ -119,7 +133,7 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
         case AssistantMessage():
             return f"assistant: {_beginning(message) or _silence(message)}"
         case ToolResult():
-            return f"[{message.tool_name}]" if call is None else single_line(call_text(call, home))
+            return f"[{message.tool_name}]" if call is None else call_text(call, home)
         case BashExecution():
             return f"[bash]: {single_line(message.command)}".strip()
         case UnknownMessage():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["age", "count", "format_size", "money", "tokens"]
+__all__ = ["age", "count", "duration", "format_size", "money", "tokens"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -27,6 +27,18 @@ def age(moment_ms: float, now: float) -> str:
     if days < 30:
         return f"{days // 7}w"
     return f"{days // 30}mo" if days < 365 else f"{days // 365}y"
+
+
+def duration(seconds: float) -> str:
+    """How long something took: ``0.3s``, ``12s``, ``2m 5s``, ``1h 3m``."""
+    if seconds < 9.95:
+        return f"{max(0.0, seconds):.1f}s"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole}s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}m {whole % _MINUTE}s"
+    return f"{whole // _HOUR:,}h {whole % _HOUR // _MINUTE}m"
 
 
 def format_size(size: int) -> str:

@@ -131,7 +131,7 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
             label=labels.get(row.key),
             now=now if times else None,
         )
-        out.row(*pieces, *line)
+        out.row(*pieces, *line, *texts.outcome(row.position))
 
 
 def _shifted(indent: str, columns: int | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from branchline.views.cards import Card, cards
+from branchline.views.cards import Card, cards, outcome
 from branchline.views.humanize import count
 from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, StyleRole, make_line
@@ -55,10 +55,11 @@ def _said(deck: Sequence[Card], columns: int) -> list[Line]:
             ]
             continue
         if card.kind in ("tool", "bash"):
-            failed = Span("  ✗", "error") if card.error else Span("")
             lines.append(
                 make_line(
-                    Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"), Span(card.title, role), failed
+                    Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"),
+                    Span(card.title, role),
+                    *outcome(card),
                 )
             )
             continue

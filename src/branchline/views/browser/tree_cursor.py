@@ -97,6 +97,7 @@ class TreeCursor(Generic[_Session]):
                 label=label,
                 now=now,
             ),
+            *self._texts.outcome(row.position),
         )
         if row.position == self.leaf:
             return make_line(*cut_line(line, max(1, columns - len(_HERE))), Span(_HERE, "active"))
