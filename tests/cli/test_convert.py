@@ -158,7 +158,7 @@ def test_fork_to_takes_the_path_to_an_entry(run, talk):
         (("--to", "emacs"), "there is no program 'emacs'; choose one of branchline, pi"),
         (("--to", "zot", "--branch", "@leaf", "--tree"), "exclude each other"),
         (("--to", "zot", "--install", "-o", "x"), "leave -o out"),
-        (("--to", "zot", "--branches", "-o", "nowhere"), "2 files need a directory that exists"),
+        (("--to", "zot", "--branches", "-o", "nowhere"), "2 files need a directory"),
     ],
 )
 def test_wrong_calls_say_what_is_wrong(run, talk, arguments, words):

@@ -2,7 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, detect, format_named, formats
+from branchline.formats.detect import (
+    BUILTIN_FORMATS,
+    BuiltinFormat,
+    agent_name,
+    detect,
+    format_named,
+    formats,
+)
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.feed import feed_log
 from branchline.formats.installed import BrokenFormat, installed_formats
@@ -39,6 +46,7 @@ __all__ = [
     "LogIndex",
     "Peek",
     "Reader",
+    "agent_name",
     "detect",
     "feed_log",
     "format_named",

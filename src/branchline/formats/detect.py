@@ -8,7 +8,7 @@ only when none of ours knows a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple
@@ -22,6 +22,7 @@ __all__ = [
     "BUILTIN_FORMATS",
     "RETIRED_STORES",
     "BuiltinFormat",
+    "agent_name",
     "builtin_formats",
     "detect",
     "format_named",
@@ -127,8 +128,30 @@ def formats() -> tuple[Format, ...]:
     return (*builtin_formats(), *installed_formats().formats)
 
 
+AGENT_ALIASES: Mapping[str, str] = {
+    "claude": "claude-code",
+    "claudecode": "claude-code",
+    "omp": "oh-my-pi",
+    "ohmypi": "oh-my-pi",
+    "indus": "induscode",
+    "native": "branchline",
+}
+"""Other names under which people know an agent. Everything that is printed has the name on the right."""
+
+
+def agent_name(name: str) -> str:
+    """The name of an agent as lists show it, for what a person calls it."""
+    lowered = name.strip().lower()
+    return AGENT_ALIASES.get(lowered.replace("_", "-"), lowered if lowered in _names() else name)
+
+
+def _names() -> frozenset[str]:
+    return frozenset({PI.name, "branchline", *(program.name for program in BUILTIN_FORMATS)})
+
+
 def format_named(name: str) -> Format:
-    """The format of this name. ValueError, with the names there are, when it is none."""
+    """The format of this name or alias. ValueError, with the names there are, when it is none."""
+    name = agent_name(name)
     if name == PI.name:
         return PI
     for program in BUILTIN_FORMATS:

@@ -16,6 +16,7 @@ from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import EntryLog, Format, detect
+from branchline.library.harness_text import spoken_text
 from branchline.log.system import describe_oserror
 from branchline.stores import Listed, Read, StoredLog, unpacked, unpacked_for_listing
 from branchline.tree import Tree
@@ -205,7 +206,7 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
 
 
 def first_prompt_line(transcript: EntryLog) -> str | None:
-    """The first prompt with words on one line; in a fork, the first of its own if it has one."""
+    """The first prompt that the user wrote, on one line; in a fork, the first of its own if it has one."""
     start = transcript.reading.inherited_entries
     return _first_words(transcript, start, len(transcript.tree)) or _first_words(transcript, 0, start)
 
@@ -218,8 +219,10 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
         except ValueError:
             break
         entry = transcript.entry(position)
-        if isinstance(entry, MessageEntry) and (words := one_line(message_text(entry.message, " "))):
-            return words
+        if isinstance(entry, MessageEntry):
+            text = message_text(entry.message, " ")
+            if words := one_line(spoken_text(text) if "<" in text or text[:1] in "#C[T" else text):
+                return words
         position += 1
     return None
 

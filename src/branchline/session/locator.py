@@ -13,7 +13,7 @@ from typing import NamedTuple
 from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
-from branchline.formats import PI, Content, Format, format_named, peek
+from branchline.formats import PI, Content, Format, agent_name, format_named, peek
 from branchline.log import FileLog, Spool
 from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
 
@@ -38,9 +38,9 @@ NATIVE = "branchline"
 
 def writable_format(name: str | None) -> Format:
     """The format of the sessions of this program, which must be one that is written here."""
-    if name in (None, NATIVE):
+    if name is None or agent_name(name) == NATIVE:
         return PI
-    format_ = format_named(str(name))
+    format_ = format_named(name)
     if not format_.writable:
         raise NotSupported(
             f"sessions of {format_.name} are read here, not written; fork one to go on with it"
@@ -50,9 +50,9 @@ def writable_format(name: str | None) -> Format:
 
 def store_of(name: str | None, cwd: str) -> FilesStore:
     """Where the sessions of a program for this working directory lie."""
-    if name in (None, NATIVE):
+    if name is None or agent_name(name) == NATIVE:
         return FilesStore(places.session_directory(cwd))
-    format_ = format_named(str(name))
+    format_ = format_named(name)
     directory = places.directory_in(format_.directory, cwd)
     if directory is None:
         raise NotSupported(f"where {format_.name} keeps its sessions is not known; name a directory")

@@ -45,6 +45,8 @@ __all__ = ["RowTexts", "copy_text", "row_text", "search_text"]
 
 _MESSAGE_LENGTH = 200
 _ERROR_LENGTH = 80
+_ROW_LENGTH = 1000
+"""Characters of a row; no screen is wider."""
 
 
 class RowTexts:
@@ -64,7 +66,7 @@ class RowTexts:
         if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
             call = self._calls.find(position, entry.message.tool_call_id)
         text = row_text(entry, call=call, home=self.home)
-        return text if text or not self._is_foreign else _foreign_text(entry)
+        return (text if text or not self._is_foreign else _foreign_text(entry))[:_ROW_LENGTH]
 
     def outcome(self, position: int) -> Line:
         """How the tool call ended whose result this is: a mark if it failed, exit code, duration."""

@@ -26,8 +26,6 @@ _Session = TypeVar("_Session", bound=SessionSource)
 _STEP = 3
 _HERE = "  ← you are here"
 _LONGEST_NAME = 24
-_LONGEST = 1000
-"""Characters of a row that are looked at; no screen is wider."""
 
 
 class TreeCursor(Generic[_Session]):
@@ -84,7 +82,7 @@ class TreeCursor(Generic[_Session]):
         label = session.transcript.reading.labels.get(row.key)
         now = datetime.now().astimezone() if self.times else None
         role = entry_role(session.index, row.position)
-        text = self._texts(row.position)[:_LONGEST]
+        text = self._texts(row.position)
         if role == "error" and (finding := self._damage.of(row.position)):
             text = f"[damaged]: {finding.message}"
         line = make_line(
