@@ -9,11 +9,11 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline import Session, SessionLibrary, places
+from branchline.actions.navigate import SummaryModel
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.screens.tree import TreeScreen
 from branchline.tui.screens.turns import TurnPickerScreen
-from branchline.tui.summarizing import SummaryModel
 from branchline.views.text import width
 from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
 

@@ -15,14 +15,12 @@ from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.tree import Filter, Outline
 from branchline.views.entry_rows import RowTexts
-from branchline.views.humanize import age
 from branchline.views.outline import entry_role, indentation, outline_line
+from branchline.views.session_lines import list_columns, session_line
 from branchline.views.spans import Span, make_line
 from branchline.views.tree_search import Search
 
-__all__ = ["choice_picker", "session_line", "session_picker", "tree_picker", "turn_picker"]
-
-_ID = 8
+__all__ = ["choice_picker", "session_options", "session_picker", "tree_picker", "turn_picker"]
 
 
 class _Rows(Sequence[PickerOption]):
@@ -90,24 +88,19 @@ def turn_picker(session: Session, question: str) -> Picker | None:
     return _picker(question, options, at=len(options) - 1) if options else None
 
 
-def session_line(row: SessionRow, now: float) -> PickerOption:
-    """One session as a row: when, how long, of which program, what it is called."""
-    words = row.title or row.first_prompt or "(no messages)"
-    facts = (
-        Span(f"{row.id[:_ID]:<{_ID}}", "id"),
-        Span(f"  {age(row.active_ms, now):>4}  ", "time"),
-        Span(f"{row.messages or 0:>4}  ", "number"),
-        Span("" if row.agent in (None, NATIVE_AGENT) else f"{row.agent}  ", "program"),
-        Span("(no reply yet) " if row.draft else "", "warning"),
-        Span(words, "title" if row.title else "plain"),
-    )
-    return PickerOption(key=row.path or row.key, line=make_line(*facts))
-
-
 def session_picker(rows: Iterable[SessionRow], question: str, now: float | None = None) -> Picker:
     """Sessions, in the order in which they are given; the key is the file."""
-    now = time.time() if now is None else now
-    return _picker(question, [session_line(row, now) for row in rows if row.problem is None])
+    return _picker(question, session_options([row for row in rows if row.problem is None], now))
+
+
+def session_options(rows: Sequence[SessionRow], now: float | None = None) -> list[PickerOption]:
+    """Sessions as rows, as every list shows them."""
+    now, home = time.time() if now is None else now, os.path.expanduser("~")
+    columns = list_columns(rows, own_agent=NATIVE_AGENT)
+    return [
+        PickerOption(key=row.path or row.key, line=session_line(row, columns, now=now, home=home))
+        for row in rows
+    ]
 
 
 def choice_picker(step: Choose) -> Picker:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
-from branchline.chat.pickers import session_line, session_picker
+from branchline.chat.pickers import session_options, session_picker
 from branchline.chat.startup import ensure_writable
 from branchline.library.description import count_branches
 from branchline.library.turns import prior_turns
@@ -63,11 +62,10 @@ async def facts(chat: Chat, words: str) -> None:
 async def list_all(chat: Chat, words: str) -> None:
     """The sessions of this directory."""
     del words
-    now = time.time()
     rows = chat.services.sessions()
-    for row in rows:
-        here = row.path is not None and row.path == chat.conductor.session.file
-        chat.front.line(Span("› " if here else "  ", "cursor"), *session_line(row, now).line)
+    for option in session_options(rows):
+        here = option.key == chat.conductor.session.file
+        chat.front.line(Span("› " if here else "  ", "cursor"), *option.line)
     if not rows:
         chat.front.notice("there are no sessions of this directory yet")
 

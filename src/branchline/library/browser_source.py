@@ -100,16 +100,6 @@ class LibrarySource:
         with self.open(row) as session:
             session.set_title(title)
 
-    def remove(self, row: SessionRow) -> str:
-        store, key, draft = self._library.stored(row)
-        trashed = store.remove(key, draft=draft)
-        if trashed is None:
-            raise _gone(row)
-        return trashed.token
-
-    def restore(self, row: SessionRow, token: str) -> None:
-        self._library.stored(row).store.restore(token)
-
 
 def _gone(row: SessionRow) -> SessionNotFound:
     return SessionNotFound(f"{row.path or row.key} is not there any more")

@@ -8,7 +8,7 @@ lines; of texts too long to be compared in a moment, what is between their commo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal
 
@@ -152,13 +152,33 @@ def _side(source: EntrySource, leaf: int, keys: Sequence[str]) -> Side:
 
 def _turns(source: EntrySource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
     collected = _Collected()
+    spent = _spent_beside(source)
     for entry in _read(source, keys):
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and collected.spoken:
             yield collected.turn()
             collected = _Collected()
         collected.add(entry)
+        if entry.id in spent:
+            collected.add_spent(source.entries(spent[entry.id]))
     if collected.ids:
         yield collected.turn()
+
+
+def _spent_beside(source: EntrySource) -> dict[str, list[int]]:
+    """The entries beside the path that record what was spent, by the conversation entry that they follow.
+
+    zot and others write the tokens of an answer into a record of its own.
+    """
+    tree = source.tree
+    found: dict[str, list[int]] = {}
+    if "usage" not in tree.types:
+        return found
+    for position, kind in enumerate(tree.types):
+        if kind == "usage" and (above := tree.parents[position]) != ROOT:
+            above = tree.nearest_conversation_entry(above)
+            if above != ROOT:
+                found.setdefault(tree.keys[above], []).append(position)
+    return found
 
 
 def _read(source: EntrySource, keys: Sequence[str]) -> Iterator[Entry]:
@@ -214,6 +234,14 @@ class _Collected:
         if isinstance(entry, MessageEntry):
             self._messages += 1
             self.spoken = True
+
+    def add_spent(self, entries: Iterable[Entry]) -> None:
+        """Count what records beside the path say was spent on the entry before."""
+        for entry in entries:
+            for model, usage in entry_usage(entry):
+                self._usage += usage
+                if model.strip("/"):
+                    self._models[model.strip("/")] = None
 
     def _say(self, text: str) -> None:
         if text.strip():

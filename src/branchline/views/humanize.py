@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["age", "count", "duration", "format_size", "money", "tokens"]
+__all__ = ["age", "cost_words", "count", "duration", "format_size", "known_money", "money", "tokens"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -58,3 +58,13 @@ def tokens(number: float) -> str:
 def money(amount: float) -> str:
     """``$0.0031``, ``$1.25``."""
     return f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}"
+
+
+def known_money(amount: float | None) -> str:
+    """The same for a cost that may be unknown: None, or 0 where an agent records none, is ``–``."""
+    return money(amount) if amount else "–"
+
+
+def cost_words(amount: float | None) -> str:
+    """The same in a sentence: ``$1.25``, ``cost unknown``."""
+    return money(amount) if amount else "cost unknown"

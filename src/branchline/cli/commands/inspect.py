@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint
 from branchline.cli.resolver import resolve_path
-from branchline.cli.words import count, format_size, money, tokens
+from branchline.cli.words import cost_words, count, format_size, money, tokens
 from branchline.cli.write_access import described
 from branchline.clock import local_time
 
@@ -84,7 +84,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     if spent.total_tokens or spent.cost:
         own = f" ({money(inherited)} of it before the fork)" if inherited else ""
         rows.append(
-            ("spent", f"{tokens(spent.input)} in, {tokens(spent.output)} out, {money(spent.cost)}{own}")
+            ("spent", f"{tokens(spent.input)} in, {tokens(spent.output)} out, {cost_words(spent.cost)}{own}")
         )
     if session.read_only:
         rows.append(("read-only", paint("warning", session.read_only)))

@@ -18,6 +18,7 @@ from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.entry_detail import detail_lines
+from branchline.views.browser.layout import TREE_BARS, PaneLayout, layout_for
 from branchline.views.humanize import count
 from branchline.views.outline import counter
 from branchline.views.spans import Line, Span, make_line
@@ -28,8 +29,6 @@ _LOOK = 1.0
 """Seconds between looks at a file that others may write to."""
 _STEP = 2048
 """Entries that are read for a search before keys are listened to again."""
-_WIDE = 110
-_TALL = 20
 
 
 class TreeScreen(EntryActionsScreen):
@@ -42,10 +41,8 @@ class TreeScreen(EntryActionsScreen):
     DEFAULT_CSS = """
     TreeScreen #body { height: 1fr; layout: vertical; }
     TreeScreen #body.wide { layout: horizontal; }
-    TreeScreen #detail { height: 9; border-top: solid $border; padding: 0 1; display: none; }
-    TreeScreen.detailed #detail { display: block; }
-    TreeScreen #body.wide #detail { width: 42%; height: 100%; border-top: none;
-                                       border-left: solid $border; }
+    TreeScreen #detail { border-top: solid $border; padding: 0 1; }
+    TreeScreen #body.wide #detail { border-top: none; border-left: solid $border; }
     TreeScreen #top, TreeScreen #hints { background: $panel; }
     """
 
@@ -101,12 +98,13 @@ class TreeScreen(EntryActionsScreen):
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         self.tree_state.move_to(event.index)
+        self.list.redraw()  # rows deep in the tree are moved left for the one under the cursor
         self._show_bars()
         self._show_detail()
 
     def _show_detail(self) -> None:
         state = self.tree_state
-        if not self.has_class("detailed"):
+        if not self._pane.has_pane:
             return
         if state.cursor < 0:
             self.query_one("#detail", TextPanel).show(lambda _columns: [])
@@ -116,11 +114,12 @@ class TreeScreen(EntryActionsScreen):
             lambda columns: detail_lines(session, position, columns, home=self.home)
         )
 
+    @property
+    def _pane(self) -> PaneLayout:
+        return layout_for(*self.size, bars=TREE_BARS, wanted=self._wants_detail)
+
     def _fit(self) -> None:
-        wide = self.size.width >= _WIDE
-        self.query_one("#body").set_class(wide, "wide")
-        wanted = self._wants_detail
-        self.set_class(wide or self.size.height > _TALL if wanted is None else wanted, "detailed")
+        self.fit_pane(self.query_one("#detail"), self._pane)
 
     def on_resize(self) -> None:
         self._fit()
@@ -128,7 +127,7 @@ class TreeScreen(EntryActionsScreen):
         self.call_after_refresh(self._show_detail)
 
     def action_detail(self) -> None:
-        self._wants_detail = not self.has_class("detailed")
+        self._wants_detail = not self._pane.has_pane
         self._fit()
         self._show_detail()
 

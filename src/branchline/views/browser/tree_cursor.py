@@ -86,7 +86,7 @@ class TreeCursor(Generic[_Session]):
         if role == "error" and (finding := self._damage.of(row.position)):
             text = f"[damaged]: {finding.message}"
         line = make_line(
-            Span("› " if index == self.cursor else "  ", "active"),
+            "  ",  # the list marks the row under its cursor there
             Span(indentation(row, self.outline.gutters(index))[shift:], "dim"),
             *outline_line(
                 row,
