@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import overload
 
-from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.frontend import Picker, PickerOption, TreeChoice, options_with
 from branchline.flows import Choose
 from branchline.library import Prompt, SessionRow
 from branchline.library.turns import prior_turns
 from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.tree import Filter, Outline
+from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import RowTexts
 from branchline.views.outline import entry_role, indentation, outline_line
 from branchline.views.session_lines import list_columns, session_line
@@ -57,8 +58,14 @@ class _Rows(Sequence[PickerOption]):
         return PickerOption(key=row.key, line=make_line(*before, *words))
 
 
-def tree_picker(session: Session, question: str, filter: Filter = "default") -> Picker:  # noqa: A002
-    """All branches of a session; typing searches in all that was said."""
+def tree_picker(
+    session: Session,
+    question: str,
+    filter: Filter = "default",  # noqa: A002
+    *,
+    label: Callable[[str, str | None], object] | None = None,
+) -> Picker:
+    """All branches of a session; typing searches in all that was said. ``label`` names an entry."""
     search = Search(session.transcript, session.transcript.reading.labels)
     whole = session.outline(filter)
 
@@ -68,7 +75,16 @@ def tree_picker(session: Session, question: str, filter: Filter = "default") -> 
 
     here = -1 if session.leaf is None else session.index.position(session.leaf)
     at = max(0, whole.nearest(here))
-    return Picker(question=question, options=_Rows(session, whole), find=find, selected=at)
+    state = TreeCursor(session, home=os.path.expanduser("~"))
+    if filter != "default":
+        state.set_filter(filter)
+    return Picker(
+        question=question,
+        options=_Rows(session, whole),
+        find=find,
+        selected=at,
+        tree=TreeChoice(state=state, label=label or session.append_label),
+    )
 
 
 def turn_picker(session: Session, question: str) -> Picker | None:

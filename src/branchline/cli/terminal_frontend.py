@@ -31,6 +31,7 @@ from branchline.cli.streaming_answer import AnswerView
 from branchline.cli.terminal_keys import KeyListener
 from branchline.cli.terminal_picker import pick
 from branchline.cli.themes import theme_for
+from branchline.cli.tree_selector import select_entry
 from branchline.cli.visible_text import SafeText
 from branchline.conductor import Event, MessageAppended, TextDelta, ThinkingDelta, ToolStarted, TurnEnded
 from branchline.entries import AssistantMessage, ToolResult, UserMessage, message_text
@@ -190,6 +191,8 @@ class TerminalFrontend:
     async def pick(self, picker: Picker) -> str | None:
         with self._keys.paused():
             self._answer.flush()
+            if picker.tree is not None:
+                return await select_entry(picker.question, picker.tree, self._out, self._input)
             return await pick(picker, self._out, self._input)
 
     def interrupt(self) -> None:

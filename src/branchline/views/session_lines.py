@@ -37,8 +37,9 @@ _MESSAGES = 5
 _COST = 8
 _AGENT = 11
 _GAP = 2
-_NAME = 26
-"""Columns of the name before another column is worth more."""
+_NAME = 30
+"""Columns of the name before another column is worth more. It does not grow beyond while others are missing,
+so that it never shrinks when they appear."""
 _PLACE = (4, 12, 28)
 """Columns of a directory: the fewest that tell something, enough, and more than that is a waste."""
 _LISTED_PLACE = 24
@@ -57,6 +58,8 @@ class SessionColumns(NamedTuple):
     place: int = 0
     path: bool = False
     """Whether the place is the file and not the working directory."""
+    name: int | None = None
+    """How wide the name may be; None for the rest of the line."""
 
     @property
     def before_name(self) -> int:
@@ -72,13 +75,20 @@ def screen_columns(
     columns = SessionColumns(marks=True, agent=_AGENT)
     if path:
         return columns._replace(agent=0, place=max(16, width * 2 // 5), path=True)
+    if width - columns.before_name < _NAME:
+        return columns._replace(agent=0)
     room = width - columns.before_name - _NAME
-    if cost and room >= _COST + _GAP + (0 if directory else 4):
+    if cost:
+        if room < _COST + _GAP:
+            return columns._replace(name=_NAME)
         columns, room = columns._replace(cost=_COST), room - _COST - _GAP
-    fewest, enough, most = _PLACE
-    if directory and room >= fewest + _GAP:
+    if directory:
+        fewest, enough, most = _PLACE
         room -= _GAP
-        columns = columns._replace(place=min(room, enough) + max(0, min((room - enough) // 4, most - enough)))
+        if room < fewest:
+            return columns._replace(name=_NAME)
+        place = min(room, enough) + max(0, min((room - enough) // 4, most - enough))
+        columns = columns._replace(place=place)
     return columns
 
 
@@ -130,12 +140,18 @@ def session_line(
     pieces += _cells(
         columns._replace(messages=10) if unread and not columns.marks else columns,
         age(row.active_ms, now),
-        (format_size(row.size) if not columns.marks else "") if unread else f"{row.messages or 0:,}",
+        _size(row, columns) if row.messages is None else f"{row.messages:,}",
         "" if cost == NOT_COUNTED else known_money(cost),
         agent if agent is not None else row.agent or "",
         _place(row, home, path=columns.path),
     )
-    return make_line(*pieces, Span(branch, "dim"), *_name(row, threaded=threaded or bool(branch)))
+    name = make_line(Span(branch, "dim"), *_name(row, threaded=threaded or bool(branch)))
+    return make_line(*pieces, *(name if columns.name is None else cut_line(name, columns.name)))
+
+
+def _size(row: SessionRow, columns: SessionColumns) -> str:
+    """What stands for a number of messages that is not known: in a printed list, the size of the file."""
+    return "" if columns.marks or row.problem is not None else format_size(row.size)
 
 
 def _cells(
@@ -161,7 +177,7 @@ def _cells(
 
 
 def _place(row: SessionRow, home: str, *, path: bool = False) -> str:
-    if not path and row.cwd is None:
+    if not path and not row.cwd:
         return "" if row.problem else "(no directory)"
     return one_line(short_path((row.path if path else row.cwd) or "", home))
 
@@ -169,9 +185,9 @@ def _place(row: SessionRow, home: str, *, path: bool = False) -> str:
 def _name(row: SessionRow, *, threaded: bool) -> list[Piece]:
     """What a session is called, and what else is to be known about it."""
     if row.problem is not None:
-        known = row.title or row.first_prompt
-        name = Span(known) if known else Span(os.path.basename(row.path or row.key), "path")
-        return [name, Span(f"  unreadable: {reason_words(row)}", "error")]
+        known, why = row.title or row.first_prompt, Span(f"unreadable: {reason_words(row)}", "error")
+        file = Span(os.path.basename(row.path or row.key), "path")
+        return [known, "  ", why] if known else [why, "  ", file]
     if row.title:
         title = Span(row.title, "title")
     elif row.first_prompt:

@@ -19,6 +19,7 @@ from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.entry_detail import detail_lines
 from branchline.views.browser.layout import TREE_BARS, PaneLayout, layout_for
+from branchline.views.browser.tree_keys import TREE_LETTERS
 from branchline.views.humanize import count
 from branchline.views.outline import counter
 from branchline.views.spans import Line, Span, make_line
@@ -36,7 +37,7 @@ class TreeScreen(EntryActionsScreen):
 
     table = "tree"
     always_typing = True
-    letters_that_act: ClassVar[frozenset[str]] = frozenset("LT")
+    letters_that_act: ClassVar[frozenset[str]] = TREE_LETTERS
     BINDINGS: ClassVar[list[BindingType]] = bindings("tree")
     DEFAULT_CSS = """
     TreeScreen #body { height: 1fr; layout: vertical; }
@@ -153,33 +154,30 @@ class TreeScreen(EntryActionsScreen):
         self.tree_state.search(self.words)
         self.show_rows()
 
-    def action_filter(self, by: int) -> None:
-        self.tree_state.step_filter(by)
+    def _act(self, action: str) -> None:
+        self.tree_state.act(action)
         self.show_rows()
+
+    def action_filter(self, by: int) -> None:
+        self._act(f"filter({by})")
 
     def action_only(self, kind: Filter) -> None:
-        self.tree_state.toggle_filter(kind)
-        self.show_rows()
+        self._act(f"only({kind})")
 
     def action_times(self) -> None:
-        self.tree_state.times = not self.tree_state.times
-        self.list.redraw()
+        self._act("times")
 
     def action_fold(self) -> None:
-        self.tree_state.fold()
-        self.show_rows()
+        self._act("fold")
 
     def action_unfold(self) -> None:
-        self.tree_state.unfold()
-        self.show_rows()
+        self._act("unfold")
 
     def action_turn(self, by: int) -> None:
-        self.tree_state.to_turn(by)
-        self.list.move_to(self.tree_state.cursor)
+        self._act(f"turn({by})")
 
     def action_branch(self, by: int) -> None:
-        self.tree_state.to_end(by)
-        self.list.move_to(self.tree_state.cursor)
+        self._act(f"branch({by})")
 
     def action_back(self) -> None:
         if self.words:

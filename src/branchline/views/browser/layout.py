@@ -18,7 +18,7 @@ TREE_BARS = 4
 _LIST_COLUMNS = 120
 """Columns that a list has before a pane is put beside it."""
 _PANE_COLUMNS = 40
-_LIST_ROWS = 15
+_LIST_ROWS = 11
 """Rows that a list has before a pane is put below it."""
 _PANE_ROWS = 8
 

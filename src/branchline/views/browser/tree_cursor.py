@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
 from branchline.views.browser.branch_names import BranchNames
@@ -128,6 +128,39 @@ class TreeCursor(Generic[_Session]):
         self.words = words
         self.folded.clear()
         self._arrange()
+
+    def act(self, action: str, page: int = 1) -> bool:
+        """Do what a key of the selector stands for: ``fold``, ``turn(-1)``, ``only('all')`` …
+
+        ``page`` is how many rows are seen at once. False for what is not about rows.
+        """
+        name, _, given = action.rstrip(")").partition("(")
+        match name:
+            case "fold":
+                self.fold()
+            case "unfold":
+                self.unfold()
+            case "times":
+                self.times = not self.times
+            case "filter":
+                self.step_filter(int(given))
+            case "only":
+                self.toggle_filter(cast("Filter", given.strip("'")))
+            case "turn":
+                self.to_turn(int(given))
+            case "branch":
+                self.to_end(int(given))
+            case "step" if len(self):
+                self.move_to((self.cursor + int(given)) % len(self))
+            case "page":
+                self.move_to(max(0, min(self.cursor + int(given) * page, len(self) - 1)))
+            case "first":
+                self.move_to(0)
+            case "last":
+                self.move_to(len(self) - 1)
+            case _:
+                return False
+        return True
 
     # -- moving ---------------------------------------------------------------------------------------
 
