@@ -65,6 +65,8 @@ def build_home(path: Path, cwd: str) -> Home:
     }
     for name in PROGRAMS:
         makers[name](home)
+    for file in home.path.rglob("*.jsonl*"):  # sub-agents too: no file is newer than NOW, whatever the date
+        os.utime(file, (NOW - 86_400, NOW - 86_400))
     for number, name in enumerate(PROGRAMS):
         for older, file in enumerate([*home.files[name], *home.elsewhere[name]]):
             moment = NOW - 60 * number - 3600 * older

@@ -219,7 +219,7 @@ def _known_agent(name: str) -> str:
 
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}"
-    raise ValueError(f"there is no agent {name!r}; {hint}")
+    raise ValueError(f"unknown agent {name!r}; {hint}")
 
 
 def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:

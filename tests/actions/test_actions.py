@@ -70,7 +70,7 @@ def test_a_taken_path_is_an_error_of_both_families(world: Path) -> None:
 
     assert isinstance(caught.value, BranchlineError)
     assert isinstance(caught.value, FileExistsError)
-    assert str(caught.value) == f"{world}/out.md exists already"
+    assert str(caught.value) == f"{world}/out.md already exists"
     assert (world / "out.md").read_bytes() == b"mine"
 
 
@@ -106,7 +106,7 @@ def test_the_path_to_an_entry_is_exported_in_every_format(session: Session, worl
     "name", ["talk.html", "talk.HTM", "talk.pdf", "talk.txt", "talk.docx", "talk.jsonl.gz"]
 )
 def test_an_ending_that_no_export_has_is_refused(name: str, session: Session, world: Path) -> None:
-    with pytest.raises(NotSupported, match=f"cannot export to {name}: there is no export with the ending"):
+    with pytest.raises(NotSupported, match=f"cannot export to {name}: unknown export format"):
         session.export(name)
 
     assert os.listdir(world) == []
@@ -212,7 +212,7 @@ def test_each_branch_gets_a_file_in_a_directory_that_exists(session: Session, wo
 
 @pytest.mark.parametrize(
     ("target", "kind", "words"),
-    [("claude-code", NotSupported, "read here, not written"), ("nonsense", ValueError, "choose one of")],
+    [("claude-code", NotSupported, "read-only"), ("nonsense", ValueError, "choose one of")],
 )
 def test_a_target_that_cannot_be_written_is_refused(
     target: str, kind: type[Exception], words: str, session: Session, world: Path

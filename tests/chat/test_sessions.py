@@ -48,10 +48,10 @@ def test_continue_takes_the_newest_resume_lets_one_pick_and_picking_nothing_star
 
     assert newest.file == new
     assert picked.file == old
-    assert asked.asked == ["Go on in which session?"]
+    assert asked.asked == ["Continue which session?"]
     assert fresh.file not in (old, new)
     assert len(fresh) == 0
-    assert left.remarks == ["nothing was picked; a fresh session begins"]
+    assert left.remarks == ["nothing selected; starting a new session"]
 
 
 def test_continue_and_resume_without_any_session_start_afresh(project):
@@ -140,7 +140,7 @@ def test_what_can_only_be_read_goes_on_in_a_fork(project):
     assert session.file != str(file)
     assert session.read_only is None
     assert len(session.context().messages) > 0
-    assert "can only be read" in front.remarks[0]
+    assert "is read-only" in front.remarks[0]
     assert file.read_bytes() == before
 
 
@@ -153,7 +153,7 @@ def test_a_directory_that_is_gone_is_said_and_asked(project, tmp_path, answer, h
 
     session, front = begun(project, StartOptions(resume=file), answer)
 
-    assert front.asked == [f"The directory of this session is gone: {gone}"]
+    assert front.asked == [f"The directory of this session no longer exists: {gone}"]
     assert (session.parent_session == file) is (how == "forked")
     assert (session.file == file) is (how == "same")
     assert (len(session) == 0) is (how == "fresh")
@@ -182,14 +182,14 @@ def test_resume_in_a_chat_goes_to_a_picked_session_and_back_by_name(project):
             await talk.say(f"/resume {home}")
             assert talk.session.file == home
             front = await talk.say(f"/resume {home}")
-            assert front.remarks[-1] == "you are in this session already"
+            assert front.remarks[-1] == "you are already in this session"
             await talk.say("/resume")
             assert talk.session.file == home
-            assert front.remarks[-1] == "nothing was picked; you stay in this session"
+            assert front.remarks[-1] == "nothing selected; you stay in this session"
             for nothing in ("no such thing", "@last:nonsense", "./nowhere.jsonl"):
                 await talk.say(f"/resume {nothing}")
                 assert talk.session.file == home
-                assert front.remarks[-1] != "nothing was picked; you stay in this session"
+                assert front.remarks[-1] != "nothing selected; you stay in this session"
 
     drive(work)
 
@@ -280,8 +280,8 @@ def test_model_and_thinking_level_are_shown_changed_and_recorded(project):
                 assert read.context().thinking_level == "low"
 
             await talk.say("/thinking very", "/model nonsense")
-            assert "is no thinking level" in front.remarks[-2]
-            assert "is not the name of a model" in front.remarks[-1]
+            assert "is not a thinking level" in front.remarks[-2]
+            assert "is not a model name" in front.remarks[-1]
 
     drive(work)
 
@@ -299,8 +299,8 @@ def test_an_export_is_a_new_private_file_without_secrets(project):
             assert "my token is" in text
             assert secret not in text
             assert secret not in Path("x.jsonl").read_text()
-            assert "left out" in front.remarks[0]
-            assert "exists already" in front.remarks[1]
+            assert "redacted" in front.remarks[0]
+            assert "already exists" in front.remarks[1]
             assert len(list(project.glob("*.md"))) == 2
             assert os.stat("talk.md").st_mode & 0o777 == 0o600
 

@@ -109,7 +109,7 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.say("offline: say one two three four five six seven eight nine ten")
     terminal.wait(r"^one two")
     terminal.press("Escape")
-    terminal.wait("aborted; what came until then is kept")
+    terminal.wait("aborted; partial output was saved")
     assert words(world)[-1].startswith("one two")
 
     terminal.press("Escape", "Escape")  # the tree, by default
@@ -119,9 +119,9 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.press("Home")
     terminal.wait(r"^› .*user: offline: say \*\*first")
     terminal.press("Enter")
-    terminal.wait("Summarize the branch that is left")
+    terminal.wait("Summarize the abandoned branch")
     terminal.press("Down", "Enter")
-    terminal.wait("what you left was summed up")
+    terminal.wait("the abandoned branch was summarized")
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer")  # given back for editing
     terminal.say(" again")
     terminal.wait(r"^first answer again")
@@ -214,7 +214,7 @@ def test_escape_twice_opens_the_turns_if_the_setting_says_so(terminal, world, mo
         other.press("Escape", "Escape")
         other.wait("Go back to before which prompt\\?")
         other.press("Escape")
-        other.wait("nothing was picked; you are where you were")
+        other.wait("nothing selected; position unchanged")
         other.say("/quit")
         other.wait(r"^code 0")
     finally:

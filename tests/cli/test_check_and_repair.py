@@ -91,7 +91,7 @@ def test_without_a_name_the_sessions_of_this_directory_are_checked(run, data, ta
 
 
 def test_nothing_to_check_is_no_damage(run) -> None:
-    assert "nothing to check here" in run("check").stderr
+    assert "no sessions here" in run("check").stderr
 
 
 # -- repair -----------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_a_repair_never_covers_a_file(taken, run, world) -> None:
 
     result = run("repair", "x.jsonl", code=1)
 
-    assert f"{taken} exists already" in result.stderr
+    assert f"{taken} already exists" in result.stderr
     assert sorted(item.name for item in world.iterdir()) == sorted(["x.jsonl", taken])
     assert (world / taken).read_bytes() == b"mine"
 
@@ -298,7 +298,7 @@ def test_a_damaged_file_of_version_1_is_mended_as_version_3(run, data, world) ->
     result = run("repair", "x.jsonl")
 
     after = data("inspect", "x.repaired.jsonl")
-    assert "the new one of version 3" in result.stdout
+    assert "the new one version 3" in result.stdout
     assert (before["version"], after["version"]) == (1, 3)
     assert (after["entries"], after["context"]) == (before["entries"], before["context"])
 

@@ -27,9 +27,9 @@ def test_without_sessions_the_demo_is_shown_and_said_to_be_one(run, tmp_path):
     result = run()
 
     assert result.stdout.startswith("No sessions yet.")
-    assert "these are sessions of the demo library" in result.stdout
+    assert "here is the demo library" in result.stdout
     assert "Summer time" in result.stdout
-    assert "no sessions were found on this machine" in result.stderr
+    assert "no sessions found on this machine" in result.stderr
     assert not (tmp_path / "home").exists(), "looking writes nothing"
 
 

@@ -67,7 +67,7 @@ def test_what_cannot_be_compared_is_told(run, talk, arguments, code, words):
 def test_one_branch_or_many_need_a_name(run, talk):
     run("new", "--id", "lonely")
     run("append", "lonely", "hi")
-    assert "has one branch" in run("diff", "lonely", code=1).stderr
+    assert "has only one branch" in run("diff", "lonely", code=1).stderr
 
     run("branch", talk, "@leaf~1")
     run("append", talk, "A third")

@@ -118,7 +118,7 @@ def test_an_unknown_program_is_a_wrong_call_that_names_the_nearest(run) -> None:
 
 
 def test_a_directory_and_programs_exclude_each_other(run, world) -> None:
-    assert "does not go with --dir" in run("ls", "--agent", "pi", "--dir", world, code=2).stderr
+    assert "cannot be combined with --dir" in run("ls", "--agent", "pi", "--dir", world, code=2).stderr
 
 
 def test_sub_agents_are_listed_when_asked_for(home, data) -> None:

@@ -110,9 +110,9 @@ def test_a_sound_file_is_fine_and_can_be_sealed(file, run, data):
 
 def test_there_is_nothing_to_mend_in_a_sound_file(program, file, run):
     if program in READ_ONLY:
-        assert "read here, not written" in run("repair", file, code=1).stderr
+        assert "read-only" in run("repair", file, code=1).stderr
     else:
-        assert "nothing to mend" in run("repair", file).stdout
+        assert "is not damaged" in run("repair", file).stdout
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
@@ -273,7 +273,7 @@ def test_what_is_no_program_is_a_wrong_call(run, world):
 
     assert "no format 'nobody'" in run("new", "--format", "nobody", code=2).stderr
     assert "no program 'nobody'" in run("fork", file, "--to", "nobody", code=2).stderr
-    assert "read here, not written" in run("new", "--format", "codex", code=1).stderr
+    assert "read-only" in run("new", "--format", "codex", code=1).stderr
 
 
 # -- mending ---------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def test_a_tool_that_fails_or_does_not_exist_is_a_result_and_the_turn_goes_on(tm
     assert [message.is_error for message in results] == [True, True]
     assert [message_text(message) for message in results] == [
         "RuntimeError: bang",
-        "There is no tool called missing.",
+        "Unknown tool: missing.",
     ]
     assert ended(events).reason == "stop"
 
@@ -218,10 +218,10 @@ def test_only_something_that_runs_can_be_steered(tmp_path):
         async with conductor(tmp_path) as talking:
             async for event in talking.send("hello"):
                 if isinstance(event, TurnEnded):
-                    with pytest.raises(RuntimeError, match="send it instead"):
+                    with pytest.raises(RuntimeError, match="no turn is running"):
                         talking.steer("too late")
             assert talking.abort() is False
-            with pytest.raises(RuntimeError, match="send it instead"):
+            with pytest.raises(RuntimeError, match="no turn is running"):
                 talking.steer("hello")
 
     talk(work)
@@ -427,7 +427,7 @@ def test_retry_after_a_crash_answers_the_prompt_that_is_there(tmp_path):
 def test_there_is_nothing_to_retry_before_the_first_prompt(tmp_path):
     async def work():
         async with conductor(tmp_path) as talking:
-            with pytest.raises(ValueError, match="nothing was said yet"):
+            with pytest.raises(ValueError, match="no messages yet"):
                 await events_of(talking.retry())
             assert not talking.running
             assert ended(await events_of(talking.send("hello"))).reason == "stop"

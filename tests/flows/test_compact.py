@@ -308,7 +308,7 @@ def test_what_a_plugin_leaves_out_is_taken_from_the_preparation(place):
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (SessionBeforeCompactResult(summary=" "), "without words"),
+        (SessionBeforeCompactResult(summary=" "), "an empty summary"),
         (SessionBeforeCompactResult(summary="x", first_kept="nowhere"), "not on the path"),
         ("just a text", "answered with a str"),
     ],

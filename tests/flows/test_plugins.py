@@ -255,7 +255,7 @@ def test_problems_do_not_pile_up_for_ever(place):
             "    @hookimpl\n    def session_befor_tree(self, event): pass\n",
             "did it mean session_before_tree?",
         ),
-        ("    @hookimpl\n    async def entry_appended(self, event): pass\n", "make it a plain function"),
+        ("    @hookimpl\n    async def entry_appended(self, event): pass\n", "use a plain function"),
         ("    @hookimpl(wrapper=True)\n    def session_tree(self): yield\n", "hook wrappers are not called"),
         ("    @hookimpl\n    def session_tree(self, evnt): pass\n", "evnt"),
         ("    def __init__(self): raise OSError('no disk')\n", "OSError: no disk"),
@@ -282,7 +282,7 @@ def test_a_name_is_taken_once():
     plugins.register(Guard(), "guard")
 
     assert not plugins.register(Guard(), "guard")
-    assert "another plugin has this name" in plugins.problems[0].message
+    assert "another plugin has the same name" in plugins.problems[0].message
 
 
 # -- entries ----------------------------------------------------------------------------------------------

@@ -423,7 +423,7 @@ def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
             lambda: session.set_title("t"),
             lambda: session.append_model_change("anthropic", "m"),
         ):
-            with pytest.raises(BranchlineError, match="read here, not written"):
+            with pytest.raises(BranchlineError, match="read-only"):
                 verb()
 
     assert path.read_bytes() == before

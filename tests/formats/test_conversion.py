@@ -219,7 +219,7 @@ def test_a_shell_command_becomes_the_text_that_the_model_saw(session, target):
     made = convert(session.transcript, target, HEADER)
 
     assert said(written(made.data, target)) == [("UserMessage", [("words", "Ran `ls`\n```\na.py\n```")])]
-    assert reasons(made, "approximated", "shell command") == ["as a message of the person"]
+    assert reasons(made, "approximated", "shell command") == ["as a user message"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -269,7 +269,7 @@ def test_a_compaction_is_in_the_form_of_the_program(session, target):
     assert said(written(made.data, TARGETS[target])) == said(session.transcript)
     if target == "zot":
         assert reasons(made, "lost", "user message") == [
-            "a summary stands for it, and the program has no other compaction"
+            "replaced by a summary; the format has no other compaction"
         ]
 
 
@@ -430,7 +430,7 @@ def test_an_empty_path_is_an_empty_session(session, target):
 def test_programs_that_are_only_read_cannot_be_the_target(session):
     session.append_message("start")
 
-    with pytest.raises(NotSupported, match="claude-code are read here, not written"):
+    with pytest.raises(NotSupported, match="claude-code are read-only"):
         convert(session.transcript, CLAUDE_CODE, HEADER)
 
 

@@ -1,4 +1,4 @@
-"""Opening a session of Operator or induscode costs little more than opening a native one of the same words."""
+"""Opening a session of Operator or induscode costs little more than opening a native one of same text."""
 
 from __future__ import annotations
 

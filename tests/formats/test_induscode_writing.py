@@ -358,11 +358,11 @@ def test_a_damaged_file_gets_a_head_with_every_append(tmp_path):
         (lambda s: s.set_title("x"), "no title"),
         (lambda s: s.append_model_change("p", "m"), "named by each answer"),
         (lambda s: s.append_thinking_level_change("high"), "not recorded"),
-        (lambda s: s.append_custom("x", 1), "no place for data"),
+        (lambda s: s.append_custom("x", 1), "no place for extension data"),
         (lambda s: s.append_usage("cache", Usage()), "only inside an answer"),
-        (lambda s: s.append_context_edit(ROOT_ID, None), "cannot be changed"),
+        (lambda s: s.append_context_edit(ROOT_ID, None), "cannot be edited"),
         (lambda s: s.append_message(SystemMessage(content="x")), "system prompt"),
-        (lambda s: s.append_message("half a \ud83d smile"), "half a character"),
+        (lambda s: s.append_message("half a \ud83d smile"), "lone surrogate"),
     ],
 )
 def test_what_induscode_cannot_hold_is_refused_with_a_way_out_and_nothing_is_written(session, verb, reason):
@@ -379,7 +379,7 @@ def test_what_induscode_cannot_hold_is_refused_with_a_way_out_and_nothing_is_wri
 def test_a_compaction_that_only_names_what_it_keeps_is_refused(session):
     compaction = Compaction(id="c" * 16, parent=session.leaf, summary="s", first_kept=ROOT_ID)
 
-    with pytest.raises(NotSupported, match="hold the messages that are kept"):
+    with pytest.raises(NotSupported, match="contain the kept messages"):
         INDUSCODE.encode([compaction], session.transcript.reading)
 
 

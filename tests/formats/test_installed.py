@@ -62,7 +62,7 @@ def test_a_session_of_an_installed_format_opens(tiny):
     with Session.open(tiny) as session:
         assert (session.id, session.cwd, len(session)) == ("t1", "/home/me/shop", 2)
         assert session.entry(session.leaf).message.content[0].text == "Good day"
-        assert session.read_only == "sessions of tiny are read here, not written"
+        assert session.read_only == "sessions of tiny are read-only"
 
 
 def test_its_sessions_are_discovered_with_all_others(tiny, tmp_path):

@@ -122,7 +122,7 @@ def opened(directory: Path, seed: int = 0) -> Session:
 
 
 def agree(induscode: Ask, session: Session, directory: Path) -> dict[str, Any]:
-    """Both show the same path with the same words."""
+    """Both show the same path with same text."""
     shown = induscode("look", directory=str(directory), session=SESSION)
     assert shown["path"] == session.path()
     assert shown["texts"] == [message_text(item.message) for item in session.context().messages]

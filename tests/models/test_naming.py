@@ -34,7 +34,7 @@ def test_a_name_without_a_provider_or_a_model_is_refused_with_an_example(name):
 
 
 def test_an_unknown_provider_is_said_to_be_unknown():
-    with pytest.raises(UnknownModel, match="there is no model nosuch:thing"):
+    with pytest.raises(UnknownModel, match="unknown model nosuch:thing"):
         model_by_name("nosuch:thing")
 
 

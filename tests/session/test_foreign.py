@@ -201,7 +201,7 @@ def test_labels_go_along_where_the_format_has_them(program, tmp_path):
         key for key in path if session.index.types[session.index.position(key)] == "message"
     ]
     session.append_label(first, "start")
-    session.append_label(second, "left out")
+    session.append_label(second, "redacted")
 
     fork = session.fork(second, position="before")
 
@@ -369,7 +369,7 @@ def test_only_sessions_of_the_program_that_was_asked_for_are_gone_on_with(tmp_pa
 
 
 def test_a_program_that_is_only_read_here_gets_no_new_session(tmp_path):
-    with pytest.raises(NotSupported, match="codex are read here, not written"):
+    with pytest.raises(NotSupported, match="codex are read-only"):
         Session.create(tmp_path, format="codex")
 
 

@@ -258,9 +258,9 @@ def test_only_what_the_model_sees_on_the_active_path_can_be_edited_for_it(source
     source.branch("0000000b")
     with pytest.raises(ValueError, match="compaction"):
         source.append_context_edit("00000009", None)
-    with pytest.raises(ValueError, match="None, a text or a list"):
+    with pytest.raises(ValueError, match="None, a string or a list"):
         source.append_context_edit("00000007", {"content": 5})
-    with pytest.raises(ValueError, match="None, a text or a list"):
+    with pytest.raises(ValueError, match="None, a string or a list"):
         source.append_context_edit("00000007", 5)
 
 

@@ -128,7 +128,7 @@ def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_continu
     terminal.wait("moved to the trash")
     assert len(library.trash()) == 1
     terminal.press("u")
-    terminal.wait("brought back")
+    terminal.wait("restored")
     assert library.trash() == []
 
     terminal.press("Escape")

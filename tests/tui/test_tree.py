@@ -208,7 +208,7 @@ def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) ->
         assert "nothing has moved yet" in screen(app)
         await press(pilot, "escape")
         assert isinstance(app.screen, TreeScreen)
-        assert "not moved: you stopped it" in said(app)
+        assert "not moved: cancelled" in said(app)
 
     drive(app_on(path.parent, summary_model=SummaryModel(name="offline:echo")), told)
 
@@ -219,7 +219,7 @@ def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) ->
     ("model", "reason"),
     [
         (None, "config set model"),
-        (SummaryModel(name="nobody"), "is not the name of a model"),
+        (SummaryModel(name="nobody"), "is not a model name"),
         (SummaryModel(name="offline:echo"), "was told to refuse this request"),
     ],
 )
@@ -329,13 +329,13 @@ def test_a_file_that_shrinks_or_vanishes_is_told_once_and_nothing_breaks(path: P
         os.truncate(path, sum(map(len, lines[:4])))
         tree(app)._look()
         await settle(pilot)
-        assert "became shorter" in said(app)
+        assert "was truncated" in said(app)
         assert len(texts(app)) == 2
         os.unlink(path)
         tree(app)._look()
         tree(app)._look()
         await settle(pilot)
-        assert said(app).count("is gone") == 1
+        assert said(app).count("was deleted") == 1
         assert len(texts(app)) == 2
 
     drive(app_on(path.parent), told)

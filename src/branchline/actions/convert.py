@@ -118,7 +118,7 @@ def target_format(name: str) -> Format:
     try:
         return writable_format(name)
     except ValueError:
-        raise ValueError(f"there is no program {name!r}; choose one of {', '.join(TARGETS)}") from None
+        raise ValueError(f"unknown agent {name!r}; choose one of {', '.join(TARGETS)}") from None
 
 
 def _leaves(session: Session, request: ConvertRequest) -> tuple[int | None, ...]:

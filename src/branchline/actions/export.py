@@ -149,7 +149,7 @@ def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
             data, branch = _markdown(session, redactor, request.entry), True
         case "zotsession":
             if branch:
-                raise NotSupported("the portable form of zot holds a whole session; leave the entry out")
+                raise NotSupported("zot's portable format holds a whole session; omit the entry")
             data = _lines(session, _portable_zot(session), redactor)
         case "jsonl":
             lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
@@ -170,7 +170,7 @@ def _format_of(name: str) -> ExportFormat:
     if ending in ("", *SUFFIXES):
         return "jsonl"
     raise NotSupported(
-        f"cannot export to {base}: there is no export with the ending {ending}; "
+        f"cannot export to {base}: unknown export format {ending}; "
         "choose .jsonl, .md or .zotsession, or name the format"
     )
 
@@ -214,7 +214,7 @@ def _require_clean(session: Session, format_: ExportFormat, data: bytes) -> None
         require_clean(data, lines=format_ != "md")
     except SecretsLeft as problem:
         raise SecretsLeft(
-            f"cannot export {session.id}: {problem}; nothing was written, and --no-redact exports it as it is"
+            f"cannot export {session.id}: {problem}; nothing was written; --no-redact exports it unchanged"
         ) from None
 
 
@@ -228,8 +228,8 @@ def _lines(session: Session, data: bytes, redactor: Redactor) -> bytes:
         return clean
     if clean != data and _shape(session, clean) != _shape(session, data):
         raise NotSaved(
-            f"cannot export {session.id}: without its secrets it would be another tree; "
-            "nothing was written, and --no-redact exports it as it is"
+            f"cannot export {session.id}: redaction would change its tree; "
+            "nothing was written; --no-redact exports it unchanged"
         )
     return clean
 
@@ -253,12 +253,12 @@ def _whole(session: Session, *, portable: bool) -> bytes:
         return data  # says neither
     if format_ not in _PARENTS:
         raise NotSupported(
-            f"sessions of {format_} name their working directory in more than one place; "
-            "fork it into one of ours and export that"
+            f"sessions of {format_} name their working directory in several places; "
+            "fork it into a native session and export that"
         )
     if reading.header is None or not reading.header_line:
         raise NotSupported(
-            f"{session.id} has no header to take the working directory from; export it as it is"
+            f"{session.id} has no header with a working directory; export it without --portable"
         )
     parent = {} if reading.header.parent_session is None else {_PARENTS[format_]: None}
     fields = {"cwd": ""} | parent
@@ -305,8 +305,8 @@ def _own_branch(session: Session, request: ExportRequest) -> bytes:
     """A path as its agent would write it, with labels and title where the agent has them."""
     if request.portable and session.header.cwd:
         raise NotSupported(
-            f"a path of a session of {session.format} is exported with its working directory; "
-            "fork it into one of ours, or export all of it"
+            f"a {session.format} path is exported with its working directory; "
+            "fork it into a native session, or export all of it"
         )
     known, leaf = session.header, fork_position(session, request.entry, "at")
     header = Header(version=3, id=known.id, timestamp=known.timestamp, cwd=known.cwd)

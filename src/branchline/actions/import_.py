@@ -99,7 +99,7 @@ def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -
 
 def _require_header(source: Session) -> None:
     if source.transcript.reading.header is None:
-        raise NotASession(f"cannot import {source.file}: it has no header; `branchline repair` makes one")
+        raise NotASession(f"cannot import {source.file}: it has no header; `branchline repair` adds one")
 
 
 def _import_portable(source: Session, cwd: _Path | None, directory: _Path | None) -> ImportResult:

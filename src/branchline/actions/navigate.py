@@ -12,7 +12,7 @@ from branchline.session import Session
 __all__ = ["NO_MODEL", "SummaryModel", "navigate"]
 
 NO_MODEL = (
-    "no model is set that could write it, and nothing has moved: "
+    "no model configured that could write it, and nothing has moved: "
     "`branchline config set model provider/model` sets one; or write the summary yourself"
 )
 

@@ -174,10 +174,10 @@ class Chat:
             names = [known for each in COMMANDS for known in (each.name, *each.aliases)]
             close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join('/' + one for one in close)}?" if close else "/help lists all"
-            self.front.notice(f"there is no command /{name}; {hint}")
+            self.front.notice(f"unknown command /{name}; {hint}")
             return
         if words and not command.arguments:
-            self.front.notice(f"/{command.name} takes no words; {words!r} was left out")
+            self.front.notice(f"/{command.name} takes no argument; {words!r} was ignored")
         await command.run(self, words)
 
     async def _shell(self, line: str) -> None:
@@ -185,7 +185,9 @@ class Chat:
         in_context = not line.startswith("!!")
         text = line.lstrip("!").strip()
         if not text:
-            self.front.notice("!COMMAND runs a command and shows it to the model, !!COMMAND to you alone")
+            self.front.notice(
+                "!COMMAND runs a command and shows the output to the model, !!COMMAND only to you"
+            )
             return
         command = ShellCommand(text, self.services.directory(self.conductor.session))
         with self.working(command.stop):
@@ -194,7 +196,7 @@ class Chat:
         self.front.notice(_outcome(done))
 
     def _look(self) -> None:
-        """Say it when somebody else wrote. Who cannot read the file any more can still leave it."""
+        """Say it when another writer appended. Who cannot read the file any more can still leave it."""
         try:
             others = self.conductor.poll()
         except (BranchlineError, OSError) as problem:
@@ -206,11 +208,11 @@ class Chat:
     def _say_model_problem(self) -> None:
         problem = self.conductor.model_problem
         if problem is not None and problem != self._model_problem:
-            self.front.notice(f"the model of this path cannot be had here: {problem}")
+            self.front.notice(f"the model of this path is unavailable: {problem}")
         self._model_problem = problem
 
 
 def _outcome(done: BashExecution) -> str:
     how = "stopped" if done.cancelled else f"exit code {done.exit_code:g}"
     where = ", not shown to the model" if done.exclude_from_context else ""
-    return f"{how}{', only the end of its output is kept' if done.truncated is True else ''}{where}"
+    return f"{how}{', only the end of its output was kept' if done.truncated is True else ''}{where}"

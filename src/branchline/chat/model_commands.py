@@ -35,7 +35,7 @@ async def thinking(chat: Chat, words: str) -> None:
         )
         level = await chat.front.pick(
             Picker(
-                question="How hard shall the model think?",
+                question="Thinking level?",
                 options=options,
                 find=lambda typed: options_with(options, typed),
                 selected=at,
@@ -53,5 +53,5 @@ async def export(chat: Chat, words: str) -> None:
 
     request = ExportRequest(format=None if words else "md")
     done = export_session(chat.conductor.session, words or ".", request)
-    replaced = f"; {count(done.secrets, 'secret')} left out" if done.secrets else ""
+    replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
     chat.front.notice(f"exported to {done.path}{replaced}")

@@ -20,8 +20,8 @@ __all__ = ["event_notice", "others_wrote", "status_line"]
 
 _ENDINGS = {
     "length": "the answer was cut at the model's length limit",
-    "rounds": "the turn was ended: the model called tools as often as it may",
-    "aborted": "aborted; what came until then is kept",
+    "rounds": "turn stopped: tool-call limit reached",
+    "aborted": "aborted; partial output was saved",
 }
 
 
@@ -31,10 +31,12 @@ def event_notice(event: Event) -> str | None:
         case ForeignAppend():
             return others_wrote(event.entries)
         case RetryScheduled():
-            return f"{event.error}; trying again in {event.delay:g} s ({event.attempt} of {event.attempts})"
+            return f"{event.error}; retrying in {event.delay:g} s ({event.attempt} of {event.attempts})"
         case CompactionStarted():
-            why = "the context is full" if event.reason == "threshold" else "the model found it too long"
-            return f"{why}: summing up the older part"
+            why = (
+                "the context is full" if event.reason == "threshold" else "the model rejected it as too long"
+            )
+            return f"{why}: compacting"
         case ContextCompacted():
             before = (
                 "" if event.tokens_before is None else f" (it had about {tokens(event.tokens_before)} tokens)"
@@ -43,7 +45,7 @@ def event_notice(event: Event) -> str | None:
         case CompactionFailed():
             return f"the context was not compacted: {event.message}"
         case TurnEnded() if event.error is not None:
-            return f"{event.error}; /retry asks again"
+            return f"{event.error}; /retry sends it again"
         case TurnEnded():
             return _ENDINGS.get(event.reason)
         case _:
@@ -53,7 +55,7 @@ def event_notice(event: Event) -> str | None:
 def others_wrote(entries: int) -> str:
     """That somebody else talks in the same session."""
     return (
-        f"somebody else wrote {count(entries, 'entry', 'entries')} in this session; "
+        f"another writer appended {count(entries, 'entry', 'entries')} in this session; "
         "you go on from where you stand, as a branch (/tree shows both)"
     )
 

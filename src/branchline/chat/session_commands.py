@@ -19,7 +19,7 @@ __all__ = ["facts", "list_all", "name", "new", "resume", "say_where"]
 
 
 async def name(chat: Chat, words: str) -> None:
-    """Give the session a title, or show it."""
+    """Set or show the title of the session."""
     if words:
         chat.conductor.set_title(words)
     chat.front.line(chat.conductor.session.title or "(no title)")
@@ -53,7 +53,7 @@ async def facts(chat: Chat, words: str) -> None:
         for model, spent in usage.all.models.items()
     ]
     if session.is_draft:
-        rows.append(("note", "no reply yet: lists do not show this session"))
+        rows.append(("note", "draft: not listed until the first reply"))
     room = max(len(left) for left, _ in rows)
     for left, right in rows:
         chat.front.line(Span(f"{left:<{room}}  ", "dim"), right)
@@ -67,21 +67,21 @@ async def list_all(chat: Chat, words: str) -> None:
         here = option.key == chat.conductor.session.file
         chat.front.line(Span("› " if here else "  ", "cursor"), *option.line)
     if not rows:
-        chat.front.notice("there are no sessions of this directory yet")
+        chat.front.notice("no sessions in this directory yet")
 
 
 async def resume(chat: Chat, words: str) -> None:
     """Go on in another session, named or picked."""
     wanted: str | None = words
     if not words:
-        wanted = await chat.front.pick(session_picker(chat.services.sessions(), "Go on in which session?"))
+        wanted = await chat.front.pick(session_picker(chat.services.sessions(), "Continue which session?"))
     if wanted is None:
-        chat.front.notice("nothing was picked; you stay in this session")
+        chat.front.notice("nothing selected; you stay in this session")
         return
     found = chat.services.open(wanted)
     if found.file is not None and found.file == chat.conductor.session.file:
         found.close()
-        chat.front.notice("you are in this session already")
+        chat.front.notice("you are already in this session")
         return
     ready = await ensure_writable(found, chat.front, chat.services)
     if ready is None:
@@ -104,7 +104,7 @@ async def new(chat: Chat, words: str) -> None:
     if done.status != "done":
         chat.front.notice(f"{done.status}, you stay in this session: {done.reason}")
         return
-    chat.front.notice("a fresh session; the last one is kept")
+    chat.front.notice("new session; the previous one is saved")
 
 
 def say_where(chat: Chat) -> None:
@@ -112,5 +112,5 @@ def say_where(chat: Chat) -> None:
     session = chat.conductor.session
     turns = list(prior_turns(session))
     title = f" ({session.title})" if session.title else ""
-    last = f"; the last thing you said: {turns[-1].preview}" if turns else ""
+    last = f"; last prompt: {turns[-1].preview}" if turns else ""
     chat.front.notice(f"session {session.id}{title}, {count(len(turns), 'turn')}{last}")

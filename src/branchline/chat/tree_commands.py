@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["branch", "compact", "fork", "jump", "label", "retry", "tree", "undo"]
 
-_NOTHING_SAID = "nothing was said yet"
+_NOTHING_SAID = "no messages yet"
 _SETTINGS = frozenset({"model_change", "thinking_level_change"})
-_STAYED = "nothing was picked; you are where you were"
+_STAYED = "nothing selected; position unchanged"
 
 
 async def tree(chat: Chat, words: str) -> None:
@@ -32,14 +32,14 @@ async def tree(chat: Chat, words: str) -> None:
 
 async def jump(chat: Chat, words: str) -> None:
     """A prompt of the path, in this session."""
-    picker = turn_picker(chat.conductor.session, "Go back to before which prompt?")
+    picker = turn_picker(chat.conductor.session, "Go back to which prompt?")
     if (entry := await _picked(chat, words, picker)) is not None:
         await _navigate(chat, entry)
 
 
 async def branch(chat: Chat, words: str) -> None:
     """A prompt of the path, in a new session."""
-    picker = turn_picker(chat.conductor.session, "Say which prompt otherwise, in a new session?")
+    picker = turn_picker(chat.conductor.session, "Rephrase which prompt in a new session?")
     if (entry := await _picked(chat, words, picker)) is None:
         return
     with chat.working():
@@ -93,15 +93,15 @@ async def label(chat: Chat, words: str) -> None:
             words_of = texts(session.index.position(entry))
             chat.front.line(Span(f"{entry[:8]}  ", "id"), Span(f"[{name}] ", "label"), words_of)
         if not session.labels:
-            chat.front.notice("there are no labels; /label TEXT names the entry that you stand on")
+            chat.front.notice("no labels; /label TEXT labels the current entry")
         return
     if session.leaf is None:
-        chat.front.notice(f"there is nothing to name: {_NOTHING_SAID}")
+        chat.front.notice(f"nothing to label: {_NOTHING_SAID}")
         return
     clear = words == "--clear"
     chat.conductor.label(session.leaf, None if clear else words)
     chat.front.notice(
-        f"{session.leaf} has no label any more" if clear else f"labelled {session.leaf}: {words}"
+        f"{session.leaf} no longer has a label" if clear else f"labelled {session.leaf}: {words}"
     )
 
 
@@ -138,13 +138,13 @@ async def _navigate(chat: Chat, entry: str, *, summarize: bool | None = None) ->
     session = chat.conductor.session
     match done.status:
         case "unchanged":
-            chat.front.notice("you are there already")
+            chat.front.notice("you are already there")
         case "done":
-            summed_up = "; what you left was summed up" if done.summary_entry else ""
-            chat.front.notice(f"you stand at {_described(session)}{summed_up}")
+            summed_up = "; the abandoned branch was summarized" if done.summary_entry else ""
+            chat.front.notice(f"now at {_described(session)}{summed_up}")
             chat.give_back(done.text)
         case _:
-            chat.front.notice(f"{done.status}, you are where you were: {done.reason}")
+            chat.front.notice(f"{done.status}, position unchanged: {done.reason}")
 
 
 def _end_of_turn(session: Session, prompt: str) -> str:

@@ -132,7 +132,9 @@ class _Running:
         if not (out.interactive and sys.stdin.isatty() and os.environ.get("TERM", "") != "dumb"):
             return LineFrontend(out)
         if missing := [name for name in ("prompt_toolkit", "rich") if importlib.util.find_spec(name) is None]:
-            remark(f"{' and '.join(missing)} not installed; using plain input (pip install 'branchline[chat]')")
+            remark(
+                f"{' and '.join(missing)} not installed; using plain input (pip install 'branchline[chat]')"
+            )
             return LineFrontend(out)
         from branchline.cli.terminal_frontend import TerminalFrontend
 

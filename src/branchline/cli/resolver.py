@@ -148,8 +148,7 @@ def resolve_entry(session: Session, name: str) -> str:
         some = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
         raise Ambiguous(f"{len(found)} entries of {session.id} begin with {name!r}: {some}")
     raise EntryNotFound(
-        f"no entry named {name!r} in session {session.id}; "
-        "`branchline tree --ids SESSION` shows all ids"
+        f"no entry named {name!r} in session {session.id}; `branchline tree --ids SESSION` shows all ids"
     )
 
 

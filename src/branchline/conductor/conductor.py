@@ -127,14 +127,14 @@ class Conductor(ConversationState):
         """Get another answer to what the path ends with.
 
         An answer at its end, failed or not, leaves the context first; its record stays in the tree.
-        ValueError when nothing was said yet.
+        ValueError when no messages yet.
         """
 
         async def work(run: Run) -> None:
             session = self._session
             session.refresh_log()
             if session.leaf is None or not self.context().messages:
-                raise ValueError("there is nothing to retry: nothing was said yet")
+                raise ValueError("nothing to retry: no messages yet")
             if session.index.roles[session.index.position(session.leaf)] == "assistant":
                 await self._arun(rewind_failed(session))
             turn = TurnRunner(self, run)
@@ -153,7 +153,7 @@ class Conductor(ConversationState):
             elif isinstance(event, TurnEnded) and event.error is not None:
                 raise event.error
         if answer is None:
-            raise ModelError("the turn was aborted before the model was asked")
+            raise ModelError("the turn was aborted before the request was sent")
         return answer
 
     def steer(self, text: str) -> None:
@@ -162,7 +162,7 @@ class Conductor(ConversationState):
         What comes too late is given back by TurnEnded. RuntimeError when nothing is running.
         """
         if self._run is None or self._run.over:
-            raise RuntimeError("nothing is running that could be steered; send it instead")
+            raise RuntimeError("no turn is running; use send() instead")
         self._run.steering.append(text)
 
     def abort(self, reason: str = "aborted") -> bool:
@@ -190,12 +190,12 @@ class Conductor(ConversationState):
         """Let the model think more or less from now on; recorded in the session."""
         self._require_idle("change the thinking level")
         if level not in THINKING_LEVELS:
-            raise ValueError(f"{level!r} is no thinking level; there are {', '.join(THINKING_LEVELS)}")
+            raise ValueError(f"{level!r} is not a thinking level; choose from {', '.join(THINKING_LEVELS)}")
         self._thinking = level
         self._record_choices()
 
     def set_title(self, name: str) -> None:
-        """Give the session a title of its own; empty takes it away."""
+        """Give the session a title of its own; empty removes it."""
         self._session.set_title(name)
 
     def label(self, entry: str, label: str | None) -> None:

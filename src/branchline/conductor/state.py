@@ -100,8 +100,7 @@ class ConversationState:
         """The model. UnknownModel when there is none."""
         if self._model is None:
             raise UnknownModel(
-                f"there is no model to answer: {self._model_problem or 'none was chosen'}; "
-                "choose one, for example offline:echo"
+                f"no model: {self._model_problem or 'none configured'}; choose one, for example offline:echo"
             )
         return self._model
 

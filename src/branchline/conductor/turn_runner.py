@@ -227,7 +227,7 @@ class TurnRunner:
         try:
             await interruptible(self._run.abort, self._listen(model, request, answer))
             if answer.message is None:
-                raise MalformedStream(f"{model_name(model)} ended its answer without saying so")  # noqa: TRY301
+                raise MalformedStream(f"{model_name(model)} ended its answer unexpectedly")  # noqa: TRY301
         except Aborted:
             reason, words = "aborted", ABORTED
         except ModelError as problem:
@@ -398,7 +398,7 @@ async def write_summary(
             number += 1
             continue
         if answer.message is None:
-            raise MalformedStream(f"{model_name(model)} ended its summary without saying so")
+            raise MalformedStream(f"{model_name(model)} ended its summary unexpectedly")
         return summary_of(answer.message)
 
 

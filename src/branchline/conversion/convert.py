@@ -44,9 +44,7 @@ def convert(
     changed since are the very bytes that they were. NotSupported when the target cannot be written.
     """
     if not target.writable:
-        raise NotSupported(
-            f"sessions of {target.name} are read here, not written; convert to one of the formats that are"
-        )
+        raise NotSupported(f"sessions of {target.name} are read-only; choose a format that can be written")
     if source.format is target:
         return _copied(source, target, header, leaf, exact=exact)
     restorer = origin_reader_for(source, target, exact=exact and leaf is None)

@@ -110,7 +110,7 @@ class Converter(EntryWriter):
         edit = self.plan.edits.get(position)
         if edit is not None and edit.replacement is None:
             self._pass(position)
-            self.ledger.approximated(position, "left out, as a later edit asks")
+            self.ledger.approximated(position, "removed by a later edit")
             return
         if edit is not None and (changed := with_edit(entry, edit)) != entry:
             entry = changed
@@ -141,7 +141,7 @@ class Converter(EntryWriter):
         if position in self._continued:
             self._answers[position] = message
             self._pass(position)
-            self.ledger.approximated(position, "joined with what follows to one answer")
+            self.ledger.approximated(position, "joined with the following entries into one answer")
             return None
         return msgspec.structs.replace(entry, message=message)
 
@@ -177,14 +177,14 @@ class Converter(EntryWriter):
                 if self.bare or self.plan.linear:
                     self.ledger.carried(position)
                 else:
-                    how = "where the session stands is written once, at the end"
+                    how = "the current position is written once, at the end"
                     self.ledger.approximated(position, how)
             case Label() if self.bare and self.plan.linear:
                 self._pass(position)
                 self.ledger.carried(position)
             case UsageEntry() if position in self.plan.folded:
                 self._pass(position)
-                self.ledger.approximated(position, "counted with the answer beside it")
+                self.ledger.approximated(position, "counted with the adjacent answer")
             case ContextEdit() if self.source.tree.positions.get(entry.target, ROOT) in self.plan.edits:
                 self._pass(position)
                 self.ledger.approximated(position, "applied to the entry that it edits")

@@ -74,7 +74,7 @@ def make_plan(
     fresh = _fresh_starts(source, order)
     if not whole and "branch" in target.unsupported and (starts := [p for p in order if p in fresh]):
         for position in order[: order.index(starts[-1])]:
-            ledger.lost(position, "the conversation began anew after it, which the program cannot say")
+            ledger.lost(position, "the conversation was restarted after it, which the format cannot express")
         order = order[order.index(starts[-1]) :]
     if not whole and "compaction" in target.unsupported:
         order = _from_the_summary(source, list(order), ledger)
@@ -147,9 +147,9 @@ def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecord
     first = tree.positions.get(entry.first_kept or "", ROOT)
     start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
     for position in order[:start]:
-        ledger.lost(position, "a summary stands for it, and the program has no other compaction")
+        ledger.lost(position, "replaced by a summary; the format has no other compaction")
     for place in places[:-1]:
-        ledger.lost(order[place], "a newer summary stands for it")
+        ledger.lost(order[place], "replaced by a newer summary")
     kept = [position for position in order[start:last] if tree.types[position] != "compaction"]
     return [order[last], *kept, *order[last + 1 :]]
 

@@ -77,7 +77,7 @@ def compact(
             session.transcript, session.index.position(leaf), keep_recent_tokens=keep_recent_tokens
         )
     if leaf is None or preparation is None:
-        raise NothingToCompact(f"there is nothing to compact in session {session.id}: {_why(session)}")
+        raise NothingToCompact(f"nothing to compact in session {session.id}: {_why(session)}")
     made, from_hook = None, False
     try:
         own = yield from _own_compaction(session, preparation, custom_instructions, reason, will_retry, abort)
@@ -130,9 +130,9 @@ def _own_compaction(
 
     def wrong(answer: SessionBeforeCompactResult) -> str | None:
         if not answer.summary.strip():
-            return "brought a compaction without words"
+            return "returned a compaction with an empty summary"
         if answer.first_kept is not None and answer.first_kept not in path:
-            return f"wants to keep from {answer.first_kept} on, which is not on the path"
+            return f"keeps entries from {answer.first_kept} on, which is not on the path"
         return None
 
     own = yield from ask("session_before_compact", request, session, SessionBeforeCompactResult, abort, wrong)
@@ -205,7 +205,7 @@ def _require_on_path(session: LiveSession, leaf: str) -> None:
 def _why(session: LiveSession) -> str:
     leaf = session.leaf
     if leaf is None:
-        return "nothing was said yet"
+        return "no messages yet"
     if session.index.types[session.index.position(leaf)] == "compaction":
-        return "it was compacted just now"
-    return "what would be kept is everything that there is"
+        return "it was just compacted"
+    return "everything fits into the part that is kept verbatim"

@@ -97,7 +97,8 @@ def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None =
     given = editable_prompt(session.entry(entry), custom=False)
     if given is None:
         raise ValueError(
-            f"cannot branch at {entry}: it is no prompt; pick a user message, or fork at this entry instead"
+            f"cannot branch at {entry}: it is not a prompt; "
+            "pick a user message, or fork at this entry instead"
         )
     try:
         request = SessionBeforeBranchEvent(entry=entry, abort=abort)

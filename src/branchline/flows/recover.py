@@ -35,12 +35,12 @@ def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str |
     session.refresh_log()
     failed = session.leaf if failed is None else failed
     if failed is None:
-        raise ValueError("there is nothing to retry: nothing was said yet")
+        raise ValueError("nothing to retry: no messages yet")
     tree = session.index
     position = tree.position(failed)
     if tree.roles[position] != "assistant":
         raise ValueError(
-            f"cannot rewind {failed}: it is a {tree.roles[position] or tree.types[position]}, no answer"
+            f"cannot rewind {failed}: it is a {tree.roles[position] or tree.types[position]}, not an answer"
         )
     here = tree.nearest_conversation_entry(tree.parents[position])
     require_writable(session, "reset" if here == ROOT else "branch")

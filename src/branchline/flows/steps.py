@@ -212,10 +212,10 @@ def choose(
     answer = yield Choose(question=question, choices=choices, default=default, abort=abort)
     abort.check()
     if answer is None:
-        raise _Cancelled(Cancel("nothing was chosen"))
+        raise _Cancelled(Cancel("nothing was selected"))
     assert isinstance(answer, Chosen)
     if answer.key not in {choice.key for choice in choices}:
-        raise ValueError(f"{answer.key!r} is none of the choices of {question!r}")
+        raise ValueError(f"{answer.key!r} is not one of the choices of {question!r}")
     return answer
 
 

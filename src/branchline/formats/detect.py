@@ -161,7 +161,7 @@ def format_named(name: str) -> Format:
         if format_.name == name:
             return format_
     names = ", ".join(sorted(format_.name for format_ in formats()))
-    raise ValueError(f"there is no format {name!r}; known are {names}")
+    raise ValueError(f"unknown format {name!r}; known: {names}")
 
 
 def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
@@ -190,7 +190,7 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
     broken = "".join(
         f"; the format {one.name!r} is broken: {one.reason}" for one in installed_formats().broken
     )
-    raise NotASession(f"{path} is not a session of any known program (tried: {tried}{broken})")
+    raise NotASession(f"{path} is not a session of any known agent (tried: {tried}{broken})")
 
 
 def is_retired_store(head: bytes) -> bool:

@@ -332,7 +332,9 @@ class LineReader:
             rest = self.salvage(piece.data)
             message = f"unreadable ({reason}), {len(piece.data)} bytes"
             if glued:
-                message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
+                message = (
+                    f"a fragment of {len(piece.data)} bytes precedes or follows an entry in the same line"
+                )
             if rest is None:
                 self.gap = True
                 self.on_lost_line(piece.data, place)
@@ -345,7 +347,7 @@ class LineReader:
                 reading.add_range(position, place, len(piece.data), reading.lines)
             reading.add_finding(kind, message, line=reading.lines, offset=place, size=len(piece.data))
         if glued and all(piece.whole for piece in found):
-            message = f"{len(found)} entries stand in one line"
+            message = f"{len(found)} entries are in one line"
             reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
 
 

@@ -344,22 +344,22 @@ class Format:
         NotSupported, before anything is written, for what the format cannot hold.
         """
         del entries, reading
-        raise NotSupported(f"sessions of {self.name} are read here, not written; fork it to go on")
+        raise NotSupported(f"sessions of {self.name} are read-only; fork it to continue")
 
     def encode_header(self, header: Header) -> bytes:
         """The first lines of a new session."""
         del header
-        raise NotSupported(f"sessions of {self.name} are read here, not written")
+        raise NotSupported(f"sessions of {self.name} are read-only")
 
     def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         """A whole new file with the path to an entry (-1: an empty one) that names its parent."""
         del transcript, leaf, header
-        raise NotSupported(f"sessions of {self.name} are read here, not written; fork it into a native one")
+        raise NotSupported(f"sessions of {self.name} are read-only; fork it into a native session")
 
     def copy(self, transcript: EntryLog, header: Header) -> bytes:
         """A whole new file with everything that is in this one, under a new header."""
         del transcript, header
-        raise NotSupported(f"sessions of {self.name} are read here, not written")
+        raise NotSupported(f"sessions of {self.name} are read-only")
 
     def fork_compacted(
         self,

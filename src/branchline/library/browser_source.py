@@ -102,4 +102,4 @@ class LibrarySource:
 
 
 def _gone(row: SessionRow) -> SessionNotFound:
-    return SessionNotFound(f"{row.path or row.key} is not there any more")
+    return SessionNotFound(f"{row.path or row.key} no longer exists")

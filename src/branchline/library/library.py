@@ -165,9 +165,7 @@ class SessionLibrary(LibraryShortcuts):
         """
         found = self.latest() if text == "@last" else self.find_by_id(text) or self.find_by_title(text)
         if found is None:
-            raise SessionNotFound(
-                f"no session matches {text!r} in {self.name} (looked at ids and titles)"
-            )
+            raise SessionNotFound(f"no session matches {text!r} in {self.name} (looked at ids and titles)")
         return found
 
     def find_by_id(self, text: str) -> SessionRow | None:
@@ -176,7 +174,7 @@ class SessionLibrary(LibraryShortcuts):
         Across programs, all headers are read only when no file whose name holds the text matches.
         """
         if not text.strip():
-            raise ValueError("to find a session, give its id, the beginning of it, or its title")
+            raise ValueError("to find a session, give its id, an id prefix, or its title")
         files, _hidden = self._scanner.scan()
         for some in (self._scanner.likely(files, text), files):
             rows = [row for row in map(self._scanner.header_row, some) if isinstance(row, SessionRow)]

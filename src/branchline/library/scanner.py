@@ -42,8 +42,8 @@ __all__ = ["FoundFile", "MachineScanner", "Scanner", "StoreScanner", "StoredSess
 
 _Path = str | os.PathLike[str]
 _T = TypeVar("_T")
-_NO_HEADER = "no header, so its working directory is not known"
-_UNKNOWN_CWD = "it does not say which working directory it belongs to"
+_NO_HEADER = "no header, so its working directory is unknown"
+_UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
@@ -428,7 +428,7 @@ class MachineScanner:
     def stored(self, row: SessionRow) -> StoredSession:
         path = _path(row)
         if not has_suffix(path):
-            raise NotSupported(f"{os.path.basename(path)} is no file that can be moved to the trash here")
+            raise NotSupported(f"{os.path.basename(path)} cannot be moved to the trash here")
         directory, name = os.path.split(path)
         for own in self.own_stores() if row.draft else ():
             if any(draft.path == path for draft in own.store.drafts()):
@@ -441,7 +441,7 @@ class MachineScanner:
         try:
             status = os.stat(path)
         except FileNotFoundError:
-            raise SessionNotFound(f"{path} is not there any more") from None
+            raise SessionNotFound(f"{path} no longer exists") from None
         stored = StoredLog(row.key, status.st_size, status.st_mtime, path)
         with snapshot_of(path) as read:
             yield stored, read_log(read, stored)
@@ -519,7 +519,7 @@ def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) 
     for file in files:
         plain, packed = os.path.splitext(file.path)
         if packed == ".zst" and plain in paths:
-            hidden[file.path] = SkippedFile(file.path, "the same session lies beside it, not compressed")
+            hidden[file.path] = SkippedFile(file.path, "an uncompressed copy of this session exists")
         else:
             yield file
 

@@ -81,7 +81,7 @@ class FileLog:
         )
         if writable and not os.access(self._real_path, os.W_OK):
             self.close()
-            raise ReadOnly(f"cannot open {self.path} for appending: it may not be written")
+            raise ReadOnly(f"cannot open {self.path} for appending: permission denied")
 
     @classmethod
     def create(
@@ -183,7 +183,7 @@ class FileWriter:
 
     def append(self, data: bytes) -> int:
         if self._lock.owner is not self:
-            raise RuntimeError(f"cannot append to {self._name}: this writer does not hold the lock any more")
+            raise RuntimeError(f"cannot append to {self._name}: this writer no longer holds the lock")
         require_lines(data)
         appender = self._appender
         end = self.end = appender.append(self.end, data)

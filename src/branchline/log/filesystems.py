@@ -44,8 +44,8 @@ def filesystem_warning(
     else:
         return None
     return (
-        f"{os.fspath(path)} lies on {title}, mounted at {mount_point}: appends from two machines can "
-        "overwrite each other there, and locks may not hold between them; write from one machine at a time"
+        f"{os.fspath(path)} is on {title}, mounted at {mount_point}: appends from two machines can "
+        "overwrite each other, and locks may not work between them; write from one machine at a time"
     )
 
 

@@ -207,7 +207,7 @@ class FileLock:
 
     def _holder(self) -> str:
         if self._foreign:
-            return holder_of(self._path) or f"a program that left no name in {self._path}"
+            return holder_of(self._path) or f"an unknown program, see {self._path}"
         import json  # noqa: PLC0415
 
         try:
@@ -215,7 +215,7 @@ class FileLock:
             since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(who["since"]))
             return f"pid {who['pid']} ({who['program']}) on host {who['host']} since {since}"
         except (OSError, ValueError, TypeError, LookupError, OverflowError):
-            return f"a program that left no name in {self._path}"
+            return f"an unknown program, see {self._path}"
 
 
 def is_locked(path: str, identity: tuple[int, int], system: System = SYSTEM) -> bool:

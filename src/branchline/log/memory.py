@@ -77,7 +77,7 @@ class MemoryWriter:
 
     def append(self, data: bytes) -> int:
         if not self._open:
-            raise RuntimeError(f"cannot append to {self._name}: this writer does not hold the lock any more")
+            raise RuntimeError(f"cannot append to {self._name}: this writer no longer holds the lock")
         require_lines(data)
         offset = len(self._data)
         if offset and self._data[-1] != 0x0A:

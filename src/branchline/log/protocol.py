@@ -27,7 +27,7 @@ class Writer(Protocol):
     def end(self) -> int:
         """Size of the log: as found when the lock was taken, then after each append of this writer.
 
-        Compare it with the end you know: in between are lines that somebody else wrote.
+        Compare it with the end you know: in between are lines that another writer appended.
         """
 
     @property
@@ -66,4 +66,4 @@ class Log(Protocol):
 def require_lines(data: bytes) -> None:
     """Refuse what would leave the log without a newline at its end."""
     if not data or data[-1] != 0x0A:
-        raise ValueError("a log is appended to in whole lines: the data must end in a newline")
+        raise ValueError("a log is appended in whole lines: the data must end in a newline")

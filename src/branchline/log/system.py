@@ -76,7 +76,7 @@ class System:
 
 SYSTEM = System()
 
-UNCHANGED = "nothing was saved, the file is as it was"
+UNCHANGED = "nothing was saved, the file is unchanged"
 """How a message ends when a failed append has left no trace."""
 
 

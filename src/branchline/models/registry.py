@@ -44,7 +44,7 @@ def model_by_name(
         )
     if base_url is None and (not colon or not provider or not model):
         raise UnknownModel(
-            f"{name!r} is not the name of a model: write provider:model, for example "
+            f"{name!r} is not a model name: write provider:model, for example "
             "anthropic:claude-sonnet-5, or offline:echo for the one that needs no network"
         )
     if importlib.util.find_spec("pydantic_ai") is None:

@@ -133,7 +133,7 @@ class Plugins:
     def _register(self, plugin: object, about: Plugin) -> bool:
         name = about.name
         if name in self._installed:
-            self._failed(name, "another plugin has this name; it was not added")
+            self._failed(name, "another plugin has the same name; not registered")
             return False
         try:
             found = plugin() if inspect.isclass(plugin) else plugin
@@ -168,7 +168,7 @@ class Plugins:
             if caller.name not in HOOKS:
                 close = difflib.get_close_matches(caller.name, HOOKS, n=1)
                 hint = f"; did it mean {close[0]}?" if close else ""
-                self._failed(name, f"there is no hook {caller.name}{hint}", caller.name)
+                self._failed(name, f"unknown hook {caller.name}{hint}", caller.name)
                 continue
             for impl in caller.get_hookimpls():
                 if impl.plugin_name == name and (why := _why_unusable(impl, caller.name)):
@@ -193,7 +193,7 @@ def _why_unusable(impl: pluggy.HookImpl, hook: str) -> str | None:
     if impl.hookwrapper or impl.wrapper:
         return "hook wrappers are not called; implement the hook itself"
     if hook == "entry_appended" and inspect.iscoroutinefunction(impl.function):
-        return "it is called while an append returns and cannot be awaited; make it a plain function"
+        return "it runs during an append and cannot be awaited; use a plain function"
     return None
 
 
@@ -206,7 +206,7 @@ def _caller(impl: pluggy.HookImpl) -> Callable[[Any, Any], Any]:
         try:
             return function(*[given[name] for name in names])
         except SystemExit as problem:
-            raise RuntimeError("it wants to end the program, which is not its decision") from problem
+            raise RuntimeError("it called sys.exit(), which plugins may not do") from problem
 
     return call
 
@@ -223,7 +223,7 @@ def _observer(
         answer = call(event, context)
         if inspect.iscoroutine(answer):
             answer.close()
-            raise TypeError("it gave a coroutine back; an append cannot wait for it")
+            raise TypeError("it returned a coroutine, which an append cannot await")
 
     return told
 

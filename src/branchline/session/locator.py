@@ -42,9 +42,7 @@ def writable_format(name: str | None) -> Format:
         return PI
     format_ = format_named(name)
     if not format_.writable:
-        raise NotSupported(
-            f"sessions of {format_.name} are read here, not written; fork one to go on with it"
-        )
+        raise NotSupported(f"sessions of {format_.name} are read-only; fork one to continue it")
     return format_
 
 
@@ -55,7 +53,7 @@ def store_of(name: str | None, cwd: str) -> FilesStore:
     format_ = format_named(name)
     directory = places.directory_in(format_.directory, cwd)
     if directory is None:
-        raise NotSupported(f"where {format_.name} keeps its sessions is not known; name a directory")
+        raise NotSupported(f"where {format_.name} keeps its sessions is unknown; name a directory")
     return FilesStore(directory, suffix=format_.suffix)
 
 

@@ -317,7 +317,7 @@ class Session(SessionShortcuts, SessionQueries):
         return self._append(lambda common: Label(**common, target=entry_id, label=label), side=True)
 
     def set_title(self, title: str) -> str:
-        """Give the session a title of its own; empty takes it away."""
+        """Give the session a title of its own; empty removes it."""
         name = re.sub(r"[\r\n]+", " ", title).strip()
         return self._append(lambda common: SessionInfo(**common, name=name), side=True)
 
@@ -347,13 +347,11 @@ class Session(SessionShortcuts, SessionQueries):
             raise EntryNotFound(f"entry {entry_id} is not on the active path")
         kind, role = self.index.types[position], self.index.roles[position]
         if kind != "custom_message" and role not in ("user", "assistant", "toolResult"):
-            raise ValueError(
-                f"entry {entry_id} is a {role or kind}, whose content the model does not see as such"
-            )
+            raise ValueError(f"entry {entry_id} is a {role or kind}, whose content is not sent to the model")
         if replacement is None:
             return self._append(lambda common: ContextEdit(**common, target=entry_id))
         if not isinstance(replacement, str | list | tuple):
-            raise ValueError("a replacement is None, a text or a list of content blocks")
+            raise ValueError("a replacement is None, a string or a list of content blocks")
         content = content_from(replacement)
         if isinstance(content, str) and role in ("assistant", "toolResult"):
             content = (Text(text=content),)

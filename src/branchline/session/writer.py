@@ -85,15 +85,15 @@ class SessionWriter:
         size = self._log.size()
         if size < reading.consumed:
             raise LogShrank(
-                f"cannot go on reading {self._log.name}: the file ends at {size}, "
-                f"expected at least {reading.consumed}; open it again to see what is left"
+                f"cannot continue reading {self._log.name}: the file ends at {size}, "
+                f"expected at least {reading.consumed}; open it again"
             )
         if size == reading.consumed and not reading.unterminated:
             return len(self.transcript.tree) - before
         if not self.transcript.is_unchanged():
             raise LogReplaced(
-                f"cannot go on reading {self._log.name}: its lines were rewritten while it was open; "
-                "open it again to see what is there now"
+                f"cannot continue reading {self._log.name}: its lines were rewritten while it was open; "
+                "open it again"
             )
         self.transcript.catch_up()
         count = len(self.transcript.tree) - before
@@ -141,7 +141,7 @@ class SessionWriter:
                 transcript.catch_up()
             except OSError as problem:
                 raise LogError(
-                    f"what was appended to {self._log.name} is saved, but cannot be read back ({problem}); "
+                    f"what was appended to {self._log.name} was saved, but cannot be read back ({problem}); "
                     "open it again"
                 ) from problem
         return self._keys_between(offset, offset + len(data))
@@ -301,4 +301,4 @@ class SessionWriter:
 
 
 def _replaced(path: str) -> LogReplaced:
-    return LogReplaced(f"another file lies at {path} now; open it again to see it")
+    return LogReplaced(f"{path} was replaced by another file; open it again")

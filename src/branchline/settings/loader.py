@@ -106,7 +106,7 @@ def _text(path: str) -> tuple[str | None, list[SettingFinding]]:
         return None, []
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
-        return "", [SettingFinding(where=path, line=line, message="is not UTF-8; nothing in the file counts")]
+        return "", [SettingFinding(where=path, line=line, message="is not UTF-8; the file is ignored")]
     except (OSError, ValueError) as problem:
         why = getattr(problem, "strerror", None) or str(problem)
         return "", [SettingFinding(where=path, message=f"could not be read: {why}")]
@@ -125,7 +125,7 @@ def _from_file(
         place = re.search(r"\(at line (\d+)", str(problem))
         line = None if place is None else int(place[1])
         words = re.sub(r" \(at .*\)", "", str(problem))
-        message = f"is no TOML ({words}); nothing in the file counts"
+        message = f"is not valid TOML ({words}); the file is ignored"
         findings.append(SettingFinding(where=path, line=line, message=message))
         return {}
     lines = {statement.name: statement.line for statement in reversed(statements(text))}
@@ -151,4 +151,4 @@ def _unknown(name: str) -> str:
 
     close = difflib.get_close_matches(name, names(), n=1)
     hint = f"; did you mean {close[0]}?" if close else "; `branchline config` lists all"
-    return f"there is no setting {name!r}{hint}"
+    return f"unknown setting {name!r}{hint}"

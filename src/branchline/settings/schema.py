@@ -23,46 +23,47 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     theme: Annotated[
         Literal["auto", "dark", "light"],
-        _says("Colours for a dark or a light terminal; auto asks the terminal."),
+        _says("Colour theme; auto asks the terminal."),
     ] = "auto"
     color: Annotated[
         Literal["auto", "always", "never"],
-        _says("Colours: auto means on a terminal, unless NO_COLOR is set."),
+        _says("Use colours; auto means on a terminal unless NO_COLOR is set."),
     ] = "auto"
     plain: Annotated[
-        bool, _says("Plain text everywhere: no colours, no plots, no cut lines; for screen readers.")
+        bool, _says("Plain text everywhere: no colours, plots or truncation; for screen readers.")
     ] = False
-    ascii: Annotated[bool, _says("Draw plots and trees with ASCII characters alone.")] = False
-    mouse: Annotated[bool, _says("The full-screen browser listens to the mouse.")] = True
+    ascii: Annotated[bool, _says("Draw plots and trees with ASCII characters only.")] = False
+    mouse: Annotated[bool, _says("Enable the mouse in the browser.")] = True
     scope: Annotated[
-        Literal["here", "all"], _says("What the browser shows first: the sessions of this directory, or all.")
+        Literal["here", "all"],
+        _says("Sessions that the browser shows first: of this directory, or all."),
     ] = "here"
     sort: Annotated[
         Literal["recent", "threaded", "relevance"],
-        _says("How the browser sorts: by time, by forks, by match."),
+        _says("Sort order of the browser."),
     ] = "recent"
     filter: Annotated[
         Literal["default", "no-tools", "user-only", "labeled-only", "all"],
-        _says("Which entries a tree shows first."),
+        _says("Entries that a tree shows first."),
     ] = "default"
     double_escape: Annotated[
-        Literal["tree", "turns"], _says("What Escape, pressed twice in a chat, opens: the tree or the turns.")
+        Literal["tree", "turns"], _says("What pressing Escape twice in a chat opens: the tree or the turns.")
     ] = "tree"
-    model: Annotated[str | None, _says("The model of new chats, as provider:model.")] = None
-    base_url: Annotated[str | None, _says("Where a model server of one's own listens.")] = None
+    model: Annotated[str | None, _says("Model of new chats, as provider:model.")] = None
+    base_url: Annotated[str | None, _says("Base URL of an OpenAI-compatible server.")] = None
     allow_tools: Annotated[
         tuple[str, ...], _says("MCP tools that a chat calls without asking, as server.tool.")
     ] = ()
-    keep_recent_tokens: Annotated[
-        int, _says("How much of a conversation's end a compaction leaves as it is, in tokens.", ge=0)
-    ] = 20_000
-    reserve_tokens: Annotated[
-        int, _says("How much room a compaction leaves for the next answer, in tokens.", ge=0)
-    ] = 16_384
+    keep_recent_tokens: Annotated[int, _says("Recent tokens that a compaction keeps verbatim.", ge=0)] = (
+        20_000
+    )
+    reserve_tokens: Annotated[int, _says("Tokens that a compaction reserves for the next answer.", ge=0)] = (
+        16_384
+    )
     max_unpacked: Annotated[
-        int, _says("How much a compressed session may unpack to, in MiB; protects memory and disk.", ge=0)
+        int, _says("Largest size of a decompressed session, in MiB; protects memory and disk.", ge=0)
     ] = 2048
-    pins: Annotated[tuple[str, ...], _says("Ids of the sessions that the browser shows at the top.")] = ()
+    pins: Annotated[tuple[str, ...], _says("Ids of sessions pinned to the top of the browser.")] = ()
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
@@ -104,7 +105,7 @@ def describe_type(name: str) -> str:
         return "a whole number of at least 0"
     if all(isinstance(choice, str) for choice in choices) and choices:
         return f"{', '.join(choices[:-1])} or {choices[-1]}"
-    return "a list of texts" if kind == tuple[str, ...] else "a text"
+    return "a list of strings" if kind == tuple[str, ...] else "a text"
 
 
 def format_value(value: Any) -> str:

@@ -49,7 +49,7 @@ class StoreContract:
 
     def make_store(self) -> Store:
         """A new store with nothing in it."""
-        raise NotImplementedError("say in a subclass how a new, empty store is made")
+        raise NotImplementedError("override this in a subclass to create a new, empty store")
 
     # -- making and looking ---------------------------------------------------------------------------
 
@@ -395,4 +395,4 @@ def _raises(kind: type[Exception] | tuple[type[Exception], ...], action: Callabl
         action()
     except kind as problem:
         return str(problem)
-    raise AssertionError(f"expected {kind}, and nothing was raised")
+    raise AssertionError(f"expected {kind}, but nothing was raised")

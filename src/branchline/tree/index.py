@@ -115,7 +115,7 @@ class Tree:
         try:
             return self.positions[key]
         except KeyError:
-            raise EntryNotFound(f"there is no entry {key!r} in this session") from None
+            raise EntryNotFound(f"no entry named {key!r} in this session") from None
 
     def path_positions(self, position: int) -> list[int]:
         """The positions from a root down to this one."""

@@ -280,7 +280,7 @@ def _shown(
                     labeled[position] = 1
             mask = _both(mask, labeled)
         case _:
-            raise ValueError(f"there is no filter {kind!r}; there are {', '.join(FILTERS)}")
+            raise ValueError(f"unknown filter {kind!r}; choose from {', '.join(FILTERS)}")
     shown = list(compress(range(size), mask))
     if matches is None:
         return shown

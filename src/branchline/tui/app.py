@@ -228,9 +228,7 @@ class BranchlineApp(App[int]):
                 self._give_back()
                 code = continue_session(going, cwd)
         except SuspendNotSupported:
-            self.tell(
-                f"this terminal cannot be lent to another program; the command is: {going.shell_command}"
-            )
+            self.tell(f"this terminal cannot run another program; the command is: {going.shell_command}")
             return
         if code is None:
             self.tell(f"{going.program} could not be started: {going.shell_command}")

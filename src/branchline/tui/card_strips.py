@@ -92,7 +92,7 @@ def card_rows(
             ]
         rows += [CardLine(strip, number) for strip in _words(card, mark, look, opened=opened)]
     for picture in card.pictures:
-        words = f"   ▣ picture: {picture.mime_type or 'unknown'}, {format_size(picture.size)} (o opens it)"
+        words = f"   ▣ image: {picture.mime_type or 'unknown'}, {format_size(picture.size)} (o opens it)"
         rows.append(CardLine(_strip(make_line(mark, Span(words, "custom")), look), number))
     return rows
 

@@ -182,7 +182,7 @@ class _CardBuilder:
                 self._lay(entry, "setting", f"Thinking level: {entry.thinking_level}")
             case ContextEdit():
                 body = "" if entry.replacement is None else blocks_text(entry.replacement.content)
-                what = "left out of the context" if entry.replacement is None else "replaced in the context"
+                what = "excluded from the context" if entry.replacement is None else "replaced in the context"
                 self._lay(entry, "setting", f"{entry.target} {what}", body)
             case Damaged():
                 self._lay(entry, "damage", "Unreadable line", entry.text, error=True)
@@ -203,7 +203,7 @@ class _CardBuilder:
             case UsageEntry():
                 title = f"Usage: {entry.kind}"
             case Leaf():
-                title = "Moved to the beginning" if entry.target is None else f"Moved to {entry.target}"
+                title = "Moved to the start" if entry.target is None else f"Moved to {entry.target}"
             case Custom():
                 title = f"Data of {entry.custom_type}"
             case _:
@@ -339,7 +339,7 @@ def _bash_facts(message: BashExecution) -> tuple[str, ...]:
     elif message.exit_code:
         facts.append(f"exit code {number_text(message.exit_code)}")
     if message.truncated is True:
-        where = f", all of it in {message.full_output_path}" if message.full_output_path else ""
+        where = f", full output in {message.full_output_path}" if message.full_output_path else ""
         facts.append(f"output cut{where}")
     if message.exclude_from_context:
         facts.append("not sent to the model")

@@ -22,7 +22,7 @@ __all__ = ["Forest", "ForestRow", "build_forest", "drawn_branches"]
 
 _UNIQUE = 32  # characters of an id that nobody has made up
 _SELF = "it names itself as its parent"
-_RING = "it is in a ring of sessions that name each other as parents; the ring is shown from here"
+_RING = "part of a parent cycle; the cycle is cut here"
 
 
 class ForestRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):

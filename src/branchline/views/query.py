@@ -232,13 +232,16 @@ def parse_query(text: str, *, now: datetime) -> Query:
         if token["empty"] is not None or (word is None and not (phrase or "").strip()):
             name = (token["empty"] or "").rstrip(":")
             if name in FIELDS:
-                return Query(terms=tuple(terms), problem=f"{name}: what? Write it directly after the colon")
+                return Query(
+                    terms=tuple(terms),
+                    problem=f"{name}: the value is missing; write it directly after the colon",
+                )
             if token["empty"] is not None:
                 terms.append(Term(text=token["empty"]))
             continue
         value = " ".join((word if phrase is None else phrase).lower().split())
         if field == "re":
-            return Query(problem="re: takes the whole query; write it first, with nothing else")
+            return Query(problem="re: must be the whole query")
         if field is not None and field not in FIELDS:
             value, field = f"{field}:{value}", None  # a word with a colon, such as std::string
         if field in ("after", "before"):
@@ -246,7 +249,7 @@ def parse_query(text: str, *, now: datetime) -> Query:
             if moment is None:
                 return Query(
                     terms=tuple(terms),
-                    problem=f"{field}:{value} is not a valid time; write {WRITTEN_AS}",
+                    problem=f"{field}:{value} is not a valid time; use {WRITTEN_AS}",
                 )
             terms.append(Term(field=field, text=value, moment_ms=round(moment.timestamp() * 1000)))
         else:
@@ -257,9 +260,9 @@ def parse_query(text: str, *, now: datetime) -> Query:
 
 def _pattern(pattern: str) -> Query:
     if not pattern.strip():
-        return Query(problem="re: what? Write a regular expression after the colon")
+        return Query(problem="re: needs a regular expression after the colon")
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as problem:
-        return Query(problem=f"not a regular expression: {problem}")
+        return Query(problem=f"invalid regular expression: {problem}")
     return Query(terms=(Term(kind="pattern", text=pattern),))

@@ -59,4 +59,4 @@ def day_of(words: str, now: datetime) -> date:
             return moment.astimezone(now.tzinfo).date()
     except OverflowError:  # a day at the end of the calendar, in another zone
         pass
-    raise ValueError(f"{words!r} is not a valid day; write {WRITTEN_AS}")
+    raise ValueError(f"{words!r} is not a valid date; use {WRITTEN_AS}")

@@ -68,8 +68,8 @@ def _repaired(old: EntryLog, path: str) -> RepairResult:
         raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
     if not old.format.writable:
         raise NotSupported(
-            f"cannot repair {path}: sessions of {old.format.name} are read here, not written; "
-            "`branchline fork` makes one of ours of what can be read"
+            f"cannot repair {path}: sessions of {old.format.name} are read-only; "
+            "`branchline fork` copies its readable entries into a native session"
         )
     key, clock = without_suffix(os.path.basename(path)), SystemClock()
     if old.format.name == "pi":

@@ -47,7 +47,9 @@ def config_command(out: Output) -> None:
             paint("good" if source != "default" else "dim", f"{where:<11}  "),
             paint("dim", describe_setting(name)),
         )
-    remark(f"{loaded.path}{'' if loaded.exists else ' (does not exist yet; `branchline config set` creates it)'}")
+    remark(
+        f"{loaded.path}{'' if loaded.exists else ' (does not exist yet; `branchline config set` creates it)'}"
+    )
     for finding in loaded.findings:
         remark(str(finding))
 

@@ -53,7 +53,9 @@ def label_command(
         if out.json:
             out.result("label", {**position_fields(live), "entry": target, "label": live.label(target)})
         else:
-            done = f"removed the label of {target}" if clear else f"labelled {described(live, target)}: {text}"
+            done = (
+                f"removed the label of {target}" if clear else f"labelled {described(live, target)}: {text}"
+            )
             out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
 
 

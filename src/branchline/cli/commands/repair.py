@@ -61,9 +61,7 @@ def _print(out: Output, report: RepairReport) -> None:
     if result.asides:
         size = format_size(sum(len(aside.data) for aside in result.asides))
         out.line(f"  {count(len(result.asides), 'piece')} of unusable data ({size}): {report.unreadable}")
-    remark(
-        f"{report.path} is unchanged; if you no longer need it, `branchline rm` moves it to the trash"
-    )
+    remark(f"{report.path} is unchanged; if you no longer need it, `branchline rm` moves it to the trash")
 
 
 def _fields(report: RepairReport) -> dict[str, object]:

@@ -44,7 +44,7 @@ from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
 
-READ_ONLY = "sessions of Claude Code are read here, not written; fork it into a native one to go on"
+READ_ONLY = "sessions of Claude Code are read-only; fork it into a native session to continue"
 
 _TYPES = {
     BOUNDARY: "compact_boundary",

@@ -39,7 +39,7 @@ from branchline.tree import ROOT, Tree
 
 __all__ = ["CodexReader"]
 
-READ_ONLY = "rollouts of Codex are read here, not written; fork it into a native session to go on"
+READ_ONLY = "rollouts of Codex are read-only; fork it into a native session to continue"
 COMPRESSED = "it is compressed (zstd); unpack it first"
 
 ZSTD = b"\x28\xb5\x2f\xfd"
@@ -172,7 +172,7 @@ class CodexReader(LineReader):
             row = Row(timestamp=row.timestamp)
             if "record_type" not in fields:
                 reading.foreign += 1
-                message = "a line of a shape that Codex does not write; kept aside"
+                message = "a line in a form that Codex does not write; kept aside"
                 reading.add_finding("unknown", message, line=reading.lines, offset=offset, size=len(line))
         self.take_one(row, line, offset)
 
@@ -188,7 +188,7 @@ class CodexReader(LineReader):
         mode = meta.get("history_mode")
         self._paginated = mode == "paginated"
         if mode is not None and not (isinstance(mode, str) and mode in _MODES):
-            message = f"history mode {mode!r} is not known; Codex refuses such a file"
+            message = f"history mode {mode!r} is unknown; Codex refuses such a file"
             reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
 
     def _take_base(self, meta: dict[str, Any]) -> None:
@@ -470,7 +470,7 @@ class CodexReader(LineReader):
             if position < reading.copied:  # counted where it was spent
                 reading.spent[position] = TokenTotals()
         if self._missing and reading.base is not None:
-            message = f"it begins with a part of the rollout {self._missing}, which is not at hand"
+            message = f"it begins with a part of the rollout {self._missing}, which is missing"
             reading.add_tail_finding("below-head", message, line=1)
         reading.last_message_time = milliseconds(self._spoken)
         words = next((text for _, text in sorted(self._first_words.items())), "").split("\n")
@@ -478,9 +478,7 @@ class CodexReader(LineReader):
         if reading.lines:
             reading.header = self._header()
             if not reading.meta:
-                reading.add_tail_finding(
-                    "no-header", "no readable session_meta tells which thread this is", line=1
-                )
+                reading.add_tail_finding("no-header", "no readable session_meta names the thread", line=1)
         if reading.read_only is None:
             reading.read_only = READ_ONLY
 

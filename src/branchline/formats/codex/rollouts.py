@@ -67,17 +67,17 @@ def resolve_chain(transcript: EntryLog, find: Callable[[str], EntryLog | None]) 
     seen = {reading.rollout}
     while (base := reading.base) is not None:
         if base.rollout in seen:
-            problems.append(f"the rollout {base.rollout} begins with itself")
+            problems.append(f"the rollout {base.rollout} refers to itself")
             break
         seen.add(base.rollout)
         found = find(base.rollout)
         if found is None:
-            problems.append(f"the rollout {base.rollout}, with which this one begins, is not there")
+            problems.append(f"the rollout {base.rollout}, with which this one begins, is missing")
             break
         reading = _reading(found)
         if reading.meta.get("history_mode") != "paginated":
             problems.append(
-                f"the rollout {base.rollout} is of the older kind and cannot be the beginning of this"
+                f"the rollout {base.rollout} has the older format and cannot be the beginning of this one"
             )
             break
         rollouts.append(Rollout(found, base.end_offset))
@@ -90,7 +90,7 @@ def assemble_rollout(
     """The lines of a paginated rollout as a copy would hold them: the first records, the beginning, its own.
 
     First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
-    the oldest first. Where one cannot be found, is of the older kind or begins with itself, the rest
+    the oldest first. Where one cannot be found, is of the older kind or refers to itself, the rest
     is given. None if the rollout has no beginning elsewhere, or none that can be used.
     """
     heads: list[bytes] = []

@@ -42,12 +42,12 @@ class InduscodeFormat(Format):
         "session_info": "there is no title; the first prompt is shown instead",
         "model_change": "the model is named by each answer and nowhere else",
         "thinking_level_change": "the thinking level is not recorded",
-        "custom": "there is no place for data of extensions",
+        "custom": "the format has no place for extension data",
         "usage": "tokens are recorded only inside an answer",
-        "context_edit": "what was said cannot be changed for the model afterwards",
+        "context_edit": "messages cannot be edited for the model afterwards",
         "system": "the system prompt is not recorded",
-        "kept entries": "a compaction begins anew and has to hold the messages that are kept",
-        "half character": "half a character (a lone surrogate) in a text makes induscode lose the file",
+        "kept entries": "a compaction starts a new root and must contain the kept messages",
+        "half character": "a lone surrogate in a text makes induscode lose the file",
         "repeated id": "a later entry has the same id and hides this one",
     }
 

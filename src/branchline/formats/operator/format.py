@@ -40,7 +40,7 @@ class OperatorFormat(Format):
     links = LinkFields("parent_id", "target_id", "first_kept_entry_id", "target_id")
     unsupported = {  # noqa: RUF012
         "usage": "tokens are recorded only inside an answer",
-        "context_edit": "what was said cannot be changed for the model afterwards",
+        "context_edit": "messages cannot be edited for the model afterwards",
         "message": "its messages are those of system, user, assistant and tools",
         "block": "a message of this role has no place for a part of this kind",
         "thinking level": "the levels are off, minimal, low, medium, high, xhigh and max",

@@ -100,7 +100,7 @@ class PiReader(LineReader):
             return False
         size = lines.ends[0]
         if parent is msgspec.UNSET:
-            text = f"{row.id} does not say what it hangs from; shown as a root"
+            text = f"{row.id} has no parent field; shown as a root"
             reading.add_finding("no-parent-key", text, line=lines.number, offset=lines.offset, size=size)
             parent = None
         message = row.message if kind == "message" else None
@@ -171,7 +171,7 @@ class PiReader(LineReader):
             reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
         elif header.version < 2:
             reading.version = 1
-            message = "version 1: ids are made from positions while reading; the file stays as it is"
+            message = "version 1: ids are derived from positions while reading; the file is unchanged"
             reading.add_finding("v1", message, line=reading.lines, offset=offset, size=len(line))
 
     def _start_without_header(self, first: dict[str, Any]) -> None:

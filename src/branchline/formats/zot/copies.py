@@ -101,7 +101,7 @@ def portable_lines(transcript: EntryLog) -> Iterator[bytes]:
     """The first meta row without its working directory, then every other row as it is."""
     reading = _reading(transcript)
     if not reading.metas:
-        raise NotSupported(f"{transcript.name} cannot be exported: no row in it tells which session it is")
+        raise NotSupported(f"{transcript.name} cannot be exported: no row in it names the session")
     line = reading.header_line.strip()
     spot = splice.field_ranges(line)["meta"]
     yield (

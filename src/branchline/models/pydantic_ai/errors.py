@@ -43,7 +43,7 @@ def construction_error(name: str, problem: Exception) -> ModelError:
     hint = re.search(r"Did you mean '([^']+)'", text)
     meant = f"; did you mean {hint.group(1)}?" if hint else ""
     return UnknownModel(
-        f"there is no model {name}: {_short(text)}{meant}" if not hint else f"there is no model {name}{meant}"
+        f"unknown model {name}: {_short(text)}{meant}" if not hint else f"unknown model {name}{meant}"
     )
 
 
@@ -57,7 +57,7 @@ def request_error(name: str, problem: Exception) -> ModelError:
             return ContextOverflow(f"the request is too long for {name}: {said}")
         case theirs.ModelRateLimitError():
             return RateLimited(
-                f"{name} takes no more requests for now: {said}", retry_after=problem.retry_after
+                f"{name} accepts no more requests for now: {said}", retry_after=problem.retry_after
             )
         case theirs.ModelAuthenticationError():
             return AuthMissing(f"{name} refused the key: {said}; check {_key_of(name)}")
@@ -71,9 +71,9 @@ def request_error(name: str, problem: Exception) -> ModelError:
             | theirs.ModelConnectionError()
             | theirs.ModelRequestTimeout()
         ):
-            return NetworkFailure(f"{name} was not reached: {said}", retry_after=problem.retry_after)
+            return NetworkFailure(f"{name} could not be reached: {said}", retry_after=problem.retry_after)
         case theirs.ModelHTTPError() if problem.status_code >= 500 or problem.status_code == 408:
-            return NetworkFailure(f"{name} was not reached: {said}", retry_after=problem.retry_after)
+            return NetworkFailure(f"{name} could not be reached: {said}", retry_after=problem.retry_after)
         case (
             theirs.ModelRequestRejectedError()
             | theirs.ModelQuotaExceededError()
@@ -81,9 +81,9 @@ def request_error(name: str, problem: Exception) -> ModelError:
             | theirs.ContentFilterError()
             | theirs.UserError()
         ):
-            return ModelRefused(f"{name} does not take this request: {said}")
+            return ModelRefused(f"{name} rejected the request: {said}")
         case httpx2.TransportError() | OSError():
-            return NetworkFailure(f"the line to {name} broke: {said}")
+            return NetworkFailure(f"connection to {name} lost: {said}")
         case _:
             return MalformedStream(f"what {name} sent is not an answer ({type(problem).__name__}: {said})")
 

@@ -39,13 +39,13 @@ def entry_options(transcript: EntryLog, *, prompt: bool, model: str | None) -> l
     if refusal(transcript, "label") is None:
         items.insert(2, MenuItem("label", "Label it", "Shift+L"))
     if refusal(transcript, "branch") is None:
-        given = "its prompt is given back" if prompt else "the next message continues here"
+        given = "the prompt is copied for editing" if prompt else "the next message continues here"
         moves = [MenuItem("navigate", "Go back to here", given)]
         if refusal(transcript, "branch_summary") is None:
-            by_model = "no model is set" if model is None else f"by {model}"
+            by_model = "no model configured" if model is None else f"by {model}"
             moves += [
-                MenuItem("summary", "Go back, with a summary", "of the branch left, your words"),
-                MenuItem("written", "Go back, have it summed up", by_model),
+                MenuItem("summary", "Go back, with a summary", "of the abandoned branch"),
+                MenuItem("written", "Go back with a generated summary", by_model),
             ]
         items[:0] = moves
     return items

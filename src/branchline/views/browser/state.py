@@ -346,7 +346,7 @@ class BrowserState:
         if not loaded.done:
             pieces.append(Span(f" · reading {loaded.loaded:,}/{loaded.total or 0:,}", "active"))
         elif self.arranged.undecided:
-            pieces.append(Span(f" · searching inside, {len(self.arranged.undecided):,} to go", "active"))
+            pieces.append(Span(f" · searching messages, {len(self.arranged.undecided):,} left", "active"))
         return make_line(*pieces)
 
     def empty_words(self) -> str:
@@ -356,7 +356,7 @@ class BrowserState:
         if not self.loaded.done or self.arranged.undecided:
             return "   reading …"
         if self.query or self.named_only or self.agent:
-            return "   nothing is like that; Esc clears the search"
+            return "   no matches; Esc clears the search"
         if self.scope == "here":
-            return "   no sessions of this directory yet; Tab shows those of all"
+            return "   no sessions in this directory yet; Tab shows all sessions"
         return "   no sessions yet"

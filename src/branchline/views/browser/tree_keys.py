@@ -17,7 +17,7 @@ class Key(NamedTuple):
 
 
 TREE_MOVE_KEYS = (
-    Key("ctrl+left,alt+left", "fold", "fold, or go to the start of the stretch", "fold"),
+    Key("ctrl+left,alt+left", "fold", "fold, or go to the start of the branch", "fold"),
     Key("ctrl+right,alt+right", "unfold", "unfold, or go to the next branch"),
     Key("left", "page(-1)", "a page up"),
     Key("right", "page(1)", "a page down"),
@@ -25,7 +25,7 @@ TREE_MOVE_KEYS = (
     Key("alt+down,shift+down", "turn(1)", "to the next prompt"),
     Key("tab", "branch(1)", "to the next end of a branch", "next branch"),
     Key("shift+tab", "branch(-1)", "to the previous end of a branch"),
-    Key("L,shift+l", "label", "name this entry; an empty name takes it away", "label"),
+    Key("L,shift+l", "label", "label this entry; empty removes the label", "label"),
     Key("T,shift+t", "times", "show when labels were set"),
 )
 TREE_FILTER_KEYS = (
