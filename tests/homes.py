@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from branchline import Session, places
 from branchline.clock import FixedClock
-from branchline.formats import formats
+from branchline.plugins.formats import formats
 from support import CORPUS
 
 PROGRAMS = (
@@ -84,7 +84,7 @@ def place_sample(sample: Path, target: Path, cwd: str) -> Path:
 def folder(home: Home, agent: str, cwd: str) -> Path:
     """The folder that a program has for a working directory."""
     format_ = next(one for one in formats() if one.name == agent)
-    found = format_.directory(cwd, {}, str(home.path))
+    found = format_.home.directory(cwd, {}, str(home.path))
     assert found is not None
     return Path(found)
 

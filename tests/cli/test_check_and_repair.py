@@ -83,7 +83,7 @@ def test_a_directory_is_checked_with_all_that_is_in_it(run, data, world, write_s
     for arguments in (["--dir", "."], ["."]):
         names = [Path(file["path"]).name for file in data("check", *arguments, code=1)["files"]]
         assert names == ["made.jsonl", "b.jsonl"]
-    assert "there is no directory" in run("check", "--dir", "none", code=1).stderr
+    assert "no such directory" in run("check", "--dir", "none", code=1).stderr
 
 
 def test_without_a_name_the_sessions_of_this_directory_are_checked(run, data, talk) -> None:
@@ -160,9 +160,9 @@ def test_a_repair_tells_what_it_did(run, world) -> None:
     assert result.stdout.splitlines() == [
         f"wrote {world}/x.repaired.jsonl with all 3 readable entries",
         "  1 entry with guessed links",
-        f"  1 piece that cannot be used (68 bytes): {world}/x.unreadable.txt",
+        f"  1 piece of unusable data (68 bytes): {world}/x.unreadable.txt",
     ]
-    assert f"{old} is as it was" in result.stderr
+    assert f"{old} is unchanged" in result.stderr
     assert b"\n# line 3, byte 302, 68 bytes: unreadable" in (world / "x.unreadable.txt").read_bytes()
     assert stat.S_IMODE((world / "x.unreadable.txt").stat().st_mode) == 0o600
 
@@ -186,7 +186,7 @@ def test_a_repair_goes_where_it_is_told(run, data, world) -> None:
 
     assert done["output"] == str(world / "mended.jsonl")
     assert done["unreadable"] == str(world / "mended.unreadable.txt")
-    assert "there is no directory" in run("repair", "x.jsonl", "-o", "no/where.jsonl", code=1).stderr
+    assert "no such directory" in run("repair", "x.jsonl", "-o", "no/where.jsonl", code=1).stderr
 
 
 def test_a_repaired_session_of_induscode_has_a_head_that_the_program_goes_by(data, run, world) -> None:

@@ -79,7 +79,7 @@ def test_nothing_is_overwritten(run, world, talk):
 
     result = run("convert", talk, "--to", "zot", "-o", taken, code=1)
 
-    assert "already exists and stays as it is" in result.stderr
+    assert "already exists and is left unchanged" in result.stderr
     assert taken.read_bytes() == b"mine"
 
 

@@ -72,7 +72,7 @@ def test_one_branch_or_many_need_a_name(run, talk):
     run("branch", talk, "@leaf~1")
     run("append", talk, "A third")
 
-    assert "has 2 other branches; say which of them" in run("diff", talk, code=1).stderr
+    assert "has 2 other branches; name one of them" in run("diff", talk, code=1).stderr
 
 
 def test_branches_can_be_named_by_their_labels(run, data, talk):

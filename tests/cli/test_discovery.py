@@ -128,8 +128,7 @@ def test_sub_agents_are_listed_when_asked_for(home, data) -> None:
 
 
 def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkeypatch) -> None:
-    from branchline.formats import BrokenFormat, installed_formats
-    from branchline.formats.installed import InstalledFormats
+    from branchline.plugins.formats import BrokenFormat, InstalledFormats, installed_formats
 
     broken = InstalledFormats((), (BrokenFormat("odd of oddities", "ImportError: no"),))
     monkeypatch.setattr("branchline.places.installed_formats", lambda: broken)
@@ -188,7 +187,7 @@ def test_a_name_that_fits_several_programs_is_told_with_them(home, run) -> None:
 
     told = run("show", "f27a4840", code=1).stderr
 
-    assert "can be 2 sessions: 2026111" in told
+    assert "matches 2 sessions: 2026111" in told
     assert "(zot)" in told
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from branchline.cli.app import cli
-from branchline.formats import installed_formats
+from branchline.plugins.formats import installed_formats
 from support import ROOT
 
 ESCAPES = {
@@ -229,8 +229,8 @@ def test_a_program_of_another_package_may_be_called_anything(command, run, tmp_p
     site = tmp_path / "site"
     about = site / "evil_sessions-1.0.dist-info"
     about.mkdir(parents=True)
-    source = example.replace('name = "tiny"', f"name = {EVIL!r}").replace(
-        'Reading("tiny")', f"Reading({EVIL!r})"
+    source = example.replace('name="tiny"', f"name={EVIL!r}").replace(
+        'format_name = "tiny"', f"format_name = {EVIL!r}"
     )
     (site / "evil_sessions.py").write_text(source)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evil-sessions\nVersion: 1.0\n")

@@ -209,7 +209,7 @@ def test_an_unexpected_failure_is_one_sentence_unless_asked_for_more(run, monkey
     result = CliRunner().invoke(cli, ["show", talk])
 
     assert result.exit_code == 1
-    assert "this is a internal error in branchline" in result.stderr
+    assert "internal error in branchline" in result.stderr
     assert "boom ␛[31m" in result.stderr
     monkeypatch.setenv("BRANCHLINE_DEBUG", "1")
     assert isinstance(CliRunner().invoke(cli, ["show", talk]).exception, RuntimeError)

@@ -57,7 +57,7 @@ def test_an_id_is_given_once(run) -> None:
 
     result = run("new", "--id", "mine", code=1)
 
-    assert "there is a session mine already" in result.stderr
+    assert "session mine already exists" in result.stderr
     assert run("ls").stdout.count("mine") == 1
 
 
@@ -366,11 +366,11 @@ def test_a_name_that_several_sessions_have_is_told_so(run, talk) -> None:
 
     assert run("inspect", "talki").stdout.startswith("session    talking")
     assert run("inspect", "talk").stdout.startswith("session    talk ")
-    assert "can be 3 sessions: talk" in run("show", "ta", code=1).stderr
+    assert "matches 3 sessions: talk" in run("show", "ta", code=1).stderr
 
 
 def test_a_name_that_no_session_has_is_told_so(run, talk, tmp_path) -> None:
-    assert "there is no session 'nope'" in run("show", "nope", code=1).stderr
+    assert "no session named 'nope'" in run("show", "nope", code=1).stderr
     assert "which session?" in run("show", " ", code=1).stderr
     assert "no such file" in run("show", "nope.jsonl", code=1).stderr
-    assert "there is no directory" in run("show", "nope", "--dir", tmp_path / "none", code=1).stderr
+    assert "no such directory" in run("show", "nope", "--dir", tmp_path / "none", code=1).stderr

@@ -29,8 +29,8 @@ from branchline import (
     plugins,
 )
 from branchline.cli.app import cli
-from branchline.formats import formats
 from branchline.library import ForestRow, SessionRow
+from branchline.plugins.formats import formats
 from branchline.settings import Settings, names
 from branchline.tree import Kind
 from branchline.tree import severity as severity_of

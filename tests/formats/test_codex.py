@@ -455,7 +455,7 @@ def test_a_compressed_file_that_nobody_unpacked_opens_and_says_so():
     data = (next((SAMPLES / "synthetic/compressed").rglob("*.zst"))).read_bytes()
     found = read(data, NAME)
 
-    assert CODEX.sniff(data, f"{NAME}.zst")
+    assert CODEX.reader.sniff(data, f"{NAME}.zst")
     assert len(found.tree) == 0
     assert "zstd" in found.reading.read_only
     assert found.findings
@@ -496,9 +496,9 @@ def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
 
 
 def test_rollouts_lie_in_two_directories_of_codex_home():
-    assert CODEX.roots({}, "/home/u") == ["/home/u/.codex/sessions", "/home/u/.codex/archived_sessions"]
-    assert CODEX.roots({"CODEX_HOME": "/c"}, "/home/u")[0] == "/c/sessions"
-    assert not CODEX.writable
+    assert CODEX.home.roots({}, "/home/u") == ["/home/u/.codex/sessions", "/home/u/.codex/archived_sessions"]
+    assert CODEX.home.roots({"CODEX_HOME": "/c"}, "/home/u")[0] == "/c/sessions"
+    assert CODEX.writer is None
 
 
 def test_the_bytes_of_a_line_stay_what_they_are():

@@ -27,7 +27,7 @@ def fill(home, agent, entries):
     folder = {
         "branchline": places.session_directory(CWD, {}, str(home)),
         "operator": f"{home}/.operator/sessions",
-        "induscode": INDUSCODE.directory(CWD, {}, str(home)),
+        "induscode": INDUSCODE.home.directory(CWD, {}, str(home)),
         "claude-code": f"{home}/.claude/projects/-p",
         "codex": f"{home}/.codex/sessions/2026/09/02",
     }[agent]

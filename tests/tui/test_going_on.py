@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from branchline.actions.resume import ResumePlan, continue_session, plan_resume
-from branchline.formats.detect import formats
 from branchline.formats.resume_commands import RESUME_COMMANDS
+from branchline.plugins.formats import formats
 
 PATH = "/s/a file.jsonl"
 ID = "0199f3a2-7c1e-7d44-9b35-2f6a1c0de987"

@@ -141,16 +141,16 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
     timestamp = time_after(session.index.times, clock.now())
     return Header(
         version=3,
-        id=target.session_id(clock.session_id(), timestamp),
+        id=target.required_writer().session_id(clock.session_id(), timestamp),
         timestamp=timestamp,
         cwd=cwd,
-        parent_session=target.parent_link(session.id, session.file),
+        parent_session=target.required_writer().parent_link(session.id, session.file),
     )
 
 
 def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
-    name = check_key(target.file_key(header)) + target.suffix
+    name = check_key(target.home.file_key(header)) + target.traits.suffix
     if request.install:
         directory = store_of(request.to, header.cwd).directory
         create_directory(directory)

@@ -18,9 +18,10 @@ from branchline.actions.output_file import output_directory, write_new
 from branchline.clock import SystemClock, iso, local_time
 from branchline.entries import Entry, Header, encode_header, splice
 from branchline.errors import NotSaved, NotSupported, SecretsLeft
-from branchline.formats import EntryLog, detect
+from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL, SUFFIXES
-from branchline.formats.zot import export_portable
+from branchline.formats.zot import ZOT, export_portable
+from branchline.plugins.formats import detect
 from branchline.redaction import Hit, redact, redact_bytes, require_clean
 from branchline.session import Session
 from branchline.session.forks import fork_position
@@ -114,7 +115,11 @@ def export(
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
     rendered = _render(session, request, "" if names_directory else target)
     if (directory := output_directory(path)) is not None:
-        ending = session.transcript.format.suffix if rendered.format == "jsonl" else ENDINGS[rendered.format]
+        ending = (
+            session.transcript.format.traits.suffix
+            if rendered.format == "jsonl"
+            else ENDINGS[rendered.format]
+        )
         target = os.path.join(directory, session.key + ending)
 
     def scan(finished: str) -> None:
@@ -272,7 +277,8 @@ def _portable_zot(session: Session) -> bytes:
         raise NotSupported(
             f"only a session of zot has its portable form; {session.id} is of {session.format}"
         )
-    return export_portable(session.transcript)
+    data = session.transcript.bytes_between(0, None)
+    return export_portable(EntryLog(ZOT, lambda start, size: data[start : start + size], session.key))
 
 
 def _branch(session: Session, request: ExportRequest) -> bytes:
@@ -281,7 +287,7 @@ def _branch(session: Session, request: ExportRequest) -> bytes:
     It has the format of its agent; for agents whose sessions are only read, ours.
     """
     format_ = session.transcript.format
-    if format_.writable and format_.name not in ("pi", "oh-my-pi"):
+    if format_.writer is not None and format_.name not in ("pi", "oh-my-pi"):
         return _own_branch(session, request)
     header = Header(
         version=3,
@@ -311,7 +317,7 @@ def _own_branch(session: Session, request: ExportRequest) -> bytes:
     known, leaf = session.header, fork_position(session, request.entry, "at")
     header = Header(version=3, id=known.id, timestamp=known.timestamp, cwd=known.cwd)
     format_ = session.transcript.format
-    data = format_.fork(session.transcript, leaf, header)
+    data = format_.required_writer().fork(session.transcript, leaf, header)
     if format_.name != "piglet":
         return data
     with Session.in_memory(data=data) as copy:
@@ -365,6 +371,6 @@ def _entries(session: Session, redactor: Redactor, entry: str | None) -> list[En
         clean = redactor.lines(line)
         # A record may hold more than its line does, so a clean one stays as it was read.
         entries.append(
-            record if clean == line else transcript.format.decode(clean, transcript.reading, position)
+            record if clean == line else transcript.format.reader.decode(clean, transcript.reading, position)
         )
     return entries

@@ -13,7 +13,7 @@ import msgspec
 
 from branchline.clock import Clock, iso, local_time
 from branchline.errors import BranchlineError, LogError
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.log import FileLog
 from branchline.log.seals import Difference, Seal, compare, read_seal, seal_log, session_name
 from branchline.tree import Finding

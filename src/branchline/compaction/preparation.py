@@ -9,8 +9,8 @@ import msgspec
 from branchline.compaction.cut import find_cut
 from branchline.compaction.file_operations import FileOperations, FileTally
 from branchline.context.projection import ProjectedEntry, project
+from branchline.context.source import ContextSource
 from branchline.entries import SIDE_TYPES, Message, SystemMessage
-from branchline.tree import EntrySource
 
 __all__ = ["KEEP_RECENT_TOKENS", "CompactionPreparation", "prepare_compaction"]
 
@@ -34,7 +34,7 @@ class CompactionPreparation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepare_compaction(
-    source: EntrySource, leaf: int, *, keep_recent_tokens: float = KEEP_RECENT_TOKENS
+    source: ContextSource, leaf: int, *, keep_recent_tokens: float = KEEP_RECENT_TOKENS
 ) -> CompactionPreparation | None:
     """What to sum up at this leaf; None when there is nothing to do.
 

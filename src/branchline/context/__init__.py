@@ -7,6 +7,7 @@ from branchline.context.builder import build_context
 from branchline.context.context import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
 from branchline.context.selection import selected_entries
+from branchline.context.source import ContextSource
 from branchline.context.timestamps import milliseconds
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ __all__ = [
     "Context",
     "ContextMessage",
     "ContextRules",
+    "ContextSource",
     "IncrementalContext",
     "ModelRef",
     "ProviderRequest",

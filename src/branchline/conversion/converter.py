@@ -27,7 +27,7 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.pi import PI, PiFormat
+from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
@@ -99,7 +99,7 @@ class Converter(EntryWriter):
             self._foreign.add(position)
         if self.bare and position in self.plan.fresh and not isinstance(entry, Custom):
             entry = _nothing_before(entry)
-        is_pi = isinstance(self.target, PiFormat)
+        is_pi = self.target.traits.native_entries
         silent = self.source.context_rules.excluded_types
         entry = to_native(entry, self.source.format.name, silent=silent, for_pi=is_pi)
         if not self.bare and (position in self.plan.pieces or position in self._continued):
@@ -136,7 +136,7 @@ class Converter(EntryWriter):
         above = self.plan.pieces.get(position)
         if above is not None and (before := self._answers.pop(above, None)) is not None:
             assert isinstance(message, AssistantMessage)
-            message = self.source.format.merge_answers(before, message) or message
+            message = self.source.format.reader.merge_answers(before, message) or message
         assert isinstance(message, AssistantMessage)
         if position in self._continued:
             self._answers[position] = message

@@ -92,7 +92,7 @@ def turn(
 
 def _taken_out(session: LiveSession, failed: str) -> Flow[None]:
     """The model sees a failed answer no more."""
-    if "context_edit" in session.transcript.format.unsupported:
+    if "context_edit" in session.transcript.format.traits.unsupported:
         yield from rewind_failed(session, failed)
     else:
         yield from act("omit", lambda: session.append_context_edit(failed, None))

@@ -23,8 +23,8 @@ import msgspec
 
 from branchline.entries import json_codec
 from branchline.entries.skeleton import SalvagedIds
-from branchline.formats.protocol import LineChunk, LogIndex
-from branchline.tree import Kind, Linker, Tree
+from branchline.formats.log_index import LineChunk, LogIndex
+from branchline.tree import Kind
 
 if TYPE_CHECKING:
     import json
@@ -98,7 +98,6 @@ class LineReader:
     format_name: str
     markers: tuple[bytes, ...] = (b'{"type":"',)
     """How a record begins."""
-    linker: Callable[[Tree], Linker] = Linker
 
     begins_with_header: bool = True
     """Whether the first line of a file is unlike the others, so that it is looked at by itself."""
@@ -107,10 +106,7 @@ class LineReader:
 
     def __init__(self, reading: LogIndex | None = None) -> None:
         """``reading`` is what is filled, where a format keeps more than others do."""
-        if reading is None:
-            reading = LogIndex(self.format_name)
-            reading.linker = self.linker(reading.tree)
-        self.reading = reading
+        self.reading = LogIndex(self.format_name) if reading is None else reading
         self.gap = False
         """Whether the line before could not be read and left no placeholder."""
 

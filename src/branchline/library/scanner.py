@@ -17,7 +17,7 @@ from branchline import places
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
-from branchline.formats import BrokenFormat, EntryLog, Format, peek
+from branchline.formats import EntryLog, Format
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.inferred_parents import ParentInference
 from branchline.library.lookup import current_of_thread
@@ -32,8 +32,18 @@ from branchline.library.row_reader import (
 )
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
+from branchline.plugins.formats import BrokenFormat, peek
 from branchline.session import Session
-from branchline.stores import FilesStore, Read, SkippedFile, Store, StoredLog, check_key, snapshot_of
+from branchline.stores import (
+    FilesStore,
+    Read,
+    SkippedFile,
+    Store,
+    StoredLog,
+    check_key,
+    drafts_in,
+    snapshot_of,
+)
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
@@ -171,12 +181,12 @@ class StoreScanner:
 
     def drafts(self) -> list[SessionRow]:
         """Sessions whose first reply never came."""
-        rows = (self.deep_row(stored, draft=True) for stored in self.store.drafts())
+        rows = (self.deep_row(stored, draft=True) for stored in drafts_in(self.store))
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def empty(self) -> Iterator[SessionRow]:
         """Sessions and drafts in which nobody said anything, damaged ones left out."""
-        for stored, draft in self._logs(self.store.drafts()):
+        for stored, draft in self._logs(drafts_in(self.store)):
             try:
                 with self.store.snapshot(stored.key) as read:
                     transcript = read_log(read, stored)
@@ -190,7 +200,7 @@ class StoreScanner:
     def locate(self, name: str) -> SessionRow | None:
         if (found := self.store.stat(check_key(name))) is not None:
             return shallow_row(found)
-        drafts = self.store.drafts()
+        drafts = drafts_in(self.store)
         for draft in drafts:
             if draft.key == name:
                 return shallow_row(draft, draft=True)
@@ -319,8 +329,11 @@ class MachineScanner:
     def _walked(self, place: places.Place) -> list[WalkResult]:
         format_ = place.format
         try:
-            layout = [*format_.file_patterns, *(format_.subagent_patterns if self.subagents else ())]
-            return [walk(place.root, layout, folder, format_.key_of) for folder in place.folders]
+            layout = [
+                *format_.traits.file_patterns,
+                *(format_.traits.subagent_patterns if self.subagents else ()),
+            ]
+            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
@@ -378,7 +391,7 @@ class MachineScanner:
     def _placed(self, file: FoundFile, row: SessionRow, format_: Format, header: Header | None) -> SessionRow:
         """The row with what only its place tells: the program, a title kept elsewhere, who started it."""
         place = next((one for one in file.others if one.agent == format_.name), file.place)
-        starter = format_.subagent_of(file.path, header)
+        starter = format_.home.subagent_of(file.path, header)
         return msgspec.structs.replace(
             row,
             agent=place.agent if format_ is place.format else format_.name,
@@ -395,7 +408,7 @@ class MachineScanner:
 
     def _reason(self, file: FoundFile, format_: Format, header: Header | None) -> str | None:
         """Why a session is not one of those that were asked for; None when it is."""
-        if not self.subagents and format_.subagent_of(file.path, header) is not None:
+        if not self.subagents and format_.home.subagent_of(file.path, header) is not None:
             return _SUBAGENT
         if self.cwd is None or _is_only_ours(file):
             return None
@@ -431,7 +444,7 @@ class MachineScanner:
             raise NotSupported(f"{os.path.basename(path)} cannot be moved to the trash here")
         directory, name = os.path.split(path)
         for own in self.own_stores() if row.draft else ():
-            if any(draft.path == path for draft in own.store.drafts()):
+            if any(draft.path == path for draft in drafts_in(own.store)):
                 return own.stored(row)
         return StoredSession(FilesStore(directory, suffix=suffix_of(path)), without_suffix(name))
 
@@ -525,11 +538,11 @@ def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) 
 
 
 def _read_titles(place: places.Place) -> Mapping[str, str]:
-    path = place.format.titles_file(place.root)
-    if path is None:
+    titles = place.format.titles
+    if titles is None or (path := titles.titles_file(place.root)) is None:
         return {}
     try:
         with open(path, "rb") as file:
-            return place.format.titles(file.read(_LARGEST_TITLES))
+            return titles.titles(file.read(_LARGEST_TITLES))
     except OSError:
         return {}

@@ -10,6 +10,7 @@ import msgspec
 from branchline.clock import Clock
 from branchline.context import Context, milliseconds, selected_entries
 from branchline.context.builder import entry_messages
+from branchline.context.source import ContextSource
 from branchline.entries import (
     CompactionSummaryMessage,
     Message,
@@ -18,7 +19,6 @@ from branchline.entries import (
     UnknownMessage,
     UserMessage,
 )
-from branchline.tree import EntrySource
 
 __all__ = ["kept_messages", "normalize_message", "role_of", "system_snapshot"]
 
@@ -64,7 +64,7 @@ def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:
 
 
 def kept_messages(
-    source: EntrySource, context: Context, path: list[str], first_kept: str
+    source: ContextSource, context: Context, path: list[str], first_kept: str
 ) -> tuple[Message, ...]:
     """The messages that a compaction keeps from an entry on, for a format whose compactions hold them.
 

@@ -39,9 +39,10 @@ from branchline.entries import (
 )
 from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
-from branchline.formats import EntryLog, detect
+from branchline.formats import EntryLog
 from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
 from branchline.log.system import opening
+from branchline.plugins.formats import detect
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
@@ -98,7 +99,7 @@ class Session(SessionShortcuts, SessionQueries):
         timestamp = iso(clock.now())
         header = Header(
             version=3,
-            id=format_.session_id(fresh, timestamp) if id is None else fresh,
+            id=format_.required_writer().session_id(fresh, timestamp) if id is None else fresh,
             timestamp=timestamp,
             cwd=cwd,
             parent_session=parent_session,
@@ -138,8 +139,8 @@ class Session(SessionShortcuts, SessionQueries):
         except BaseException:
             log.close()
             raise
-        pen.key = format_.key_of(log.path)
-        pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.suffix)
+        pen.key = format_.traits.key_of(log.path)
+        pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.traits.suffix)
         header = pen.transcript.reading.header
         pen.transcript.external_title = locator.external_title(format_, log.path, header)
         known = locator.known_cwd(format_, header, log.path)
@@ -278,7 +279,7 @@ class Session(SessionShortcuts, SessionQueries):
         context = self.context()
         system = system_snapshot(context)
         tail = None
-        if first_kept is not None and self._pen.format.compaction_embeds_tail:
+        if first_kept is not None and self._pen.format.traits.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
@@ -443,7 +444,7 @@ class Session(SessionShortcuts, SessionQueries):
         leaf = forks.fork_position(self, None, "at")
         place = ForkDestination(cwd, store, id)
         options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
-        if not self._pen.format.compacts_by_fork:
+        if not self._pen.format.traits.compacts_by_fork:
             plan = forks.plan(self, leaf, scope="path", place=place, **options)
             made = self._beside(plan)
             return forks.execute(
@@ -469,8 +470,8 @@ class Session(SessionShortcuts, SessionQueries):
         format_ = self._pen.format
         return type(self).create(
             self.cwd or None,
-            store=self.store if format_.writable else None,
-            format=format_.name if format_.writable else None,
+            store=self.store if format_.writer is not None else None,
+            format=format_.name if format_.writer is not None else None,
             durability=self._pen.durability,
             clock=self._clock,
         )

@@ -3,10 +3,23 @@
 from branchline.stores.files import FilesStore, snapshot_of
 from branchline.stores.memory import MemoryStore
 from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
-from branchline.stores.protocol import Read, ScanResult, SkippedFile, Store, StoredLog, TrashItem, check_key
+from branchline.stores.protocol import (
+    DraftStore,
+    Read,
+    ScanResult,
+    SkippedFile,
+    Store,
+    StoredLog,
+    TrashItem,
+    TrashStore,
+    check_key,
+    drafts_in,
+    trash_of,
+)
 
 __all__ = [
     "Allowance",
+    "DraftStore",
     "FilesStore",
     "Listed",
     "MemoryStore",
@@ -16,8 +29,11 @@ __all__ = [
     "Store",
     "StoredLog",
     "TrashItem",
+    "TrashStore",
     "check_key",
+    "drafts_in",
     "snapshot_of",
+    "trash_of",
     "unpacked",
     "unpacked_for_listing",
 ]

@@ -21,7 +21,6 @@ from branchline.library import SessionRow
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.images import PictureFiles
-from branchline.tui.launch import View
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.too_small import TooSmallScreen
 from branchline.tui.styles import DARK, LIGHT
@@ -34,6 +33,8 @@ from branchline.views.text import safe
 if TYPE_CHECKING:
     from textual.actions import ActionParseResult
     from textual.dom import DOMNode
+
+    from branchline.tui.launch import View
 
 __all__ = ["BranchlineApp"]
 

@@ -6,7 +6,7 @@ last and gets the rest of the line. A session is called by its title, else by it
 
 from __future__ import annotations
 
-import os
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -186,7 +186,7 @@ def _name(row: SessionRow, *, threaded: bool) -> list[Piece]:
     """What a session is called, and what else is to be known about it."""
     if row.problem is not None:
         known, why = row.title or row.first_prompt, Span(f"unreadable: {reason_words(row)}", "error")
-        file = Span(os.path.basename(row.path or row.key), "path")
+        file = Span(posixpath.basename(row.path or row.key), "path")
         return [known, "  ", why] if known else [why, "  ", file]
     if row.title:
         title = Span(row.title, "title")
@@ -216,7 +216,7 @@ def _ago(row: SessionRow, now: float) -> str:
 
 def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> list[Line]:
     """The small print of a session for the preview: who, where, when, from what; in one line if need be."""
-    parent = os.path.basename(row.parent_session or "") or row.parent_session or ""
+    parent = posixpath.basename(row.parent_session or "") or row.parent_session or ""
     in_one_line = rows < _ENOUGH_ROWS
     facts = [
         make_line(

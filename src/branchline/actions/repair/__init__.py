@@ -66,7 +66,7 @@ def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | Non
 def _repaired(old: EntryLog, path: str) -> RepairResult:
     if old.reading.header is None and not len(old.tree):
         raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
-    if not old.format.writable:
+    if old.format.writer is None:
         raise NotSupported(
             f"cannot repair {path}: sessions of {old.format.name} are read-only; "
             "`branchline fork` copies its readable entries into a native session"

@@ -17,9 +17,9 @@ from branchline.entries import ACTIVITY_ROLES, Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.go_json import utc_time
 from branchline.formats.lines import LineReader, Lines
+from branchline.formats.log_index import LabelState
 from branchline.formats.piglet.log_index import PigletLogIndex
 from branchline.formats.piglet.rows import Answer, LabelRow, Meta, Row, decode_rows, row_from
-from branchline.formats.protocol import LabelState
 from branchline.tree import BackwardLinker
 
 __all__ = ["PigletReader"]

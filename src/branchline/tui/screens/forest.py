@@ -18,7 +18,6 @@ from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.views.browser.arrangement import (
-    ListItem,
     ListOptions,
     arrange,
     defer_patterns,
@@ -29,7 +28,7 @@ from branchline.views.browser.source import Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
 from branchline.views.session_lines import SessionColumns, header_line, screen_columns, session_line
-from branchline.views.session_row import row_name
+from branchline.views.session_row import ListItem, row_name
 from branchline.views.spans import Line, Span, make_line
 
 __all__ = ["ForestScreen"]

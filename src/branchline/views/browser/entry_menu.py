@@ -21,7 +21,7 @@ def refusal(transcript: EntryLog, kind: str) -> str | None:
     """Why a session cannot hold an entry of this kind; None if it can."""
     if transcript.reading.read_only is not None:
         return f"this session is read-only: {transcript.reading.read_only}"
-    reason = transcript.format.unsupported.get(kind)
+    reason = transcript.format.traits.unsupported.get(kind)
     return None if reason is None else f"{transcript.format.name} sessions cannot hold this: {reason}"
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 from branchline.views.browser.arrangement import (
     SORTS,
     Arrangement,
-    ListItem,
     ListOptions,
     Sort,
     arrange,
@@ -27,11 +26,11 @@ from branchline.views.session_lines import (
     screen_columns,
     session_line,
 )
-from branchline.views.session_row import SessionRow, SkippedFile, row_name
+from branchline.views.session_row import ListItem, SessionRow, SkippedFile, row_name
 from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
 from branchline.views.tool_calls import short_path
 
-__all__ = ["Bars", "BrowserState", "Pill", "Pins", "ScopeRows"]
+__all__ = ["Bars", "BrowserState", "Pill", "PinnedNames", "ScopeRows"]
 
 
 _NOT_FOUND = Match(found=False)
@@ -45,7 +44,7 @@ class Pill(NamedTuple):
     value: str = ""
 
 
-class Pins(Protocol):
+class PinnedNames(Protocol):
     """The names of pinned sessions; ``ids`` are those that the settings pin for good."""
 
     problem: str | None
@@ -102,7 +101,7 @@ class BrowserState:
         self,
         source: Source[Any],
         scope: Scope,
-        pins: Pins,
+        pins: PinnedNames,
         *,
         words: str = "",
         sort: Sort = "recent",

@@ -18,21 +18,21 @@ from branchline.entries import (
     json_codec,
     skeleton,
 )
+from branchline.formats.common.native_records import side_record
+from branchline.formats.common.native_rows import instant, latest_time, positions_of
+from branchline.formats.common.native_upgrade import CURRENT_VERSION, FIRST_TYPES, assign_position_id
 from branchline.formats.lines import LineReader, Lines
-from branchline.formats.pi.records import side_record
-from branchline.formats.pi.rows import instant, latest_time, positions_of
-from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, assign_position_id
-from branchline.formats.protocol import LabelState, LogIndex
+from branchline.formats.log_index import LabelState, LogIndex
 from branchline.tree import ROOT
 
-__all__ = ["PiReader"]
+__all__ = ["NativeReader"]
 
 _NOTED = frozenset({"label", "session_info", "leaf"})
 _SHARED = {name: name for name in (*SIDE_TYPES, *CONVERSATION_TYPES)}
 _share = _SHARED.get  # one string per known type instead of one per line
 
 
-class PiReader(LineReader):
+class NativeReader(LineReader):
     """Reads lines of versions 1, 2 and 3."""
 
     format_name = "pi"
