@@ -107,9 +107,9 @@ def test_a_command_that_takes_no_words_says_that_they_were_left_out(project):
     async def work() -> None:
         talk = Talk(project)
         async with talk.conductor:
-            front = await talk.say("/session now")
+            front = await talk.say("/undo now")
 
-            assert front.remarks == ["/session takes no argument; 'now' was ignored"]
+            assert front.remarks[0] == "/undo takes no argument; 'now' was ignored"
 
     drive(work)
 

@@ -190,7 +190,7 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     terminal.press("Home")
     terminal.wait(r"^› .*user: offline: say two")
     terminal.press("Enter")
-    terminal.wait("Summarize the branch that is left")
+    terminal.wait("Summarize the abandoned branch")
     terminal.press("Enter")
     terminal.wait(r"^❯ offline: say two")
 

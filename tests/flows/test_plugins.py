@@ -32,12 +32,14 @@ SPECIFIED = [
     "session_before_fork",
     "session_fork",
     "session_before_compact",
+    "session_compacting",
     "session_compact",
     "session_compact_failed",
     "session_start",
     "session_before_switch",
     "session_switch",
     "session_shutdown",
+    "chat_commands",
     "entry_appended",
 ]
 
@@ -162,6 +164,7 @@ def test_a_plugin_that_fails_everywhere_changes_nothing_and_is_named(place):
         "session_before_tree",
         "session_tree",
         "session_before_compact",
+        "session_compacting",
         "session_compact",
         "session_before_fork",
         "session_fork",
@@ -322,7 +325,7 @@ def test_entry_appended_may_write_side_records_and_nothing_that_moves_the_leaf(p
                 context.label(event.entry, "seen")
                 for verb in (
                     lambda: context.append_message("acme", "x"),
-                    lambda: context.branch(names["old"]),
+                    lambda: context.move_to(names["old"]),
                     lambda: context.navigate(names["old"]),
                     context.fork,
                 ):

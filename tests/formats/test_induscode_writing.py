@@ -313,7 +313,7 @@ def test_a_compaction_writes_the_messages_that_are_kept_once_more():
 
 def test_messages_may_come_as_plain_objects(session):
     session.append_message({"role": "user", "content": "hello"})
-    session.append_message({"role": "poll", "options": ["a"]})
+    session.append_message(UnknownMessage(role="poll", fields={"role": "poll", "options": ["a"]}))
 
     first, second = new_lines(session)
     assert (first["role"], first["message"]["content"]) == ("user", "hello")

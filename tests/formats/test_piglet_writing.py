@@ -23,6 +23,7 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
+    UnknownBlock,
     Usage,
     UserMessage,
     message_text,
@@ -438,7 +439,9 @@ def test_a_parent_whose_id_was_used_again_is_refused():
             "x", [{"type": "image", "data": "", "mimeType": "image/png"}]
         ),
         lambda session: session.append_message({"role": "bashExecution", "command": "ls", "output": ""}),
-        lambda session: session.append_message({"role": "assistant", "content": [{"type": "video"}]}),
+        lambda session: session.append_message(
+            AssistantMessage(content=(UnknownBlock(type="video", fields={"type": "video"}),))
+        ),
     ],
     ids=["edit", "custom", "picture", "bash", "block"],
 )

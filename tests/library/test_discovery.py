@@ -101,7 +101,7 @@ def test_an_unknown_program_is_an_error_that_names_the_nearest(name, meant):
 def test_rows_come_newest_first_and_name_their_program_and_format(shared_home):
     listing = SessionLibrary.everywhere(CWD, environment={}, home=shared_home.path).list(deep=True)
 
-    assert [row.active_ms for row in listing] == sorted((row.active_ms for row in listing), reverse=True)
+    assert [row.modified_ms for row in listing] == sorted((row.modified_ms for row in listing), reverse=True)
     assert {row.agent: row.format for row in listing} == {
         agent: "pi" if agent == "branchline" else agent for agent in PROGRAMS
     }
@@ -396,7 +396,7 @@ def test_forks_of_all_programs_hang_in_one_forest(shared_home):
 
 def test_a_copy_of_claude_code_that_names_no_parent_hangs_from_the_original(shared_home):
     """A background session shares the records of the session that it was split from, and nothing says so."""
-    forest = discovery(shared_home, agents=["claude-code"]).forest()
+    forest = discovery(shared_home, agents=["claude-code"]).forest(deep=True)
 
     assert parents(forest)["cccccccc-0000-4000-8000-000000000003"] == "aaaaaaaa-0000-4000-8000-000000000001"
 

@@ -257,9 +257,10 @@ def test_a_fork_for_pi_lies_where_pi_looks_for_it(tmp_path, home):
     assert Path(fork.file).parent == home / ".pi/agent/sessions/--home-u-proj--"
 
 
-def test_a_store_whose_files_end_otherwise_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"induscode end in \.ndjson"):
-        begun("induscode", tmp_path).fork(store=FilesStore(tmp_path))
+def test_a_file_ends_as_its_program_wants_whatever_the_store_says(tmp_path):
+    made = begun("induscode", tmp_path).fork(store=FilesStore(tmp_path))
+
+    assert made.file.endswith(".ndjson")
 
 
 def test_a_fork_of_a_session_in_memory_stays_there(tmp_path):

@@ -101,9 +101,9 @@ def test_an_answer_that_failed_says_why():
     )
 
     assert brief(deck) == [
-        ("assistant", "Assistant", "overloaded"),
+        ("note", "Error: overloaded", ""),
         ("assistant", "Assistant", "half"),
-        ("assistant", "Stopped", ""),
+        ("note", "Stopped", ""),
         ("assistant", "Assistant", "(no content)"),
     ]
     assert [card.error for card in deck] == [True, True, True, False]

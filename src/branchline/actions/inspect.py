@@ -11,7 +11,6 @@ from branchline.entries import SIDE_TYPES
 from branchline.formats.integrity import check_log
 from branchline.formats.log_index import LogIndex
 from branchline.session import Session
-from branchline.session.message_input import role_of
 from branchline.tree import ROOT, Finding, walk_nodes
 
 __all__ = ["report", "report_of_nothing"]
@@ -57,7 +56,7 @@ def report(session: Session) -> dict[str, Any]:
 
     path = _path_in_file(session, leaf)
     shared = set(inner.values())
-    said = [(inner.get(item.entry, item.entry), role_of(item.message)) for item in context.messages]
+    said = [(inner.get(item.entry, item.entry), item.message.role) for item in context.messages]
     return {
         "format": reading.format,
         "version": None if header is None else header.version,

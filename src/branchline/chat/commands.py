@@ -13,9 +13,9 @@ from branchline.views.spans import Span
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["COMMANDS", "Command", "Completes", "command_named"]
+__all__ = ["COMMANDS", "Command", "Completes"]
 
-Completes = Literal["entry", "turn", "session", "thinking", "tool", "command"]
+Completes = Literal["entry", "turn", "session", "operation", "model", "thinking", "tool", "command"]
 """What can be completed behind a command."""
 
 
@@ -32,8 +32,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 async def _help(chat: Chat, words: str) -> None:
     """All commands, or the one that is named."""
-    named = command_named(words.lstrip("/"))
-    shown = COMMANDS if named is None else (named,)
+    named = chat.command(words.lstrip("/"))
+    shown = chat.commands if named is None else (named,)
     usages = [f"/{each.name} {each.arguments}".rstrip() for each in shown]
     room = max(map(len, usages))
     for usage, each in zip(usages, shown, strict=True):
@@ -79,7 +79,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="fork",
-        arguments="[ENTRY]",
+        arguments="[--native] [ENTRY]",
         completes="entry",
         run=tree_commands.fork,
         help="Copy the conversation, up to a turn or an entry, into a new session and continue there.",
@@ -108,8 +108,20 @@ COMMANDS: tuple[Command, ...] = (
         run=session_commands.name,
         help="Set or show the title of the session.",
     ),
-    Command(name="session", run=session_commands.facts, help="Show file, entries, tokens and cost."),
-    Command(name="sessions", run=session_commands.list_all, help="List the sessions of this directory."),
+    Command(
+        name="session",
+        arguments="[fork | tree | export [FILE] | import FILE]",
+        completes="operation",
+        run=session_commands.session,
+        help="Show file, entries, tokens and cost; or fork, pick from the tree of forks, export, import.",
+    ),
+    Command(
+        name="sessions",
+        arguments="[SESSION]",
+        completes="session",
+        run=session_commands.sessions,
+        help="Pick another session of this directory and continue in it.",
+    ),
     Command(
         name="resume",
         arguments="[SESSION]",
@@ -121,8 +133,9 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         name="model",
         arguments="[PROVIDER:MODEL]",
+        completes="model",
         run=model_commands.model,
-        help="Switch models, or show the current one.",
+        help="Switch models, named or picked.",
     ),
     Command(
         name="thinking",
@@ -154,9 +167,3 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(name="quit", aliases=("exit", "q"), run=_quit, help="Quit; the session is saved."),
 )
-_NAMED = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
-
-
-def command_named(name: str) -> Command | None:
-    """The command with this name."""
-    return _NAMED.get(name)

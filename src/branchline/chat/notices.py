@@ -13,10 +13,11 @@ from branchline.conductor import (
     TurnEnded,
 )
 from branchline.models import model_name
+from branchline.session import Session
 from branchline.views.humanize import count, money, tokens
 from branchline.views.spans import Line, Span, make_line
 
-__all__ = ["event_notice", "others_wrote", "status_line"]
+__all__ = ["compacted_into", "event_notice", "forked_because", "others_wrote", "status_line"]
 
 _ENDINGS = {
     "length": "the answer was cut at the model's length limit",
@@ -41,6 +42,8 @@ def event_notice(event: Event) -> str | None:
             before = (
                 "" if event.tokens_before is None else f" (it had about {tokens(event.tokens_before)} tokens)"
             )
+            if event.session is not None:
+                return compacted_into(event.session)
             return f"the context was compacted{before}"
         case CompactionFailed():
             return f"the context was not compacted: {event.message}"
@@ -50,6 +53,16 @@ def event_notice(event: Event) -> str | None:
             return _ENDINGS.get(event.reason)
         case _:
             return None
+
+
+def forked_because(session: Session) -> str:
+    """Why going somewhere in a session has led to a fork."""
+    return f"{session.format} sessions have no branches: you continue in the fork"
+
+
+def compacted_into(session: str) -> str:
+    """That the conversation goes on in a fork, because its format keeps every message."""
+    return f"the context was compacted into a fork: you continue in session {session}"
 
 
 def others_wrote(entries: int) -> str:

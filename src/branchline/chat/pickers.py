@@ -11,17 +11,28 @@ from branchline.chat.frontend import Picker, PickerOption, TreeChoice, options_w
 from branchline.flows import Choose
 from branchline.library import Prompt, SessionRow
 from branchline.library.turns import prior_turns
+from branchline.models import ProviderStatus
 from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.tree import Filter, Outline
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import RowTexts
+from branchline.views.forest import ForestRow, drawn_branches
 from branchline.views.outline import entry_role, indentation, outline_line
 from branchline.views.session_lines import list_columns, session_line
+from branchline.views.session_row import row_name
 from branchline.views.spans import Span, make_line
 from branchline.views.tree_search import Search
 
-__all__ = ["choice_picker", "session_options", "session_picker", "tree_picker", "turn_picker"]
+__all__ = [
+    "choice_picker",
+    "forest_picker",
+    "model_picker",
+    "session_picker",
+    "tree_picker",
+    "turn_picker",
+    "unpickable",
+]
 
 
 class _Rows(Sequence[PickerOption]):
@@ -104,19 +115,74 @@ def turn_picker(session: Session, question: str) -> Picker | None:
     return _picker(question, options, at=len(options) - 1) if options else None
 
 
-def session_picker(rows: Iterable[SessionRow], question: str, now: float | None = None) -> Picker:
-    """Sessions, in the order in which they are given; the key is the file."""
-    return _picker(question, session_options([row for row in rows if row.problem is None], now))
+def session_picker(
+    rows: Iterable[SessionRow], question: str, *, current: str | None = None, now: float | None = None
+) -> Picker:
+    """Sessions, in the order in which they are given; the key is the file, ``current`` that of this chat."""
+    listed = [(row, "") for row in rows if row.problem is None]
+    return _session_picker(listed, question, current, now)
 
 
-def session_options(rows: Sequence[SessionRow], now: float | None = None) -> list[PickerOption]:
-    """Sessions as rows, as every list shows them."""
+def forest_picker(
+    forest: Sequence[ForestRow], question: str, *, current: str | None = None, now: float | None = None
+) -> Picker:
+    """Sessions below those that they were forked from; the key is the file, ``current`` that of this chat."""
+    drawn = zip(forest, drawn_branches(forest), strict=True)
+    listed = [(item.row, branches) for item, branches in drawn if item.row.problem is None]
+    return _session_picker(listed, question, current, now)
+
+
+def _session_picker(
+    listed: list[tuple[SessionRow, str]], question: str, current: str | None, now: float | None
+) -> Picker:
+    """Sessions as every list shows them, each with what is drawn before its name."""
     now, home = time.time() if now is None else now, os.path.expanduser("~")
-    columns = list_columns(rows, own_agent=NATIVE_AGENT)
-    return [
-        PickerOption(key=row.path or row.key, line=session_line(row, columns, now=now, home=home))
-        for row in rows
+    columns = list_columns([row for row, _ in listed], own_agent=NATIVE_AGENT)
+    options = [
+        PickerOption(
+            key=row_name(row),
+            line=make_line(
+                *session_line(row, columns, now=now, home=home, branch=branches),
+                Span("  [current]" if _is_current(row, current) else "", "dim"),
+            ),
+        )
+        for row, branches in listed
     ]
+    at = next((number for number, (row, _) in enumerate(listed) if _is_current(row, current)), 0)
+    return _picker(question, options, at=at)
+
+
+def _is_current(row: SessionRow, current: str | None) -> bool:
+    return current is not None and row.path == current
+
+
+def model_picker(providers: Iterable[ProviderStatus], current: str | None) -> Picker:
+    """The models that can be used, the current one under the cursor; then providers that need something.
+
+    The key of a provider whose models cannot be picked is its name alone.
+    """
+    ready: list[str] = []
+    others: list[tuple[str, str]] = []
+    for one in providers:
+        ready += [f"{one.name}:{model}" for model in one.models if one.ready]
+        if unusable := unpickable(one):
+            others.append((one.name, unusable))
+    if current is not None and current not in ready:
+        ready.insert(0, current)
+    options = [PickerOption(key=name, line=make_line(Span(name, "model"))) for name in ready]
+    options += [
+        PickerOption(key=name, line=make_line(Span(f"{name}  ", "dim"), Span(why, "warning")))
+        for name, why in others
+    ]
+    at = 0 if current is None else ready.index(current)
+    return _picker(f"Which model shall answer? Now: {current or 'none'}", options, at=at)
+
+
+def unpickable(provider: ProviderStatus) -> str | None:
+    """Why no model of a provider can be picked, and what helps; None when some can."""
+    if provider.ready and not provider.models:
+        return f"name a model of it: /model {provider.name}:MODEL"
+    return provider.needs
 
 
 def choice_picker(step: Choose) -> Picker:

@@ -12,7 +12,8 @@ from branchline.compaction import Summary, SummaryRequest
 from branchline.conductor.policy import Policy
 from branchline.conductor.turn_runner import write_summary
 from branchline.flows import Summarizer
-from branchline.models import model_by_setting
+from branchline.models import ModelRegistry
+from branchline.settings import load
 
 __all__ = ["OpenSummarizer", "open_summarizer"]
 
@@ -29,7 +30,8 @@ async def open_summarizer(
     model: SummaryModel, told: Callable[[str], Awaitable[None]]
 ) -> AsyncIterator[OpenSummarizer]:
     """Load the model for the length of a ``with`` block; ``told`` gets its text as it comes."""
-    writer = await asyncio.to_thread(model_by_setting, model.name, base_url=model.base_url)
+    models = ModelRegistry.from_settings(load().settings, base_url=model.base_url)
+    writer = await asyncio.to_thread(models.find, model.name)
 
     async def write(request: SummaryRequest) -> Summary:
         return await write_summary(writer, request, Policy(), told)

@@ -26,9 +26,11 @@ from branchline.flows.steps import (
     AskHook,
     Attempt,
     AttemptResult,
+    CallPlugin,
     Choose,
     Chosen,
     Flow,
+    Gather,
     Notify,
     Step,
     Summarize,
@@ -176,6 +178,11 @@ class _Helpers:
                 return (yield from self._asked(step))
             case Notify():
                 return (yield from self._told(step))
+            case Gather():
+                return (yield from self._gathered(step))
+            case CallPlugin():
+                context = HookContext(step.session, self._deeper(), leave="act")
+                return (yield _Call(partial(step.call, context), foreign=True))
             case Summarize():
                 if self._summarizer is None:
                     raise NoSummarizer(
@@ -216,6 +223,23 @@ class _Helpers:
                 self._hooks.report(PluginProblem(plugin=plugin, hook=step.hook, message=wrong))
             elif found is None:
                 found = answer
+        return found
+
+    def _gathered(self, step: Gather) -> _Calls[list[tuple[str, Any]]]:
+        context = HookContext(step.session, self._deeper(), leave="look")
+        found: list[tuple[str, Any]] = []
+        for plugin, call in self._hooks.implementations(step.hook):
+            try:
+                answer = yield _Call(partial(call, step.event, context), foreign=True)
+            except (Exception, SystemExit) as problem:  # noqa: BLE001
+                self._report(plugin, step.hook, problem)
+                continue
+            if answer is None:
+                continue
+            if wrong := step.refuse(answer):
+                self._hooks.report(PluginProblem(plugin=plugin, hook=step.hook, message=wrong))
+            else:
+                found.append((plugin, answer))
         return found
 
     def _told(self, step: Notify) -> _Calls[None]:

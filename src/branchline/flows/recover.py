@@ -70,7 +70,7 @@ def turn(
     failed has left the context by then, and its record is in the tree.
     """
     abort = AbortSignal() if abort is None else abort
-    first = yield from attempt(1, abort)
+    first = yield from attempt(1, session, abort)
     if not first.overflow:
         return TurnResult(outcome=first)
     if first.failed is not None:
@@ -86,7 +86,7 @@ def turn(
     )
     if compacted.status != "done" or abort.aborted:
         return TurnResult(outcome=first, compacted=compacted)
-    second = yield from attempt(2, abort)
+    second = yield from attempt(2, compacted.session or session, abort)
     return TurnResult(outcome=second, attempts=2, compacted=compacted)
 
 

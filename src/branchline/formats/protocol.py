@@ -175,6 +175,11 @@ class FormatHome(Protocol):
         del cwd, environment, home
         return None
 
+    def profile_patterns(self, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        """Glob patterns of directories that new sessions go to, where one is there, rather than elsewhere."""
+        del environment, home
+        return ()
+
     def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
         """Every directory in which sessions of one working directory may be.
 

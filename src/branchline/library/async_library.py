@@ -46,7 +46,7 @@ class AsyncSessionLibrary:
     describe = _in_thread(SessionLibrary.describe)
     open = _in_thread(SessionLibrary.open)
     rename = _in_thread(SessionLibrary.rename)
-    rename_file = _in_thread(SessionLibrary.rename_file)
+    set_title = _in_thread(SessionLibrary.set_title)
     remove = _in_thread(SessionLibrary.remove)
     reload = _in_thread(SessionLibrary.reload)
     search_text = _in_thread(SessionLibrary.search_text)

@@ -44,6 +44,7 @@ from branchline.stores import (
     drafts_in,
     snapshot_of,
 )
+from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
@@ -320,7 +321,7 @@ class MachineScanner:
                     elif place.agent not in {one.agent for one in (before.place, *before.others)}:
                         found[identity] = before._replace(others=(*before.others, place))
         files = list(_unpacked_first(found.values(), hidden))
-        files.sort(key=lambda file: (-file.stored.modified, file.path))
+        files.sort(key=lambda file: by_newest(file.stored))
         return files, list(hidden.values())
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:

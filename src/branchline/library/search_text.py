@@ -13,7 +13,6 @@ from branchline.entries import (
     MessageEntry,
     ModelChange,
     ToolResult,
-    UnknownMessage,
     blocks_text,
     message_text,
 )
@@ -65,7 +64,7 @@ def _said(entry: Entry) -> tuple[str, str] | None:
     match entry:
         case MessageEntry():
             message = entry.message
-            role = message.role if isinstance(message, UnknownMessage) else message.__struct_config__.tag
+            role = message.role
             return str(role), message_text(message)
         case CustomMessage():
             return "custom", blocks_text(entry.content)

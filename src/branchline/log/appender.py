@@ -107,7 +107,7 @@ class Appender:
         return end
 
     def begin(self, size: int) -> None:
-        """Take note of a file that was just created with `size` bytes of whole lines."""
+        """Record that the file was just created with `size` bytes of whole lines."""
         self.acknowledged = self._line_end = size
 
     def size(self) -> int:
@@ -176,7 +176,7 @@ class Appender:
         return kept
 
     def _roll_back(self) -> str:
-        """Undo a failed append, and say what became of it."""
+        """Undo a failed append, and return a description of the outcome."""
         assert self._doubt is not None
         try:
             taken_back = self._take_back(self._doubt)
@@ -191,7 +191,7 @@ class Appender:
         return "another program wrote at the same time, so the record may or may not be there"
 
     def _take_back(self, doubt: _UncertainTail) -> bool:
-        """Cut the file back to where the bytes in doubt begin, unless something else is there."""
+        """Truncate the file to where the uncertain bytes begin, unless something else follows."""
         system = self._system
         # A descriptor that has failed is not asked again: after a failed sync the kernel may have
         # dropped the pages, and the next sync on it would report a success that is none.

@@ -139,6 +139,13 @@ class FileLog:
             raise ReadOnly(f"cannot append to {self.path}: it was opened for reading only")
         return FileWriter(self.path, self._lock, self._appender, self._other_lock)
 
+    def unlink(self) -> None:
+        """Delete the file, if it is still the one that was opened. Hold the lock around the call."""
+        status = os.lstat(self.path)
+        if (status.st_dev, status.st_ino) == self.identity:
+            self._system.unlink(self.path)
+            sync_directory(os.path.dirname(self.path), self._system)
+
     def close(self) -> None:
         descriptor, self._reader = self._reader, -1
         if descriptor >= 0:
@@ -251,7 +258,7 @@ def _require_regular(found: os.stat_result, name: str) -> None:
 
 @contextlib.contextmanager
 def _new_file(path: str, data: bytes, system: System) -> Iterator[None]:
-    """Make a durable new file; take it away again if the `with` block fails, or this does."""
+    """Create a durable new file; remove it if this or the `with` block fails."""
     directory = os.path.dirname(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     outcome = "nothing was saved"

@@ -97,7 +97,7 @@ class FileLock:
             raise
 
     def release(self, owner: object) -> None:
-        """Give the lock back; harmless when `owner` does not hold it (any more)."""
+        """Release the lock; does nothing if `owner` does not hold it."""
         if self.owner is not owner:
             return
         self.owner = None
@@ -158,7 +158,7 @@ class FileLock:
             self._sign(descriptor, now)
 
     def _sign(self, descriptor: int, now: float) -> None:
-        """Say in the lock file who holds it and since when."""
+        """Write the holder and the time into the lock file."""
         record = b'%s,"since":%.3f}' % (self._who, now)
         try:
             self._system.pwrite(descriptor, record.ljust(_RECORD - 1) + b"\n", 0)
@@ -219,7 +219,7 @@ class FileLock:
 
 
 def is_locked(path: str, identity: tuple[int, int], system: System = SYSTEM) -> bool:
-    """Say whether somebody holds the lock of this session file now. Makes nothing, waits for nobody."""
+    """Return whether the session file is locked now. Creates nothing and does not wait."""
     try:
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = system.open(_lock_path(path, identity), flags)

@@ -1,4 +1,4 @@
-"""A log in memory, with the manners of a file: whole lines, one writer at a time, torn tails closed."""
+"""A log in memory that behaves like a file: whole lines, one writer at a time, torn tails closed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MemoryLog:
             self._lock.release()
 
     def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
     def __repr__(self) -> str:
         return f"MemoryLog(name={self.name!r}, {len(self._data)} bytes)"

@@ -1,4 +1,4 @@
-"""What a log is, whatever it is kept in: a name, bytes from the start, and one writer at a time."""
+"""Protocols of a log: a name, bytes, and one writer at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TornTail(NamedTuple):
 
 
 class Writer(Protocol):
-    """What you hold while you hold the lock."""
+    """A handle for appending, valid while the lock is held."""
 
     @property
     def end(self) -> int:
@@ -48,7 +48,7 @@ class Log(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it: a path or a key."""
+        """The name used in messages: a path or a key."""
 
     def size(self) -> int:
         """How many bytes there are now."""

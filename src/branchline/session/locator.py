@@ -51,7 +51,8 @@ def store_of(name: str | None, cwd: str) -> FilesStore:
     if name is None or agent_name(name) == NATIVE:
         return FilesStore(places.session_directory(cwd))
     format_ = format_named(name)
-    directory = places.directory_in(format_.home.directory, cwd)
+    directory = places.existing_directory(format_.home.profile_patterns)
+    directory = directory or places.directory_in(format_.home.directory, cwd)
     if directory is None:
         raise NotSupported(f"where {format_.name} keeps its sessions is unknown; name a directory")
     return FilesStore(directory, suffix=format_.traits.suffix)

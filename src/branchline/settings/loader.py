@@ -14,7 +14,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from branchline.settings.schema import Settings, names, parse_value, validate
+from branchline.settings.schema import (
+    ProviderSettings,
+    Settings,
+    is_table,
+    names,
+    parse_value,
+    validate,
+    validate_provider,
+)
 
 __all__ = ["LoadedSettings", "SettingFinding", "Source", "load", "settings_path"]
 
@@ -134,6 +142,9 @@ def _from_file(
         if name not in names():
             findings.append(SettingFinding(where=path, line=line, message=_unknown(name)))
             continue
+        if is_table(name) and isinstance(value, dict):
+            values[name] = _providers(path, text, value, findings)
+            continue
         try:
             values[name] = validate(name, value)
         except ValueError as problem:
@@ -141,8 +152,24 @@ def _from_file(
     return {name: line for name, line in lines.items() if name in values}
 
 
-def _table_line(text: str, name: str) -> int | None:
-    place = re.search(rf"^[ \t]*\[+[ \t]*[\"']?{re.escape(name)}\b", text, re.MULTILINE)
+def _providers(
+    path: str, text: str, tables: dict[str, Any], findings: list[SettingFinding]
+) -> dict[str, ProviderSettings]:
+    """The providers that can be used; a wrong one costs itself alone."""
+    found: dict[str, ProviderSettings] = {}
+    for name, value in tables.items():
+        try:
+            found[name] = validate_provider(name, value)
+        except ValueError as problem:
+            line = _table_line(text, "providers", name) or _table_line(text, "providers")
+            findings.append(SettingFinding(where=path, line=line, message=str(problem)))
+    return found
+
+
+def _table_line(text: str, *names: str) -> int | None:
+    """The line in which a table begins."""
+    dotted = r"[\"']?[ \t]*\.[ \t]*[\"']?".join(map(re.escape, names))
+    place = re.search(rf"^[ \t]*\[+[ \t]*[\"']?{dotted}(?![\w-])", text, re.MULTILINE)
     return None if place is None else text.count("\n", 0, place.start()) + 1
 
 

@@ -7,15 +7,46 @@ from it or checked against it.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-__all__ = ["Settings", "describe_setting", "names", "parse_value", "template", "toml_text"]
+__all__ = [
+    "ProviderApi",
+    "ProviderSettings",
+    "Settings",
+    "describe_setting",
+    "names",
+    "parse_value",
+    "template",
+    "toml_text",
+]
+
+ProviderApi = Literal["openai-completions", "openai-responses", "anthropic-messages"]
+"""The protocols that a provider of one's own can speak, by the names that sessions give them."""
+
+_PROVIDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_RESERVED = frozenset({"offline", "openai-compatible"})
 
 
 def _says(sentence: str, **limits: Any) -> msgspec.Meta:
     return msgspec.Meta(description=sentence, **limits)
+
+
+class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model server that a person has named: ``[providers.NAME]`` in the file.
+
+    ``api_key_env`` is the environment variable that holds its key; without one no key is sent. ``models``
+    are those that lists and pickers offer; others can be named too.
+    """
+
+    base_url: str
+    api_key_env: str | None = None
+    models: tuple[str, ...] = ()
+    headers: dict[str, str] = {}
+    api: ProviderApi = "openai-completions"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +82,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "tree"
     model: Annotated[str | None, _says("Model of new chats, as provider:model.")] = None
     base_url: Annotated[str | None, _says("Base URL of an OpenAI-compatible server.")] = None
+    api_key_env: Annotated[str | None, _says("Environment variable with the API key for base_url.")] = None
+    providers: Annotated[
+        dict[str, ProviderSettings], _says("Model servers of your own, each as a table [providers.NAME].")
+    ] = {}
     allow_tools: Annotated[
         tuple[str, ...], _says("MCP tools that a chat calls without asking, as server.tool.")
     ] = ()
@@ -89,15 +124,53 @@ def validate(name: str, value: Any) -> Any:
     """The value of a setting, if it can have this one; ValueError says what it can be."""
     if value == "" and _FIELDS[name].default is None:
         return None  # TOML has no word for nothing
+    if is_table(name) and not isinstance(value, dict):
+        raise ValueError(f"{name} must be {describe_type(name)}, not {format_value(value)}")
     try:
         return msgspec.convert(value, _FIELDS[name].type, strict=True)
     except msgspec.ValidationError:
         raise ValueError(f"{name} must be {describe_type(name)}, not {format_value(value)}") from None
 
 
+def is_table(name: str) -> bool:
+    """Whether a setting is a table whose items are read one by one."""
+    return bool(_FIELDS[name].type.__origin__ == dict[str, ProviderSettings])
+
+
+def validate_provider(name: str, value: Any) -> ProviderSettings:
+    """One table of ``providers``; ValueError says what is wrong with it."""
+    where = f"providers.{name}"
+    if not _PROVIDER_NAME.fullmatch(name):
+        raise ValueError(f"{where}: a provider's name has letters, digits, and . _ - only")
+    if name in _RESERVED:
+        raise ValueError(f"{where}: this name is taken; choose another one")
+    try:
+        found = msgspec.convert(value, ProviderSettings, strict=True)
+    except msgspec.ValidationError as problem:
+        raise ValueError(f"{where}: {_plain(str(problem))}") from None
+    if not found.base_url.startswith(("http://", "https://")):
+        raise ValueError(f"{where}: base_url must begin with http:// or https://")
+    return found
+
+
+def _plain(words: str) -> str:
+    """What msgspec says about a table, in the words of the file."""
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", words)
+    if missing:
+        return f"{missing[1]} is missing"
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", words, re.DOTALL)
+    if unknown:
+        known = ", ".join(ProviderSettings.__struct_fields__)
+        return f"there is no {unknown[1]!r}; a provider has {known}"
+    place = re.fullmatch(r"(.*) - at `\$\.(.*)`", words, re.DOTALL)
+    return f"{place[2]}: {place[1]}" if place else words
+
+
 def describe_type(name: str) -> str:
     """What a setting can be, in words."""
     kind = _FIELDS[name].type.__origin__
+    if is_table(name):
+        return f"a table for each of them, as [{name}.NAME]"
     choices = getattr(kind, "__args__", ())
     if kind is bool:
         return "true or false"
@@ -117,6 +190,8 @@ def format_value(value: Any) -> str:
 def parse_value(name: str, words: str) -> Any:
     """The value that a person wrote on a command line or in the environment; ValueError for a wrong one."""
     kind = _FIELDS[name].type.__origin__
+    if is_table(name):
+        raise ValueError(f"{name} cannot be set in one line; write [{name}.NAME] into the file")
     if kind is bool:
         known = {"true": True, "yes": True, "on": True, "1": True}
         known |= {"false": False, "no": False, "off": False, "0": False}
@@ -138,6 +213,11 @@ def toml_text(value: Any) -> str:
             return str(value)
         case list() | tuple():
             return f"[{', '.join(toml_text(item) for item in value)}]"
+        case msgspec.Struct():
+            return toml_text({name: kept for name, kept in msgspec.structs.asdict(value).items() if kept})
+        case Mapping():
+            items = [f"{toml_text(str(key))} = {toml_text(item)}" for key, item in value.items()]
+            return f"{{{', '.join(items)}}}"
         case None:
             return '""'
         case _:

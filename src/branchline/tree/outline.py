@@ -26,7 +26,7 @@ FILTERS: tuple[Filter, ...] = ("default", "no-tools", "user-only", "labeled-only
 
 Matches = Callable[[int], bool] | Container[int]
 
-_NEVER = ("usage",)
+_NEVER = ("usage", "leaf")  # a move hangs from where it leads to: its row would be an empty branch there
 _BACKGROUND = (
     *_NEVER,
     "label",
@@ -35,7 +35,6 @@ _BACKGROUND = (
     "model_change",
     "thinking_level_change",
     "session_info",
-    "leaf",
 )
 
 

@@ -66,7 +66,7 @@ class CardLine(NamedTuple):
 
 def foldable(card: Card) -> bool:
     """Whether a card has more than is shown at first."""
-    if card.kind in ("thinking", "tool", "bash", "compaction", "branch", "unknown", "system"):
+    if card.kind in ("thinking", "tool", "bash", "compaction", "branch", "unknown", "system", "note"):
         return bool(card.body.strip() or (card.call is not None and card.call.arguments))
     return len(card.body) > _FOLDED_MOST
 
@@ -124,7 +124,8 @@ def _head(card: Card, *, opened: bool) -> Line:
                 Span(f"{arrow}$ ", "bash"), Span(card.title, "bash"), *outcome(card), size, label
             )
         case "setting" | "note":
-            return make_line(Span("  · ", "dim"), Span(card.title, "setting"), label)
+            role: StyleRole = "error" if card.error else "setting"
+            return make_line(Span(arrow if foldable(card) else "  · ", "dim"), Span(card.title, role), label)
         case _:
             name, role = _NAMES.get(card.kind, (card.kind, "plain"))
             told = card.title if card.title and card.title not in ("User", "Assistant") else name

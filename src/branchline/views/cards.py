@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from branchline.context.javascript import number_text
+from branchline.context.javascript import number_text, utf16_cut
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -50,7 +50,7 @@ from branchline.entries import (
 )
 from branchline.formats import LabelState
 from branchline.views.spans import Line, Span, make_line
-from branchline.views.tool_calls import Call, call_of
+from branchline.views.tool_calls import Call, call_of, single_line
 from branchline.views.tool_results import result_view, server_result
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text
 
@@ -71,6 +71,10 @@ CardKind = Literal[
     "damage",
     "unknown",
 ]
+
+
+_REASON = 200
+"""How much of the reason of a failure its line has."""
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -260,10 +264,18 @@ class _CardBuilder:
                     self._lay(entry, "assistant", "Assistant", pictures=_pictures((block,)))
                 case UnknownBlock():
                     self._unknown(entry, block)
-        if message.error_message or failed or not blocks:
-            title = "Stopped" if message.stop_reason == "aborted" else "Assistant"
-            body = message.error_message or ("" if failed else "(no content)")
-            self._lay(entry, "assistant", title, body, meta=() if spoken else facts, error=failed)
+        if failed or message.error_message:
+            self._failure(entry, message, () if spoken else facts)
+        elif not blocks:
+            self._lay(entry, "assistant", "Assistant", "(no content)", meta=facts)
+
+    def _failure(self, entry: Entry, message: AssistantMessage, facts: tuple[str, ...]) -> None:
+        """Why an answer broke off: a note of one line, since nobody said it. A long reason is folded."""
+        what = "Stopped" if message.stop_reason == "aborted" else "Error"
+        reason = single_line(message.error_message or "").strip()
+        short = utf16_cut(reason, _REASON)
+        body = message.error_message or "" if len(short) < len(reason) else ""
+        self._lay(entry, "note", f"{what}: {short}" if short else what, body, meta=facts, error=True)
 
     def _call(self, entry: Entry, call: Call, *, is_open: bool, failed: bool = False) -> None:
         self._lay(entry, "tool", call_line(call, self._home), call=call, open=is_open, error=failed)

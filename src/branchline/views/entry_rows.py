@@ -132,6 +132,8 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
     match message:
         case UserMessage():
             return f"user: {_beginning(message)}".strip()
+        case AssistantMessage() if _failed_silently(message):
+            return f"error: {utf16_cut(single_line(message.error_message or ''), _ERROR_LENGTH)}"
         case AssistantMessage():
             return f"assistant: {_beginning(message) or _silence(message)}"
         case ToolResult():
@@ -141,7 +143,7 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
         case UnknownMessage():
             return f"[{message.role}]"
         case _:
-            return f"[{message.__struct_config__.tag}]"
+            return f"[{message.role}]"
 
 
 def _beginning(message: Message) -> str:
@@ -152,9 +154,16 @@ def _silence(message: AssistantMessage) -> str:
     """Why an answer has no words."""
     if message.stop_reason == "aborted":
         return "(aborted)"
-    if message.error_message:
-        return utf16_cut(single_line(message.error_message), _ERROR_LENGTH)
     return "(no content)"
+
+
+def _failed_silently(message: AssistantMessage) -> bool:
+    """Whether an answer is nothing but an error, which nobody said."""
+    return (
+        bool(message.error_message)
+        and message.stop_reason != "aborted"
+        and not single_line(utf16_cut(message_text(message), _MESSAGE_LENGTH))
+    )
 
 
 def _edit(entry: ContextEdit) -> str:
@@ -166,8 +175,7 @@ def search_text(entry: Entry, label: str = "") -> str:
     match entry:
         case MessageEntry():
             message = entry.message
-            role = message.role if isinstance(message, UnknownMessage) else message.__struct_config__.tag
-            parts = [str(role), utf16_cut(message_text(message), _MESSAGE_LENGTH)]
+            parts = [message.role, utf16_cut(message_text(message), _MESSAGE_LENGTH)]
         case CustomMessage():
             parts = [entry.custom_type, blocks_text(entry.content)]
         case Compaction():

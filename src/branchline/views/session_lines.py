@@ -139,7 +139,7 @@ def session_line(
     unread = row.messages is None and row.problem is None
     pieces += _cells(
         columns._replace(messages=10) if unread and not columns.marks else columns,
-        age(row.active_ms, now),
+        age(row.modified_ms, now),
         _size(row, columns) if row.messages is None else f"{row.messages:,}",
         "" if cost == NOT_COUNTED else known_money(cost),
         agent if agent is not None else row.agent or "",
@@ -210,7 +210,7 @@ def reason_words(row: SessionRow) -> str:
 
 
 def _ago(row: SessionRow, now: float) -> str:
-    words = age(row.active_ms, now)
+    words = age(row.modified_ms, now)
     return "just now" if words == "now" else f"{words} ago"
 
 

@@ -44,7 +44,7 @@ CANNOT = {
     "elsewhere": "a zot file is linear, and another writer has appended; refresh to continue after that",
     "label": "a row for it would be lost in zot's own forks",
     "untitle": "zot keeps the last title that was not empty",
-    "compaction": "zot keeps every message; fork_compacted() makes a session that begins with the summary",
+    "compaction": "zot keeps every message; a compacted conversation continues in a fork",
     "branch_summary": "a zot file is linear, without branches",
     "thinking_level_change": "zot does not record how hard a model thinks",
     "context_edit": "zot keeps every message as it is",
