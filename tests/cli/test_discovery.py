@@ -36,7 +36,7 @@ def few(home: Home) -> Home:
         for path in files[1:]:
             path.unlink()
         del files[1:]
-    for path in [*home.subagents["codex"], *home.elsewhere["piglet"]]:
+    for path in [*home.subagents["codex"], *home.earlier["codex"], *home.elsewhere["piglet"]]:
         path.unlink()
     return home
 

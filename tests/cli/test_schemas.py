@@ -248,6 +248,7 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
             "cache_write",
             "tokens",
             "cost",
+            "unpriced",
         },
         "group": {"name", "figures"},
         "pruned": {"row", "removed", "token"},

@@ -8,17 +8,19 @@ from typing import Any
 
 from branchline import Session
 from branchline.entries import message_text
-from session.kit import CWD, assistant, clock, user
+from session.kit import CWD, START, assistant, clock, user
 
 FORMATS = ("branchline", "oh-my-pi", "operator", "induscode", "zot", "piglet")
 """Every format that is written here, by the name of its program."""
 
 
 def talk(directory: Path, *texts: str, format: str = "branchline", seed: int = 0, **options: Any) -> Session:  # noqa: A002
-    """A session of questions and answers in turn."""
+    """A session of questions and answers in turn; each seed is a day later."""
     name = None if format == "branchline" else format
     cwd = options.pop("cwd", CWD)
-    session = Session.create(cwd, directory=directory, format=name, clock=clock(seed), **options)
+    session = Session.create(
+        cwd, directory=directory, format=name, clock=clock(seed, START + seed * 86_400_000), **options
+    )
     for number, text in enumerate(texts or ("question", "answer")):
         session.append_message(assistant(text) if number % 2 else user(text))
     return session

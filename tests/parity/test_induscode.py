@@ -380,7 +380,7 @@ def test_every_list_and_every_newest_have_one_order(world):
     aged(sessions[0].file, 9)
     os.utime(zot.file)
     assert json.loads(run("inspect", "@last", "--json"))["id"] == zot.id
-    done = CliRunner().invoke(cli, ["chat", "--continue", "--model", "offline"], input="hello\n")
+    done = CliRunner().invoke(cli, ["chat", "--continue", "--model", "offline:echo"], input="hello\n")
     assert done.exit_code == 0, done.output
     assert texts(Session.open(zot.file))[2] == "hello"
 

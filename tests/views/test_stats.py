@@ -15,6 +15,8 @@ from branchline.views.spans import line_text, line_width
 from branchline.views.stats import Group, Stats, StatsSource, Tally
 from branchline.views.stats_lines import overview, table
 from branchline.views.times import day_of
+from formats.claude_code_kit import read as read_claude
+from formats.claude_code_kit import record as claude_record
 
 HERE = StatsSource("a", "pi", "/shop")
 HOUR = 3_600_000
@@ -106,6 +108,22 @@ def test_what_a_fork_took_along_is_counted_once_with_or_without_its_parent(sessi
 
 def test_a_copy_of_a_file_adds_nothing(session):
     assert tally(session, session).total.cost == tally(session).total.cost
+
+
+def test_of_an_answer_in_two_files_the_largest_record_counts_whichever_file_comes_first(tmp_path):
+    first = claude_record("u1", None) + claude_record("r1", "u1", "assistant", answer="m", output=1)
+    whole = first + claude_record("r2", "r1", "assistant", answer="m", output=50)
+    cut, full = read_claude(first, "a.jsonl"), read_claude(whole, "b.jsonl")
+
+    found = []
+    for files in ((cut, full), (full, cut)):
+        made = Tally(zone=UTC)
+        for file in files:
+            made.add(file, StatsSource(file.name, "claude-code", "/p"), answers=file.reading.answer_ids)
+        total = made.stats().total
+        found.append((total.input, total.output, total.tokens, total.answers, total.messages))
+
+    assert found == [(10, 50, 60, 1, 2)] * 2
 
 
 def test_days_are_those_of_the_time_zone_and_can_be_chosen(session):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from branchline.session import Session
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.spans import Line, Piece, StyleRole, line_text
 
-__all__ = ["Frontend", "Picker", "PickerOption", "TreeChoice", "options_with"]
+__all__ = ["Frontend", "Picker", "PickerAction", "PickerOption", "TreeChoice", "options_with"]
 
 
 class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +31,20 @@ class TreeChoice(msgspec.Struct, frozen=True, kw_only=True):
     """Names an entry, or takes its name away."""
 
 
+class PickerAction(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that can be done in a picker besides picking: by its key, or line by line by its name.
+
+    ``run`` gets the key of the option under the cursor, None where there is none. It gives the picker to show
+    next, None to show the same one again.
+    """
+
+    name: str
+    key: str
+    """As prompt_toolkit names it, for example ``c-r``."""
+    help: str
+    run: Callable[[str | None], Awaitable[Picker | None]]
+
+
 class Picker(msgspec.Struct, frozen=True, kw_only=True):
     """Something to pick from. ``find`` gives the options for what somebody typed to narrow them down.
 
@@ -43,6 +57,7 @@ class Picker(msgspec.Struct, frozen=True, kw_only=True):
     selected: int = 0
     tree: TreeChoice | None = None
     """For entries of a session: the selector that a screen shows instead of the options."""
+    actions: tuple[PickerAction, ...] = ()
 
 
 def options_with(options: Sequence[PickerOption], words: str) -> list[PickerOption]:

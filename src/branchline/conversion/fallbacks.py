@@ -233,8 +233,10 @@ def _system_words(message: SystemMessage) -> str:
 
 def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Fallback]:
     if entry.retained_tail is not None:
+        yield Fallback("the kept messages follow it as entries", _followed(entry, entry.retained_tail))
         yield Fallback(
-            "the kept messages follow it as entries", _followed(entry, model_messages(entry.retained_tail))
+            "the kept messages follow it as messages of the person and the model",
+            _followed(entry, model_messages(entry.retained_tail)),
         )
         tail = entry.retained_tail
     else:
@@ -259,11 +261,11 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     yield from _spoken(entry, summary, "as a user message")
 
 
-def _followed(entry: Compaction, tail: list[Message]) -> tuple[Entry, ...]:
+def _followed(entry: Compaction, tail: Sequence[Message]) -> tuple[Entry, ...]:
     """A compaction that keeps nothing, and behind it what it kept."""
     nothing = msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)
     behind = _chain(entry, tail, start=1)
-    return (nothing, *behind)
+    return (nothing, *(to_native(one, "") for one in behind))
 
 
 def _chain(entry: Entry, messages: Sequence[Message], start: int = 0) -> tuple[Entry, ...]:

@@ -36,6 +36,7 @@ class AsyncSessionLibrary:
         self.library = library
 
     list = _in_thread(SessionLibrary.list)
+    earlier_parts = _in_thread(SessionLibrary.earlier_parts)
     latest = _in_thread(SessionLibrary.latest)
     find = _in_thread(SessionLibrary.find)
     find_by_id = _in_thread(SessionLibrary.find_by_id)

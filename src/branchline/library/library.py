@@ -158,6 +158,11 @@ class SessionLibrary(LibraryShortcuts):
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
 
+    def earlier_parts(self) -> builtins.list[SessionRow]:
+        """The files that a listed session continues: not listed themselves, but paid for as well."""
+        rows = map(self._scanner.header_row, self._scanner.earlier_parts())
+        return [row for row in rows if isinstance(row, SessionRow)]
+
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
         files, _hidden = self._scanner.scan()

@@ -54,7 +54,13 @@ def _count(row: SessionRow, tally: Tally) -> None:
         raise SessionNotFound(f"{row.key} is in no file")
     with Session.open(row.path) as session:
         origin = StatsSource(session.id, row.agent or session.transcript.reading.format, session.cwd)
-        tally.add(session.transcript, origin, inherited=session.inherited_entries)
+        tally.add(
+            session.transcript,
+            origin,
+            inherited=session.inherited_entries,
+            skipped=session.transcript.reading.counted_elsewhere,
+            answers=session.transcript.reading.answer_ids,
+        )
 
 
 def _unreadable(row: SessionRow, problem: Exception) -> SessionRow:

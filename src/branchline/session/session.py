@@ -143,7 +143,7 @@ class Session(SessionShortcuts, SessionQueries):
             with opening(log.path):
                 head = log.read(0, _HEAD)
                 format_ = detect(head, log.path)
-                if (content := locator.assembled_content(format_, log, head)) is not None:
+                if (content := locator.assembled_content(format_, log, log.path, head)) is not None:
                     log.close()
                     log = DecompressedLog(log.path, content)
                 pen = SessionWriter(format_, log=log, durability=durability)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from branchline.context.usage import UsageSum, entry_usage
+from branchline.context.usage import UsageSum, entry_usage, records_cost
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -151,12 +151,13 @@ def _side(source: EntrySource, leaf: int, keys: Sequence[str]) -> Side:
 
 
 def _turns(source: EntrySource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
-    collected = _Collected()
+    priced = records_cost(source)
+    collected = _Collected(priced=priced)
     spent = _spent_beside(source)
     for entry in _read(source, keys):
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and collected.spoken:
             yield collected.turn()
-            collected = _Collected()
+            collected = _Collected(priced=priced)
         collected.add(entry)
         if entry.id in spent:
             collected.add_spent(source.entries(spent[entry.id]))
@@ -190,7 +191,8 @@ def _read(source: EntrySource, keys: Sequence[str]) -> Iterator[Entry]:
 class _Collected:
     """A turn that is still going on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, priced: bool) -> None:
+        self._priced = priced
         self.ids: list[str] = []
         self.prompt = ""
         self.spoken = False  # something was said in it: what only sets a model belongs to the turn after
@@ -206,7 +208,7 @@ class _Collected:
     def add(self, entry: Entry) -> None:
         self.ids.append(entry.id)
         self._time = self._time or entry.timestamp
-        for model, usage in entry_usage(entry):
+        for model, usage in entry_usage(entry, priced=self._priced):
             self._usage += usage
             if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
                 self._models[model.strip("/")] = None
@@ -238,7 +240,7 @@ class _Collected:
     def add_spent(self, entries: Iterable[Entry]) -> None:
         """Count what records beside the path say was spent on the entry before."""
         for entry in entries:
-            for model, usage in entry_usage(entry):
+            for model, usage in entry_usage(entry, priced=self._priced):
                 self._usage += usage
                 if model.strip("/"):
                     self._models[model.strip("/")] = None

@@ -55,16 +55,18 @@ def tokens(number: float) -> str:
     return f"{number / 1000:.1f}k" if abs(number) < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
-def money(amount: float) -> str:
-    """``$0.0031``, ``$1.25``."""
-    return f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}"
+def cost_words(amount: float, unpriced: float = 0) -> str:
+    """A cost among other facts: as :func:`money`, or ``cost unknown``."""
+    return "cost unknown" if unpriced and not amount else money(amount, unpriced)
+
+
+def money(amount: float, unpriced: float = 0) -> str:
+    """``$0.0031``, ``$1.25``; with tokens whose cost is not recorded ``unknown``, or at least ``$1.25+``."""
+    if unpriced and not amount:
+        return "unknown"
+    return (f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}") + ("+" if unpriced else "")
 
 
 def known_money(amount: float | None) -> str:
-    """The same for a cost that may be unknown: None, or 0 where an agent records none, is ``–``."""
+    """A cost in a column: ``–`` if it is unknown (None), or 0, which agents that record none leave."""
     return money(amount) if amount else "–"
-
-
-def cost_words(amount: float | None) -> str:
-    """The same in a sentence: ``$1.25``, ``cost unknown``."""
-    return money(amount) if amount else "cost unknown"

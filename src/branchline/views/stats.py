@@ -1,21 +1,23 @@
 """What was said and spent, added up by day, model, agent and directory; every entry counts once.
 
 A fork carries the entries of its parent along. They are told by their id and time, so that each is counted
-where it was first seen, also when the parent is gone. Everything in a file counts, whatever branch it is on.
+where it was first seen, also when the parent is gone. An answer that an agent writes as several entries is
+one answer, and of copies that name different amounts the largest counts. Everything in a file counts,
+whatever branch it is on.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from branchline.context.timestamps import milliseconds
-from branchline.context.usage import UsageSum, entry_usage, model_name
+from branchline.context.usage import UsageSum, entry_usage, model_name, records_cost
 from branchline.entries import AssistantMessage, Entry, MessageEntry
 from branchline.tree import EntrySource
 from branchline.views.tool_calls import calls_of
@@ -45,6 +47,8 @@ class StatsTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cache_write: int | float = 0
     tokens: int | float = 0
     cost: int | float = 0
+    unpriced: int | float = 0
+    """How many of the tokens come from agents that do not record what they cost."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +99,7 @@ class _Sum:
     def __init__(self) -> None:
         self.sessions = self.messages = self.prompts = self.answers = self.tool_calls = 0
         self.last = -1  # the session that was counted last
-        self.usage = [0.0] * 6
+        self.usage = [0.0] * 7
 
     def figures(self) -> StatsTotals:
         read = [int(value) if value.is_integer() else value for value in self.usage]
@@ -111,6 +115,7 @@ class _Sum:
             cache_write=read[3],
             tokens=read[4],
             cost=self.usage[5],
+            unpriced=read[6],
         )
 
 
@@ -129,19 +134,37 @@ class Tally:
         self._until = "" if until is None else until.isoformat()
         self._days: dict[int, str] = {}
         self._seen: set[int] = set()
+        self._spent: dict[int, float] = {}  # the output of answers that other files may have copies of
         self._session = -1
+        self._priced = True
         self._repeated = 0
         self._total = _Sum()
         self._groups: dict[Dimension, dict[str, _Sum]] = {dimension: {} for dimension in DIMENSIONS}
         self._tools: Counter[str] = Counter()
 
-    def add(self, source: EntrySource, origin: StatsSource, *, inherited: int = 0) -> None:
-        """Count a session; the first ``inherited`` of its entries came with a fork."""
+    def add(
+        self,
+        source: EntrySource,
+        origin: StatsSource,
+        *,
+        inherited: int = 0,
+        skipped: int = 0,
+        answers: Mapping[int, str] | None = None,
+    ) -> None:
+        """Count a session; the first ``inherited`` of its entries came with a fork.
+
+        The first ``skipped`` entries are another session's and count there. ``answers`` are ids that copies
+        of an answer share in all sessions, by the entry that says what it spent.
+        """
         self._session += 1
+        self._priced = records_cost(source)
+        answers = {} if answers is None else answers
         chunk: list[int] = []
         tree = source.tree
         types, roles = tree.types, tree.roles
-        for position in range(len(tree)):
+        for position in range(skipped):
+            self._repeated += types[position] == "message" and position not in tree.continuations
+        for position in range(skipped, len(tree)):
             kind = types[position]
             if (kind != "message" and kind not in _SPENDERS) or position in tree.placeholders:
                 continue
@@ -151,11 +174,11 @@ class Tally:
             if kind in _SPENDERS or roles[position] in _DECODED:
                 chunk.append(position)
                 if len(chunk) == _TOGETHER:
-                    self._count_decoded(source, chunk, origin)
+                    self._count_decoded(source, chunk, origin, answers)
                     chunk = []
             else:
                 self._message(self._sums(origin, day), roles[position])
-        self._count_decoded(source, chunk, origin)
+        self._count_decoded(source, chunk, origin, answers)
 
     def _fresh(self, source: EntrySource, position: int, origin: StatsSource, inherited: int) -> bool:
         """Whether an entry was not counted before, here or in the session that it was copied from."""
@@ -165,7 +188,7 @@ class Tally:
             return False
         mark = hash((key, time, role)) if time else hash((origin.session, key, role))
         if mark in self._seen:
-            self._repeated += tree.types[position] == "message"
+            self._repeated += tree.types[position] == "message" and position not in tree.continuations
             return False
         self._seen.add(mark)
         return True
@@ -189,23 +212,26 @@ class Tally:
             self._days[quarter] = day
         return day
 
-    def _count_decoded(self, source: EntrySource, positions: Sequence[int], origin: StatsSource) -> None:
+    def _count_decoded(
+        self, source: EntrySource, positions: Sequence[int], origin: StatsSource, answers: Mapping[int, str]
+    ) -> None:
         tree = source.tree
         for position, entry in zip(positions, source.entries(positions), strict=True):
             sums = self._sums(origin, self._day(tree.times[position]))
             role = tree.roles[position] if tree.types[position] == "message" else None
             tools = [call.name for call in calls_of(entry)] if role == "assistant" else []
             self._tools.update(tools)
-            models = self._spend(sums, entry, len(tools))
-            if role is not None:
+            models = self._spend(sums, entry, len(tools), answers.get(position))
+            if role is not None and position not in tree.continuations:
                 self._message(sums, role)
                 for model in models if role == "assistant" else ():
                     self._message((model,), role)
 
-    def _spend(self, sums: tuple[_Sum, ...], entry: Entry, tools: int) -> list[_Sum]:
+    def _spend(self, sums: tuple[_Sum, ...], entry: Entry, tools: int, answer: str | None) -> list[_Sum]:
         """Add what an entry spent; give the sums of the models that it spent it on."""
         models: list[_Sum] = []
-        for number, (name, usage) in enumerate(entry_usage(entry)):
+        for number, (name, spent) in enumerate(entry_usage(entry, priced=self._priced)):
+            usage = spent if answer is None else self._uncounted(answer, spent)
             model = self._group("model", name.strip("/"))
             models.append(model)
             for one in (*sums, model):
@@ -217,6 +243,16 @@ class Tally:
         for one in sums:
             one.tool_calls += tools
         return models
+
+    def _uncounted(self, answer: str, usage: UsageSum) -> UsageSum:
+        """What a copy of this answer in another session has not said yet: only its output grows."""
+        mark, output = hash(answer), _finite(usage.output)
+        known = self._spent.get(mark)
+        self._spent[mark] = output if known is None else max(known, output)
+        if known is None:
+            return usage
+        more = max(output - known, 0.0)
+        return UsageSum(output=more, total_tokens=more, unpriced=0 if self._priced else more)
 
     @staticmethod
     def _message(sums: Iterable[_Sum], role: str | None) -> None:
@@ -270,7 +306,15 @@ def _weight(group: Group) -> tuple[float, float, int, str]:
 
 def _add(totals: list[float], usage: UsageSum) -> None:
     for place, value in enumerate(
-        (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total_tokens, usage.cost)
+        (
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_write,
+            usage.total_tokens,
+            usage.cost,
+            usage.unpriced,
+        )
     ):
         totals[place] += _finite(value)
 

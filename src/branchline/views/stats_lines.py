@@ -52,7 +52,7 @@ _COLUMNS = (
     _Column("in", lambda figures: tokens(figures.input), "plain"),
     _Column("out", lambda figures: tokens(figures.output), "plain"),
     _Column("cached", lambda figures: tokens(figures.cache_read), "plain"),
-    _Column("cost", lambda figures: money(figures.cost), "cost"),
+    _Column("cost", lambda figures: money(figures.cost, figures.unpriced), "cost"),
 )
 _CHOICES = (
     _COLUMNS,
@@ -82,7 +82,7 @@ def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> lis
             f"{tokens(total.input)} in, {tokens(total.output)} out, "
             f"{tokens(total.cache_read)} from cache, {tokens(total.cache_write)} into cache",
         ),
-        _fact("cost", money(total.cost), "cost"),
+        _fact("cost", money(total.cost, total.unpriced), "cost"),
     ]
     if columns is not None:
         lines += _days(stats, columns)

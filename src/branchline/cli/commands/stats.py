@@ -115,10 +115,12 @@ def _fields(stats: Stats, counted: StatsRun, since: date | None, until: date | N
 
 
 def _rows(directory: str | None, agents: tuple[str, ...], *, everywhere: bool) -> list[SessionRow]:
-    """The sessions that count, those of sub-agents among them: they were paid for as well."""
+    """The sessions that count, with those of sub-agents and earlier parts: they were paid for as well."""
     if directory is not None:
-        return list(local_library(directory).list())
-    return list(everywhere_library(names_of(agents), everywhere=everywhere, subagents=True).list(deep=False))
+        library = local_library(directory)
+    else:
+        library = everywhere_library(names_of(agents), everywhere=everywhere, subagents=True)
+    return [*library.list(deep=False), *library.earlier_parts()]
 
 
 def _day(option: str, words: str | None) -> date | None:
