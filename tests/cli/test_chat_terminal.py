@@ -161,8 +161,9 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     terminal.say("offline: say two")
     terminal.wait("^two")
     terminal.say("/undo")
-    terminal.wait(r"^❯ offline: say two")
+    terminal.wait(r"now at .*\n❯ offline: say two")
     terminal.press("C-c")
+    terminal.wait("press Ctrl-C again to quit")
     terminal.say("offline: say three")
     terminal.wait("^three")
 
@@ -192,7 +193,7 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     terminal.press("Enter")
     terminal.wait("Summarize the abandoned branch")
     terminal.press("Enter")
-    terminal.wait(r"^❯ offline: say two")
+    terminal.wait(r"now at .*\n(.*\n)?❯ offline: say two")
 
     row = SessionLibrary.for_cwd(world).latest()
     with Session.open(row.path) as session:

@@ -65,6 +65,7 @@ SCHEMAS = {
         "entries",
         "header_made",
         "changed",
+        "left",
         "aside",
     },
     ("export", "talk", "-o", "x.jsonl"): {

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from branchline.context.timestamps import milliseconds
-from branchline.context.usage import UsageSum, entry_usage, model_name, records_cost
+from branchline.context.usage import UsageSource, UsageSum, entry_usage, model_name
 from branchline.entries import AssistantMessage, Entry, MessageEntry
 from branchline.tree import EntrySource
 from branchline.views.tool_calls import calls_of
@@ -144,7 +144,7 @@ class Tally:
 
     def add(
         self,
-        source: EntrySource,
+        source: UsageSource,
         origin: StatsSource,
         *,
         inherited: int = 0,
@@ -157,7 +157,7 @@ class Tally:
         of an answer share in all sessions, by the entry that says what it spent.
         """
         self._session += 1
-        self._priced = records_cost(source)
+        self._priced = source.records_cost
         answers = {} if answers is None else answers
         chunk: list[int] = []
         tree = source.tree

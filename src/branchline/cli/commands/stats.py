@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,8 @@ def stats_command(
         out.result("stats", _fields(stats, counted, first, last))
         return
     _print(out, stats, by)
-    _tell(stats, counted)
+    scope = "" if directory is None else f" --dir {shlex.quote(directory)}"
+    _tell(stats, counted, f"branchline check{' --all' if everywhere else scope}")
 
 
 def _print(out: Output, stats: Stats, dimension: Dimension | None) -> None:
@@ -84,7 +86,7 @@ def _print(out: Output, stats: Stats, dimension: Dimension | None) -> None:
         out.row(*line)
 
 
-def _tell(stats: Stats, counted: StatsRun) -> None:
+def _tell(stats: Stats, counted: StatsRun, check: str) -> None:
     if not counted.read and not counted.unreadable:
         remark("no sessions here yet; `branchline stats --all` includes all directories")
         return
@@ -94,7 +96,7 @@ def _tell(stats: Stats, counted: StatsRun) -> None:
     if stats.repeated:
         facts.append(f"{count(stats.repeated, 'message')} of forks counted once")
     if counted.unreadable:
-        facts.append(f"{len(counted.unreadable)} unreadable; `branchline check` says why")
+        facts.append(f"{len(counted.unreadable)} unreadable; `{check}` says why")
     remark(", ".join(facts))
 
 
