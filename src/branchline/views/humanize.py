@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from math import inf
 
-__all__ = ["age", "as_float", "cost_words", "count", "format_size", "money", "tokens"]
+__all__ = [
+    "age",
+    "as_float",
+    "cost_words",
+    "count",
+    "duration",
+    "format_size",
+    "known_money",
+    "money",
+    "tokens",
+]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -39,6 +49,18 @@ def age(moment_ms: float, now: float) -> str:
     return f"{days // 30}mo" if days < 365 else f"{days // 365}y"
 
 
+def duration(seconds: float) -> str:
+    """How long something took: ``0.3s``, ``12s``, ``2m 5s``, ``1h 3m``."""
+    if seconds < 9.95:
+        return f"{max(0.0, seconds):.1f}s"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole}s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}m {whole % _MINUTE}s"
+    return f"{whole // _HOUR:,}h {whole % _HOUR // _MINUTE}m"
+
+
 def format_size(size: int) -> str:
     """``312 bytes``, ``12.3 kB``, ``4.0 MB``."""
     if size < 1000:
@@ -65,3 +87,8 @@ def money(amount: float, unpriced: float = 0) -> str:
         return "unknown"
     amount = as_float(amount)
     return (f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}") + ("+" if unpriced else "")
+
+
+def known_money(amount: float | None) -> str:
+    """A cost in a column: ``–`` if it is unknown (None), or 0, which agents that record none leave."""
+    return money(amount) if amount else "–"

@@ -35,7 +35,7 @@ _BY = ["day", "model", "agent", "directory"]
     """,
 )
 @click.option("--by", "by", type=click.Choice(_BY), help="Print one full table.")
-@click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3m.")
+@click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3mo.")
 @click.option("--until", metavar="DAY", help="End date, inclusive.")
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
 @click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
@@ -131,6 +131,6 @@ def _day(option: str, words: str | None) -> date | None:
     from branchline.views.times import day_of
 
     try:
-        return day_of(words, datetime.now().astimezone().date())
+        return day_of(words, datetime.now().astimezone())
     except ValueError as problem:
         raise click.UsageError(f"{option}: {problem}") from None
