@@ -31,6 +31,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Browse": {
         "browse": ("browse", "Open the full-screen browser."),
+        "search": ("search", "Find words, files and patterns in all sessions."),
         "ls": ("ls", "List the sessions of this directory, or of all."),
         "show": ("show", "Read a conversation from its beginning to the leaf."),
         "tree": ("tree", "Draw all branches of a session."),
@@ -63,6 +64,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "demo": ("demo", "Make a library to try things on."),
         "config": ("config", "Show or change the settings."),
         "completion": ("config", "Let a shell complete commands, sessions and entries."),
+        "index": ("index", "Keep the index for searches up to date, or turn it off."),
         "plugins": ("plugins", "List installed plugins, and problems with them."),
     },
 }

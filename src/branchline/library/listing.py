@@ -31,10 +31,13 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         hidden: Iterable[SkippedFile] = (),
         *,
         limit: int | None = None,
+        done: Callable[[], None] | None = None,
     ) -> None:
+        """``done`` is called once there is nothing more to look at."""
         self._files = files
         self._look = look
         self._limit = limit
+        self._done = done
         self.total = len(files)
         self.loaded = 0
         self.rows: list[SessionRow] = []
@@ -85,6 +88,8 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         self.loaded += 1
         if isinstance(row, SkippedFile):
             self.hidden.append(row)
-            return None
-        self.rows.append(row)
-        return row
+        else:
+            self.rows.append(row)
+        if self.is_done and self._done is not None:
+            self._done()
+        return None if isinstance(row, SkippedFile) else row

@@ -62,6 +62,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_unpacked: Annotated[
         int, _says("How much a compressed session may unpack to, in MiB; protects memory and disk.", ge=0)
     ] = 2048
+    index: Annotated[
+        bool, _says("Keep an index of all sessions in the cache directory, for lists and searches.")
+    ] = True
+    index_exclude: Annotated[
+        tuple[str, ...], _says("Session files that the index leaves out, as patterns such as /work/secret/*.")
+    ] = ()
     pins: Annotated[tuple[str, ...], _says("Ids of the sessions that the browser shows at the top.")] = ()
 
 

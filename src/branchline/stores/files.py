@@ -20,6 +20,7 @@ from branchline.log.system import describe_oserror
 from branchline.stores.companion_folders import companion_folder, move_folder
 from branchline.stores.open_files import open_files
 from branchline.stores.protocol import (
+    FileStamp,
     Read,
     ScanResult,
     SkippedFile,
@@ -307,7 +308,7 @@ def _sort_in(item: os.DirEntry[str], suffix: str, found: list[StoredLog], hidden
         return
     key = name[: -len(suffix)]
     if (reason := why_hidden(key, status)) is None:
-        found.append(StoredLog(key, status.st_size, status.st_mtime, item.path))
+        found.append(StoredLog(key, status.st_size, status.st_mtime, item.path, FileStamp.of(status)))
     else:
         hidden.append(SkippedFile(name, reason))
 
@@ -328,7 +329,9 @@ def _stored(key: str, path: str) -> StoredLog | None:
         status = os.stat(path)
     except OSError:
         return None
-    return StoredLog(key, status.st_size, status.st_mtime, path) if stat.S_ISREG(status.st_mode) else None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return StoredLog(key, status.st_size, status.st_mtime, path, FileStamp.of(status))
 
 
 def _same_file(one: str, other: str) -> bool:

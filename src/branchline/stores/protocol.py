@@ -6,6 +6,7 @@ A key is a bare name, never a path. Anything that keeps these promises can hold 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -15,10 +16,36 @@ from branchline.errors import InvalidId
 from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
 
-__all__ = ["Read", "ScanResult", "SkippedFile", "Store", "StoredLog", "TrashItem", "by_newest", "check_key"]
+__all__ = [
+    "FileStamp",
+    "Read",
+    "ScanResult",
+    "SkippedFile",
+    "Store",
+    "StoredLog",
+    "TrashItem",
+    "by_newest",
+    "check_key",
+]
 
 Read = Callable[[int, int], bytes]
 """``read(offset, size)``: bytes of a log, fewer than ``size`` only at its end."""
+
+
+class FileStamp(NamedTuple):
+    """What tells one state of a file from another without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+    """The time of the last change of the inode, which no program can set back."""
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileStamp:
+        """The stamp in the status of a file."""
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class StoredLog(NamedTuple):
@@ -30,6 +57,8 @@ class StoredLog(NamedTuple):
     """Unix seconds."""
     path: str | None = None
     """Where the file lies; None where there are no files."""
+    stamp: FileStamp | None = None
+    """None where there are no files."""
 
 
 class ScanResult(NamedTuple):

@@ -1,0 +1,15 @@
+"""The catalog: a derived SQLite index over session files. It may be deleted at any time."""
+
+from branchline.catalog.catalog import Catalog, CatalogStatus
+from branchline.catalog.database import CatalogUnavailable
+from branchline.catalog.record import CatalogFile, FileRecord, FileUpdate, TextUpdate
+
+__all__ = [
+    "Catalog",
+    "CatalogFile",
+    "CatalogStatus",
+    "CatalogUnavailable",
+    "FileRecord",
+    "FileUpdate",
+    "TextUpdate",
+]
