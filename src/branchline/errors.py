@@ -7,7 +7,7 @@ What comes from files, other programs and people is one of these::
     ├── NotASession          nothing in this file is a session (or the format is known and unsupported)
     │   └── IsADirectory     the path is a directory (also a CannotOpen and an IsADirectoryError)
     ├── CannotOpen           the file cannot be opened or read, and why (also an OSError)
-    │   ├── FileMissing      there is no such file (also a FileNotFoundError)
+    │   ├── FileMissing      no such file (also a FileNotFoundError)
     │   └── PermissionDenied the file or its directory may not be read (also a PermissionError)
     ├── ReadOnly             the session may be read but not appended to, and why
     ├── EntryNotFound        no entry with this id (also a LookupError)

@@ -298,7 +298,7 @@ def test_our_own_session_continues_in_our_chat_and_forks_on_request(session: Ses
 
 
 def test_nothing_is_removed_if_one_path_is_wrong(session: Session) -> None:
-    with pytest.raises(SessionNotFound, match="there is no such file"):
+    with pytest.raises(SessionNotFound, match="no such file"):
         remove([str(session.file), "missing.jsonl"])
 
     assert os.path.exists(str(session.file))

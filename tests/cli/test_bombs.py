@@ -305,7 +305,7 @@ def test_check_stats_and_forest_go_on_with_the_other_sessions(computer):
 
     assert f"{bomb}: it unpacks to more than" in checked.out
     assert f"{computer.ordinary}: fine" in checked.out
-    assert "2 files checked, 1 of them damaged or odd" in checked.err
+    assert "2 files checked, 1 damaged or irregular" in checked.err
     assert "1 session read" in counted.out + counted.err
     assert "2 unreadable" in counted.out + counted.err
     assert PROMPT in forest.out

@@ -346,7 +346,7 @@ def test_two_interrupts_at_the_prompt_leave(world):
     chat.wait(30)  # before its input ends
     _out, errors = ended(chat, 130)
 
-    assert "interrupted; once more leaves" in errors
+    assert "interrupted; press Ctrl-C again to quit" in errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -146,7 +146,7 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     assert len(SessionLibrary.for_cwd(world).list()) >= 1
 
     terminal.press("C-c")  # clears
-    terminal.wait("Ctrl-C again leaves")
+    terminal.wait("press Ctrl-C again to quit")
     terminal.press("C-c")
     terminal.wait(r"^code 0")
 

@@ -30,7 +30,7 @@ def test_a_clean_file_is_fine(run, data, write_session, line) -> None:
     result = run("check", path)
 
     assert result.stdout == f"{path}: fine\n"
-    assert result.stderr == "1 file checked, none of them damaged or odd\n"
+    assert result.stderr == "1 file checked, none damaged or irregular\n"
     (report,) = data("check", path)["files"]
     assert report["status"] == "clean"
     assert report["entries"] == 1
@@ -159,7 +159,7 @@ def test_a_repair_tells_what_it_did(run, world) -> None:
 
     assert result.stdout.splitlines() == [
         f"wrote {world}/x.repaired.jsonl with all 3 readable entries",
-        "  1 entry with links that had to be guessed",
+        "  1 entry with guessed links",
         f"  1 piece that cannot be used (68 bytes): {world}/x.unreadable.txt",
     ]
     assert f"{old} is as it was" in result.stderr

@@ -204,7 +204,7 @@ def test_at_last_of_an_unknown_program_is_a_wrong_call(few, run) -> None:
 def test_who_lists_all_and_has_none_is_not_told_to_list_all(run) -> None:
     assert "`branchline ls --all`" in run("ls").stderr
 
-    assert run("ls", "--all").stderr == "no sessions of any program yet; `branchline new` begins one\n"
+    assert run("ls", "--all").stderr == "no sessions of any agent yet; `branchline new` starts one\n"
 
 
 def test_nothing_is_removed_from_another_program_by_its_id(few, run) -> None:
@@ -213,8 +213,7 @@ def test_nothing_is_removed_from_another_program_by_its_id(few, run) -> None:
     told = run("rm", "f27a4840", code=1).stderr
 
     assert (
-        f"is a session of zot, not of branchline; to do this all the same, give its file: {few.of('zot')}"
-        in told
+        f"is a session of zot, not of branchline; to do this anyway, give its file: {few.of('zot')}" in told
     )
     assert state(few.path) == before
 

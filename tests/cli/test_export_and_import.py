@@ -130,7 +130,7 @@ TOKEN = "gh" + "p_" + "Zq7Rt2Lm9Xc4Vb8Nw3Kd6Hf1Js5Gy0PuTeAo"
 PASSWORD = "vK4w" + "!Tz9rQ2m"
 SECRETS = f"Use {TOKEN}\nand DB_PASSWORD={PASSWORD}"
 CLEAN = "Use [redacted:github-token]\nand DB_PASSWORD=[redacted:password]"
-SAID = "redacted 2 secrets: 1 github-token, 1 password; --no-redact leaves them in\n"
+SAID = "redacted 2 secrets: 1 github-token, 1 password; --no-redact keeps them\n"
 
 
 @pytest.fixture
@@ -356,7 +356,7 @@ def test_what_is_there_already_is_not_copied(run, data, talk) -> None:
 
     result = run("import", path)
 
-    assert "is there already; nothing was copied" in result.stderr
+    assert "already exists; nothing was copied" in result.stderr
     assert len(data("ls")["sessions"]) == 1
 
 

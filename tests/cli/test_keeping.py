@@ -101,7 +101,7 @@ def test_prune_says_what_it_would_do_and_does_it_only_when_told(options, run, da
     run("new", "--id", "empty", "--title", "nothing in it")
 
     dry = run("prune", *options)
-    assert "would go to the trash" in dry.stdout
+    assert "would be moved to the trash" in dry.stdout
     assert "--yes moves them" in dry.stderr
     assert set(ids(data)) == {"talk", "empty"}
 

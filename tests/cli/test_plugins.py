@@ -9,7 +9,7 @@ def test_nothing_installed_is_said_on_stderr(run):
     result = run("plugins")
 
     assert result.stdout == ""
-    assert result.stderr == "no plugins are installed\n"
+    assert result.stderr == "no plugins installed\n"
 
 
 def test_plugins_are_listed_with_their_package_and_hooks(run, data, tmp_path, monkeypatch):

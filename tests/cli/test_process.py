@@ -219,7 +219,7 @@ def test_a_directory_that_is_gone_is_told(process, world) -> None:
     done = process("ls", preexec_fn=world.rmdir)
 
     assert done.returncode == 1
-    assert done.stderr == b"branchline: this directory does not exist any more\n"
+    assert done.stderr == b"branchline: the current directory no longer exists\n"
 
 
 def test_two_programs_that_append_at_once_both_succeed(program, talk, data) -> None:

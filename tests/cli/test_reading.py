@@ -83,7 +83,7 @@ def test_nothing_is_left_out_in_silence(run, data, world) -> None:
     result = run("ls", "--dir", ".")
 
     assert "unreadable: " in result.stdout
-    assert result.stderr == "2 seen, 1 listed, 1 hidden, 1 unreadable; -v says why\n"
+    assert result.stderr == "2 seen, 1 listed, 1 hidden, 1 unreadable; -v shows the reasons\n"
     verbose = run("ls", "--dir", ".", "-v").stderr
     assert "hidden: folder.jsonl: not a regular file" in verbose
     assert "unreadable: " in verbose
@@ -105,7 +105,7 @@ def test_an_empty_place_says_what_to_do(run) -> None:
     result = run("ls")
 
     assert result.stdout == ""
-    assert "`branchline new` begins one" in result.stderr
+    assert "`branchline new` starts one" in result.stderr
 
 
 def test_a_place_is_chosen_once(run) -> None:
@@ -270,7 +270,7 @@ def test_the_tree_is_searched(run, data, talk) -> None:
     assert [row["text"] for row in found] == ["user: And the tests?"]
     nothing = run("tree", talk, "--search", "zebra")
     assert nothing.stdout == ""
-    assert "no entry has these words" in nothing.stderr
+    assert "no matching entries" in nothing.stderr
 
 
 def test_an_empty_tree_says_so(run, data) -> None:

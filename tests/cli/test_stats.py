@@ -54,7 +54,7 @@ def test_what_cannot_be_read_is_told_and_costs_only_itself(run, data, write_sess
 
 def test_nothing_to_count_is_told(run, talk):
     assert "no sessions here yet" in run("stats", "--dir", ".").stderr
-    assert "nothing said in this time" in run("stats", "--until", "1999-01-01").stderr
+    assert "no messages in this period" in run("stats", "--until", "1999-01-01").stderr
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_a_message_file_that_is_bad_is_a_bad_file(run, world) -> None:
     (world / "bad.json").write_bytes(b"{")
 
     assert "is not JSON" in run("append", "talk", "--json-message", "bad.json", code=1).stderr
-    assert "there is no such file" in run("append", "talk", "--json-message", "none.json", code=1).stderr
+    assert "no such file" in run("append", "talk", "--json-message", "none.json", code=1).stderr
     assert "not UTF-8" in run("append", "talk", "-", stdin=b"\xff\xfe", code=1).stderr
 
 
@@ -372,5 +372,5 @@ def test_a_name_that_several_sessions_have_is_told_so(run, talk) -> None:
 def test_a_name_that_no_session_has_is_told_so(run, talk, tmp_path) -> None:
     assert "there is no session 'nope'" in run("show", "nope", code=1).stderr
     assert "which session?" in run("show", " ", code=1).stderr
-    assert "there is no such file" in run("show", "nope.jsonl", code=1).stderr
+    assert "no such file" in run("show", "nope.jsonl", code=1).stderr
     assert "there is no directory" in run("show", "nope", "--dir", tmp_path / "none", code=1).stderr

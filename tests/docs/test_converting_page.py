@@ -61,16 +61,16 @@ def picture() -> dict[str, Any]:
 
 
 ROWS: dict[str, tuple[str, Any]] = {
-    "questions": ("user message", lambda s: s.append_message("words")),
-    "pictures in questions": (
+    "prompts": ("user message", lambda s: s.append_message("words")),
+    "images in prompts": (
         "user message",
         lambda s: s.append_message({"role": "user", "content": [text(), picture()], "timestamp": 5}),
     ),
-    "answers, their calls and thoughts": (
+    "answers, tool calls and thinking": (
         "answer",
         lambda s: s.append_message(answer({"type": "thinking", "thinking": "hm"}, text(), CALL)),
     ),
-    "signatures of thoughts": (
+    "thinking signatures": (
         "answer",
         lambda s: s.append_message(
             answer({"type": "thinking", "thinking": "hm", "thinkingSignature": "s"}, text())
@@ -84,12 +84,12 @@ ROWS: dict[str, tuple[str, Any]] = {
         "answer",
         lambda s: s.append_message(answer(text(), usage={**USAGE, "cost": {"total": 1.0}})),
     ),
-    "cost by kind of token": (
+    "cost by token type": (
         "answer",
         lambda s: s.append_message(answer(text(), usage={**USAGE, "cost": COST})),
     ),
-    "results and their error flags": ("tool result", lambda s: result(s, text())),
-    "pictures in results": ("tool result", lambda s: result(s, text(), picture())),
+    "tool results and error flags": ("tool result", lambda s: result(s, text())),
+    "images in tool results": ("tool result", lambda s: result(s, text(), picture())),
     "shell commands": (
         "shell command",
         lambda s: s.append_message({"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0}),
@@ -98,15 +98,15 @@ ROWS: dict[str, tuple[str, Any]] = {
         "system message",
         lambda s: s.append_message({"role": "system", "content": "be kind", "timestamp": 5}),
     ),
-    "what extensions say": ("custom message", lambda s: s.append_custom_message("x", "words")),
-    "data of extensions": ("custom data", lambda s: s.append_custom("x", {"a": 1})),
+    "extension messages": ("custom message", lambda s: s.append_custom_message("x", "words")),
+    "extension data": ("custom data", lambda s: s.append_custom("x", {"a": 1})),
     "compactions": ("compaction", compaction),
     "branches": ("user message", beside),
-    "summaries of branches": (
+    "branch summaries": (
         "branch summary",
         lambda s: s.branch_with_summary(s.append_message("start"), "it failed"),
     ),
-    "edits of the context": ("context edit", edit),
+    "context edits": ("context edit", edit),
     "labels": ("label", label),
     "titles": ("title", lambda s: (s.append_message("start"), s.set_title("A talk"))),
     "model changes": ("model change", lambda s: s.append_model_change("p", "m")),

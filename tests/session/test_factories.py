@@ -73,7 +73,7 @@ def test_open_says_what_is_wrong_and_touches_nothing(place):
     (place / "old.jsonl").write_bytes(b'{"v":4,"kind":"header"}\n')
     before = {path: path.read_bytes() for path in place.iterdir()}
 
-    with pytest.raises(FileMissing, match=r"cannot open .*none\.jsonl: there is no such file"):
+    with pytest.raises(FileMissing, match=r"cannot open .*none\.jsonl: no such file"):
         Session.open(place / "none.jsonl")
     for name in ("empty.jsonl", "text.jsonl", "old.jsonl"):
         with pytest.raises(NotASession, match=name):

@@ -23,7 +23,7 @@ def require_new_path(path: str) -> None:
         raise _taken(path)
     directory = os.path.dirname(path) or "."
     if not os.path.isdir(directory):
-        raise NotSaved(f"cannot write {path}: there is no directory {directory}")
+        raise NotSaved(f"cannot write {path}: no such directory: {directory}")
 
 
 def write_new(

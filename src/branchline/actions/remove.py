@@ -73,7 +73,7 @@ def undo(removed: RemovedSession) -> None:
 
 def _removable(path: str) -> str:
     if not os.path.lexists(path):
-        raise SessionNotFound(f"cannot remove {path}: there is no such file")
+        raise SessionNotFound(f"cannot remove {path}: no such file")
     if not has_suffix(path) or not os.path.isfile(path):
         endings = " or ".join(f"*{suffix}" for suffix in SUFFIXES)
         raise SessionNotFound(f"cannot remove {path}: it is not a session file ({endings})")

@@ -26,56 +26,56 @@ OK, FAILURE, USAGE_ERROR, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     "Chat": {
-        "chat": ("chat", "Talk with a model, in a session that can be branched."),
-        "resume": ("resume", "Go on with a session, in the program that it is of."),
+        "chat": ("chat", "Chat with a model in a session that branches."),
+        "resume": ("resume", "Continue a session in the agent that owns it."),
     },
     "Browse": {
         "browse": ("browse", "Open the full-screen browser."),
         "search": ("search", "Find words, files and patterns in all sessions."),
-        "ls": ("ls", "List the sessions of this directory, or of all."),
-        "show": ("show", "Read a conversation from its beginning to the leaf."),
+        "ls": ("ls", "List the sessions of this directory, or all sessions."),
+        "show": ("show", "Show a conversation from its start to the leaf."),
         "tree": ("tree", "Draw all branches of a session."),
-        "context": ("context", "Print the messages that a model would see."),
-        "inspect": ("inspect", "Say everything about the shape of a session."),
-        "forest": ("ls", "Show which sessions were forked from which."),
+        "context": ("context", "Print the model's context."),
+        "inspect": ("inspect", "Show the structure of a session."),
+        "forest": ("ls", "Show sessions and their forks as a tree."),
         "diff": ("diff", "Compare two branches or two sessions."),
         "stats": ("stats", "Add up messages, tokens and cost."),
     },
     "Edit": {
-        "new": ("new", "Begin a session."),
-        "append": ("new", "Add a message."),
+        "new": ("new", "Start a new session."),
+        "append": ("new", "Append a message."),
         "branch": ("branch", "Go back to an entry; the next message continues there."),
-        "reset": ("branch", "Go back to before the first entry."),
+        "reset": ("branch", "Move before the first entry."),
         "fork": ("branch", "Copy a path into a new, linked session."),
-        "label": ("label", "Name an entry."),
-        "name": ("label", "Give a session a title."),
+        "label": ("label", "Label an entry."),
+        "name": ("label", "Set the title of a session."),
     },
     "Maintain": {
         "rm": ("trash", "Move sessions to the trash."),
-        "restore": ("trash", "Bring a session back from the trash."),
-        "prune": ("trash", "Move sessions without a conversation to the trash."),
-        "check": ("check", "Look for damage."),
-        "repair": ("repair", "Write a mended copy of a damaged session."),
+        "restore": ("trash", "Restore a session from the trash."),
+        "prune": ("trash", "Move empty sessions to the trash."),
+        "check": ("check", "Check sessions for damage."),
+        "repair": ("repair", "Write a repaired copy of a damaged session."),
         "export": ("export", "Write a session as JSONL or Markdown."),
         "import": ("import_", "Copy a session file into the library."),
-        "convert": ("convert", "Carry a conversation into another program."),
+        "convert": ("convert", "Convert a session for another agent."),
     },
     "Configure": {
-        "demo": ("demo", "Make a library to try things on."),
+        "demo": ("demo", "Create a demo library."),
         "config": ("config", "Show or change the settings."),
-        "completion": ("config", "Let a shell complete commands, sessions and entries."),
-        "index": ("index", "Keep the index for searches up to date, or turn it off."),
-        "plugins": ("plugins", "List installed plugins, and problems with them."),
+        "search": ("search", "Find words, files and patterns in all sessions."),
+        "completion": ("config", "Print a shell completion script."),
+        "plugins": ("plugins", "List installed plugins and their problems."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
 
 
 _ENVIRONMENT = {
-    "BRANCHLINE_HOME": "where sessions and settings are kept",
-    "BRANCHLINE_CONFIG": "the file of settings",
-    "BRANCHLINE_THEME, …": "one setting, for this command alone (`branchline config` lists them)",
-    "NO_COLOR": "no colours",
+    "BRANCHLINE_HOME": "directory of sessions and settings",
+    "BRANCHLINE_CONFIG": "settings file",
+    "BRANCHLINE_THEME, …": "overrides one setting (`branchline config` lists them)",
+    "NO_COLOR": "disables colours",
 }
 
 
@@ -111,7 +111,7 @@ class _Commands(HelpPage, click.Group):
         if name not in _COMMANDS and not name.startswith("-"):
             close = difflib.get_close_matches(name, _COMMANDS, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
-            ctx.fail(f"there is no command {name!r}{hint}")
+            ctx.fail(f"unknown command {name!r}{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -186,12 +186,12 @@ def _explained(problem: Exception) -> int:
         case OSError():
             remark(f"branchline: {_system_words(problem)}")
         case RecursionError():
-            remark("branchline: this session holds values that are nested too deeply to be shown")
+            remark("branchline: this session has values nested too deeply to show")
         case MemoryError():
-            remark("branchline: there is not enough memory for this")
+            remark("branchline: not enough memory")
         case _:
             remark(
-                f"branchline: this is a mistake in branchline {__version__}, nothing was lost: "
+                f"branchline: internal error in branchline {__version__} (no data was lost): "
                 f"{type(problem).__name__}: {problem}"
             )
             if os.environ.get("BRANCHLINE_DEBUG"):
@@ -204,10 +204,10 @@ def _system_words(problem: OSError) -> str:
     """What the system refused, and for which file."""
     if problem.strerror is None:
         return str(problem)
-    words = "there is no such file" if problem.errno == errno.ENOENT else problem.strerror.lower()
+    words = "no such file" if problem.errno == errno.ENOENT else problem.strerror.lower()
     if problem.filename is None:
         # Only a directory that one stands in can be missing without a name.
-        return "this directory does not exist any more" if problem.errno == errno.ENOENT else words
+        return "the current directory no longer exists" if problem.errno == errno.ENOENT else words
     return f"cannot use {os.fsdecode(problem.filename)}: {words}"
 
 
@@ -218,12 +218,12 @@ def _system_words(problem: OSError) -> str:
     context_settings=SETTINGS,
     help="""Keep AI-agent conversations as trees: list, read, branch, fork, label, check, export.
 
-    A SESSION is a file, an id, the beginning of one, or @last. An ENTRY is an id, the beginning of one,
+    A SESSION is a file, an id or id prefix, or @last. An ENTRY is an id or id prefix,
     a label, @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
     epilog="""
     branchline                         browse the sessions of this directory
-    branchline tree @last              all branches of the one that changed last
-    branchline --demo ls               the same on sessions that come with branchline
+    branchline tree @last              all branches of the most recently changed session
+    branchline --demo ls               list the demo sessions that come with branchline
     branchline show --help             everything about a command
     """,
 )

@@ -34,7 +34,7 @@ __all__ = ["ChatOptions", "run_chat"]
 
 _FAILED, _INTERRUPTED = 1, 130
 _OFFLINE = (
-    "no model is chosen: the offline model answers, which only repeats what you say; "
+    "no model configured: using the offline model, which only echoes; "
     "--model or `branchline config set model PROVIDER:MODEL` chooses another"
 )
 
@@ -132,7 +132,9 @@ class _Running:
         if not (out.interactive and sys.stdin.isatty() and os.environ.get("TERM", "") != "dumb"):
             return LineFrontend(out)
         if missing := [name for name in ("prompt_toolkit", "rich") if importlib.util.find_spec(name) is None]:
-            remark(f"{' and '.join(missing)} not installed: line by line (pip install 'branchline[chat]')")
+            remark(
+                f"{' and '.join(missing)} not installed; using plain input (pip install 'branchline[chat]')"
+            )
             return LineFrontend(out)
         from branchline.cli.terminal_frontend import TerminalFrontend
 
@@ -167,7 +169,7 @@ class _Running:
             try:
                 return self._world.model_of_path(used)
             except ModelError as problem:
-                remark(f"the model of this session cannot be had here: {problem}")
+                remark(f"this session's model is unavailable: {problem}")
         model = self._world.default_model()
         if model.provider == "offline" and self._out.settings.model is None:
             remark(_OFFLINE)

@@ -75,7 +75,7 @@ class LineFrontend:
                 pass
 
     def prefill(self, text: str) -> None:
-        self.notice("this is given back to you; say it again, or something else:")
+        self.notice("your prompt was not sent; edit and resend it:")
         self.text(text)
 
     @contextmanager
@@ -94,7 +94,7 @@ class LineFrontend:
             self.interrupted = True
             return None
         self._warned = True
-        self.notice("interrupted; once more leaves")
+        self.notice("interrupted; press Ctrl-C again to quit")
         return ""
 
     @property
@@ -109,7 +109,7 @@ class LineFrontend:
 
     async def pick(self, picker: Picker) -> str | None:
         options, at = picker.options, picker.selected
-        self.notice(f"{picker.question} A number, words to look for, or nothing:")
+        self.notice(f"{picker.question} Number, search text, or Enter to cancel:")
         while True:
             self._list(options, at)
             line = await self._next("? ")
@@ -138,7 +138,7 @@ class LineFrontend:
             self._out.row(paint("number", f"{number + 1:>{room}}  "), *options[number].line)
         sys.stdout.flush()
         if len(shown) < len(options):
-            self.notice(f"{len(shown)} of {len(options)} are shown; words find the others")
+            self.notice(f"{len(shown)} of {len(options)} shown; type to search the others")
 
     async def _next(self, mark: str) -> str | Interrupted | None:
         if self._kept is not None:

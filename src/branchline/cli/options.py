@@ -29,8 +29,8 @@ SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_
 
 _EXIT_CODES = {
     "0": "done",
-    "1": "a file or session is bad, damaged or not there; or the system refused",
-    "2": "a wrong call",
+    "1": "failure: a file or session is missing, invalid or damaged, or an I/O error",
+    "2": "usage error",
 }
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
@@ -191,14 +191,14 @@ class _Completed(StringParamType):
 def add_output_options(target: click.Command) -> None:
     """Give a command the options that say how its result is printed."""
     target.params += [
-        click.Option(["--json"], is_flag=True, help="Print the result as JSON, for programs."),
+        click.Option(["--json"], is_flag=True, help="Print the result as JSON."),
         click.Option(
-            ["--plain"], is_flag=True, help="Print words instead of drawings: no colours, lines not cut."
+            ["--plain"], is_flag=True, help="Print plain text: no symbols, no colours, no truncated lines."
         ),
         click.Option(
             ["--color"],
             type=click.Choice(["auto", "always", "never"]),
-            help="Colours: auto (the default) means on a terminal, unless NO_COLOR is set.",
+            help="Use colours (default: auto, on a terminal unless NO_COLOR is set).",
         ),
     ]
 
@@ -217,7 +217,7 @@ def agent_option(function: Any) -> Any:
         "agents",
         metavar="NAMES",
         multiple=True,
-        help="Only sessions of these programs, as pi,zot.",
+        help="Only sessions of these agents, for example pi,zot.",
     )(function)
 
 
@@ -232,5 +232,5 @@ def directory_option(function: Any) -> Any:
         "--dir",
         "directory",
         metavar="DIR",
-        help="Look for sessions in this directory of .jsonl files.",
+        help="Look up sessions among the .jsonl files of DIR.",
     )(function)

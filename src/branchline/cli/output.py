@@ -69,7 +69,7 @@ class Output:
         self._codes = self._theme() if self.colored else {}
         if loaded.findings and sys.stderr.isatty():
             what = "a setting is" if len(loaded.findings) == 1 else f"{len(loaded.findings)} settings are"
-            remark(f"{what} not in force; `branchline config` says why")
+            remark(f"{what} ignored; `branchline config` shows why")
 
     def _theme(self) -> Mapping[StyleRole, str]:
         from branchline.cli.themes import THEMES, theme_for

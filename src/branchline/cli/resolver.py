@@ -45,7 +45,7 @@ def local_library(directory: str | None) -> SessionLibrary:
 def existing(directory: str) -> str:
     """The directory itself, if there is one."""
     if not os.path.isdir(directory):
-        raise SessionNotFound(f"there is no directory {directory}")
+        raise SessionNotFound(f"no such directory: {directory}")
     return directory
 
 
@@ -54,7 +54,7 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
     if "/" in name or "\\" in name or has_suffix(name):
         return os.path.abspath(os.path.expanduser(name))
     if not name.strip():
-        raise SessionNotFound("which session? Give a file, an id, the beginning of one, or @last")
+        raise SessionNotFound("which session? Give a file, an id or id prefix, or @last")
     if name == "@last" or name.startswith("@last:"):
         return _path(_latest(directory, name.removeprefix("@last").removeprefix(":")))
     if directory is not None:
@@ -68,7 +68,7 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
     if os.path.exists(name):
         return os.path.abspath(name)
     where = "" if directory is None else f" in {directory}"
-    raise SessionNotFound(f"there is no session {name!r}{where}; `branchline ls --all` lists those there are")
+    raise SessionNotFound(f"no session named {name!r}{where}; `branchline ls --all` lists all sessions")
 
 
 def _found(name: str, *, ours: bool) -> SessionRow | None:
@@ -118,7 +118,7 @@ def resolve_session(name: str, directory: str | None = None) -> Session:
     session = Session.open(resolve_path(name, directory))
     for note in session.transcript.reading.notes:
         if note.kind == "newer-version":
-            remark(f"{session.file}: {note.message}; what this branchline does not know is left out")
+            remark(f"{session.file}: {note.message}; unknown features are ignored")
     return session
 
 
@@ -129,7 +129,7 @@ def resolve_entry(session: Session, name: str) -> str:
     if above is not None:
         path = session.path()
         if not path:
-            raise EntryNotFound(f"session {session.id} stands before its first entry: it has no leaf")
+            raise EntryNotFound(f"session {session.id} has no leaf: it is empty or was reset")
         if above >= len(path):
             raise EntryNotFound(f"there is no {name}: the path of {session.id} has {len(path)} entries")
         return path[-1 - above]
@@ -148,8 +148,7 @@ def resolve_entry(session: Session, name: str) -> str:
         some = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
         raise Ambiguous(f"{len(found)} entries of {session.id} begin with {name!r}: {some}")
     raise EntryNotFound(
-        f"there is no entry {name!r} in session {session.id}; "
-        "`branchline tree --ids SESSION` shows the ids of all"
+        f"no entry named {name!r} in session {session.id}; `branchline tree --ids SESSION` shows all ids"
     )
 
 
@@ -168,7 +167,7 @@ def _latest(directory: str | None, agent: str) -> SessionRow:
         row = local_library(None).latest() or everywhere_library().latest()
     if row is None:
         where = os.getcwd() if directory is None else directory
-        raise SessionNotFound(f"there is no session for {where} yet; `branchline new` begins one")
+        raise SessionNotFound(f"no session for {where} yet; `branchline new` starts one")
     return row
 
 

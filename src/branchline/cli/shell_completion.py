@@ -61,7 +61,7 @@ def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
         yield CompletionItem(typed, type="file")
         return
     if "@last".startswith(typed):
-        yield CompletionItem("@last", help="the session that changed last")
+        yield CompletionItem("@last", help="the most recently changed session")
     end = time.monotonic() + _LONGEST
     by_id: dict[str, Look] = {}
     others: list[Look] = []
@@ -136,7 +136,7 @@ def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
     from branchline.views.entry_rows import RowTexts
 
     if "@leaf".startswith(typed):
-        yield CompletionItem("@leaf", help="where the next message goes")
+        yield CompletionItem("@leaf", help="the parent of the next message")
     with resolve_session(str(name), context.params.get("directory")) as session:
         texts = RowTexts(session.transcript)
         index, labels = session.index, session.labels

@@ -144,7 +144,7 @@ class TerminalFrontend:
 
     def progress(self, words: str) -> None:
         self._summary = (self._summary + words)[-200:]
-        self._answer.show_transient(f"summing up (Escape stops it): {self._summary}")
+        self._answer.show_transient(f"summarizing (Escape cancels):  {self._summary}")
 
     def prefill(self, text: str) -> None:
         self._given = text
@@ -231,7 +231,7 @@ class TerminalFrontend:
 
     def _toolbar(self) -> str:
         if time.monotonic() - self._last_interrupt < _TWICE:
-            return "Ctrl-C again leaves"
+            return "press Ctrl-C again to quit"
         return self._status
 
 

@@ -1,4 +1,4 @@
-"""A list to pick from in the terminal: typing narrows it, arrows move, Enter picks, Escape leaves."""
+"""A list to pick from in the terminal: typing narrows it, arrows move, Enter selects, Escape cancels."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _List:
     # -- showing --------------------------------------------------------------------------------------
 
     def _head(self) -> StyleAndTextTuples:
-        facts = f"  {len(self._options)} · Enter picks, Escape leaves"
+        facts = f"  {len(self._options)} · Enter selects, Escape cancels"
         return self._line(paint("heading", self._picker.question), paint("dim", facts))
 
     def _rows(self) -> StyleAndTextTuples:
@@ -65,7 +65,7 @@ class _List:
             shown += self._line(paint("cursor", "❯ " if here else "  "), *self._options[number].line)
             shown.append(("", "\n"))
         if not shown:
-            shown = self._line(paint("dim", "  nothing has these words"))
+            shown = self._line(paint("dim", "  no matches"))
         return shown
 
     def _line(self, *pieces: object) -> StyleAndTextTuples:

@@ -11,13 +11,13 @@ _SHOWN = 20
 _WELCOME = """\
 No sessions yet. branchline keeps conversations with AI agents as trees.
 
-  branchline chat                           talk with a model; what is said is kept
-  branchline new --title "My first one"     begin a session here; prints its id
-  branchline append @last "Hello"           say something in it
-  branchline tree @last                     see its branches
+  branchline chat                           chat with a model; the session is saved
+  branchline new --title "My first one"     start a session here; prints its id
+  branchline append @last "Hello"           append a message
+  branchline tree @last                     show its branches
   branchline ls --all                       the sessions of pi, Claude Code, Codex and others
-  branchline import FILE                    bring in a session file from elsewhere
-  branchline ls --dir DIR                   look at a directory of session files
+  branchline import FILE                    import a session file
+  branchline ls --dir DIR                   list a directory of session files
   branchline --help                         everything else"""
 
 

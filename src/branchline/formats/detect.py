@@ -160,7 +160,7 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
         if detects(format_, head, path):
             return format_
     if not head:
-        raise NotASession(f"{path} is empty: there is no session in it")
+        raise NotASession(f"{path} is empty, not a session")
     if is_retired_store(head):
         raise NotASession(f"{path} is {RETIRED_STORES}")
     tried = ", ".join(format_.name for format_ in formats())

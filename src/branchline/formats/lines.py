@@ -175,10 +175,10 @@ class LineReader:
         first = 0
         if not reading.lines and (self.begins_with_header or data.startswith(_BOM)):
             first = _after_lines(data, 0, end, _beginning(data, end, self.headers))
+            for line in each_line(data, first):
+                self._feed_line(line, reading.consumed)
+                reading.consumed += len(line) + 1
         waiting = [(first, end)] if first < end else []
-        for line in each_line(data, first):
-            self._feed_line(line, reading.consumed)
-            reading.consumed += len(line) + 1
         while waiting:
             start, stop = waiting.pop()
             if not self._take_chunk(data, start, stop):

@@ -174,9 +174,7 @@ class SessionLibrary(LibraryShortcuts):
         """
         found = self.latest() if text == "@last" else self.find_by_id(text) or self.find_by_title(text)
         if found is None:
-            raise SessionNotFound(
-                f"there is no session {text!r} in {self.name}: neither an id nor a title is like that"
-            )
+            raise SessionNotFound(f"no session matches {text!r} in {self.name} (looked at ids and titles)")
         return found
 
     def find_by_id(self, text: str) -> SessionRow | None:
@@ -371,7 +369,7 @@ class SessionLibrary(LibraryShortcuts):
     def _require(self, id: str | SessionRow) -> SessionRow:  # noqa: A002
         row = self._located(id)
         if row is None:
-            raise SessionNotFound(f"there is no session {id!r} in {self.name}")
+            raise SessionNotFound(f"no session named {id!r} in {self.name}")
         return row
 
     def _open_catalog(self) -> Catalog:

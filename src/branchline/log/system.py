@@ -161,7 +161,7 @@ def opening(name: str) -> Iterator[None]:
     except CannotOpen:
         raise
     except FileNotFoundError as problem:
-        raise FileMissing(problem.errno, "there is no such file", name) from problem
+        raise FileMissing(problem.errno, "no such file", name) from problem
     except PermissionError as problem:
         raise PermissionDenied(problem.errno, describe_oserror(problem), name) from problem
     except OSError as problem:

@@ -219,7 +219,7 @@ class FilesStore:
         return FileLog(path, durability=durability, lock_timeout=self._lock_timeout, system=self._system)
 
     def _no_session(self, key: str) -> SessionNotFound:
-        return SessionNotFound(f"there is no session {key!r} in {self.directory}")
+        return SessionNotFound(f"no session named {key!r} in {self.directory}")
 
     def _taken(self, doing: str, key: str) -> FileExistsError:
         return FileExistsError(
@@ -288,7 +288,7 @@ class _Snapshot:
                 return os.open(self._draft, _READ)
         except FileNotFoundError:
             pass
-        raise SessionNotFound(f"there is no session at {self._path}")
+        raise SessionNotFound(f"no session at {self._path}")
 
     def __exit__(self, *_exception: object) -> None:
         os.close(self._descriptor)

@@ -175,7 +175,7 @@ class MemoryStore:
         )
 
     def _no_session(self, key: str) -> SessionNotFound:
-        return SessionNotFound(f"there is no session {key!r} in {self.name}")
+        return SessionNotFound(f"no session named {key!r} in {self.name}")
 
 
 def _listed(logs: dict[str, _DatedLog]) -> list[StoredLog]:

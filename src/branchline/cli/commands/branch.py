@@ -22,14 +22,14 @@ __all__ = ["branch_command", "fork_command", "reset_command"]
     "branch",
     examples="""
     branchline branch @last 3f2a
-    branchline branch @last @leaf~2      two entries up; what is there stays in the tree
+    branchline branch @last @leaf~2      two entries up; the entries below stay in the tree
     """,
 )
 @session_argument()
 @click.argument("entry")
 @directory_option
 def branch_command(out: Output, session: str, entry: str, directory: str | None) -> None:
-    """Move the leaf to ENTRY. Nothing is lost: the next message begins a branch there."""
+    """Move the leaf to ENTRY. Nothing is lost: the next message starts a branch there."""
     with open_for_writing(session, directory) as live:
         before = live.leaf
         live.branch(resolve_entry(live, entry))
@@ -40,7 +40,7 @@ def branch_command(out: Output, session: str, entry: str, directory: str | None)
 @session_argument()
 @directory_option
 def reset_command(out: Output, session: str, directory: str | None) -> None:
-    """Move before the first entry. The next message begins a second conversation in the same session."""
+    """Move before the first entry. The next message starts a new root in the same session."""
     with open_for_writing(session, directory) as live:
         before = live.leaf
         live.reset()
@@ -51,7 +51,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
     if out.json:
         out.result(command_name, {**position_fields(session), "before": before})
     elif session.leaf == before:
-        out.line(f"{session.id} was there already: the leaf is {described(session, before)}")
+        out.line(f"{session.id} is already there: the leaf is {described(session, before)}")
     else:
         out.line(f"{session.id} moved from {before or 'the start'} to {described(session, session.leaf)}")
 
@@ -60,7 +60,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
     "fork",
     examples="""
     branchline fork @last
-    branchline fork 01a1ddf5 3f2a --before      everything up to, but not with, that entry
+    branchline fork 01a1ddf5 3f2a --before      everything before that entry
     branchline fork ~/.pi/agent/sessions/x/y.jsonl --tree --cwd .
     branchline fork ~/.config/piglet/sessions/x.jsonl --to branchline
     branchline fork @last 3f2a --to zot -o .    a file of another program, as `convert` makes them
@@ -68,16 +68,14 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
 )
 @session_argument()
 @click.argument("entry", required=False)
-@click.option("--before", is_flag=True, help="Leave ENTRY itself out.")
+@click.option("--before", is_flag=True, help="Exclude ENTRY itself.")
 @click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
-@click.option(
-    "--to", "target", metavar="PROGRAM", help="Make it one of this program (default: of that it comes from)."
-)
-@click.option("-o", "--output", metavar="PATH", help="Make a file here, or in this directory, as `convert`.")
+@click.option("--to", "target", metavar="PROGRAM", help="Agent of the new session (default: the same agent).")
+@click.option("-o", "--output", metavar="PATH", help="Output file or directory, as for `convert`.")
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False),
-    help="The working directory of the new session (default: as the old one).",
+    help="Working directory of the new session (default: unchanged).",
 )
 @directory_option
 def fork_command(
@@ -93,8 +91,8 @@ def fork_command(
 ) -> None:
     """Copy the path to ENTRY (default: the leaf) into a new session. The old one does not change.
 
-    The new session is one of the same program, beside the old one; of Claude Code and Codex, whose sessions
-    are only read here, it is one of ours. For any other program it is a file, as `convert` makes them.
+    The new session belongs to the same agent and is stored next to the old one; forks of Claude Code and
+    Codex sessions, which are read-only, are native. With --to, the fork is a file, as `convert` writes it.
     """
     from branchline.actions.convert import ConvertRequest
     from branchline.cli.commands.convert import run_conversion

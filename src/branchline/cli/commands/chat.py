@@ -25,7 +25,7 @@ __all__ = ["chat_command"]
     """,
 )
 @click.option(
-    "-c", "--continue", "newest", is_flag=True, help="Go on in the newest session of this directory."
+    "-c", "--continue", "newest", is_flag=True, help="Continue the newest session of this directory."
 )
 @click.option(
     "-r",
@@ -33,38 +33,40 @@ __all__ = ["chat_command"]
     metavar="[SESSION]",
     is_flag=False,
     flag_value="",
-    help="Go on in this session, or in the one that you pick; who picks nothing starts afresh.",
+    help="Continue SESSION, or choose one; choosing nothing starts a new session.",
 )
-@click.option("--fork", metavar="SESSION[@ENTRY]", help="Go on in a fork of this session, up to ENTRY.")
+@click.option("--fork", metavar="SESSION[@ENTRY]", help="Continue in a fork of SESSION, up to ENTRY.")
 @click.option(
-    "--model", metavar="PROVIDER:MODEL", help="Who answers (default: as the session or the settings say)."
+    "--model", metavar="PROVIDER:MODEL", help="Model to use (default: from the session or the settings)."
 )
-@click.option(
-    "--base-url", metavar="URL", help="Where a server listens that speaks OpenAI's chat completions."
-)
+@click.option("--base-url", metavar="URL", help="Address of a server with the OpenAI chat completions API.")
 @click.option(
     "--mcp",
     "file",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="Let the model call the tools of the MCP servers that this file names.",
+    help="Start the MCP servers in FILE and let the model call their tools.",
 )
 @click.option(
     "--allow-tool",
     "allowed_tools",
     metavar="SERVER.TOOL",
     multiple=True,
-    help="Call this MCP tool without asking; can be given several times.",
+    help="Allow this MCP tool without asking (repeatable).",
 )
-@click.option("--name", metavar="TITLE", help="Give the session a title.")
-@click.option("--no-session", is_flag=True, help="Keep nothing.")
+@click.option("--name", metavar="TITLE", help="Title of the session.")
+@click.option("--no-session", is_flag=True, help="Do not save the session.")
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False),
-    help="The working directory of the session (default: this one).",
+    help="Working directory of the session (default: the current one).",
 )
 @click.option(
-    "-p", "--print", "prompt", metavar="PROMPT", help="Say this (- reads it), print the answer, end."
+    "-p",
+    "--print",
+    "prompt",
+    metavar="PROMPT",
+    help="Send PROMPT (- reads standard input), print the answer and exit.",
 )
 def chat_command(
     out: Output,
@@ -80,9 +82,9 @@ def chat_command(
     cwd: str | None,
     prompt: str | None,
 ) -> None:
-    """Talk with a model; everything is kept in a session, which can be branched as you talk.
+    """Chat with a model. The conversation is saved in a session, in which you can branch at any time.
 
-    /help lists what else can be done. Without a terminal one prompt is read per line, and answers are text.
+    /help lists the commands. Without a terminal, each input line is a prompt and answers are plain text.
     """
     if newest + (resume is not None) + (fork is not None) > 1:
         raise click.UsageError("choose one of --continue, --resume and --fork")

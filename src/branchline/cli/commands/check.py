@@ -36,12 +36,12 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
     branchline check @last
     branchline check a.jsonl b.jsonl
     branchline check --dir ~/.pi/agent/sessions
-    branchline check --seal                      from now on, tell when a file has changed
+    branchline check --seal                      later checks report changed files
     """,
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
-@click.option("--dir", "directory", metavar="DIR", help="Every session file below this directory.")
-@click.option("--seal", is_flag=True, help="Keep checksums of the files beside them; later checks compare.")
+@click.option("--dir", "directory", metavar="DIR", help="Check every session file below DIR.")
+@click.option("--seal", is_flag=True, help="Store checksums next to the files; later checks compare them.")
 @click.option("--force", is_flag=True, help="With --seal: replace a seal that does not match its file.")
 def check_command(
     out: Output,
@@ -50,10 +50,10 @@ def check_command(
     seal: bool,  # noqa: FBT001
     force: bool,  # noqa: FBT001
 ) -> None:
-    """Look for damage; without SESSION, in all sessions of this directory.
+    """Check sessions for damage; without SESSION, all sessions of this directory.
 
-    Exits with 1 when something is damaged or odd, or could not be sealed; with 0 when there is nothing
-    but notes.
+    Exits with 1 if a session is damaged or irregular, or could not be sealed; with 0 if there are only
+    notes.
     """
     from branchline.actions.check import check_file
 
@@ -69,10 +69,10 @@ def check_command(
         for report in reports:
             _print(out, report)
         remark(
-            f"{count(len(reports), 'file')} checked, {bad or 'none'} of them damaged or odd"
+            f"{count(len(reports), 'file')} checked, {bad or 'none'} damaged or irregular"
             + (f", {unsealed} not sealed" if unsealed else "")
             if reports
-            else "there is nothing to check here; name a file, or a directory with --dir"
+            else "no sessions here; give a file, or a directory with --dir"
         )
     if bad or unsealed:
         raise click.exceptions.Exit(1)

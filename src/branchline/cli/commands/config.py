@@ -21,14 +21,14 @@ __all__ = ["completion_command", "config_command"]
     branchline config get keep_recent_tokens
     branchline config unset theme
     branchline config edit
-    BRANCHLINE_THEME=light branchline tree @last       for one command alone
+    BRANCHLINE_THEME=light branchline tree @last       for one command only
     """,
 )
 def config_command(out: Output) -> None:
-    """Show the settings in force, where each of them comes from, and what could not be used.
+    """Show the current settings, the source of each, and invalid values.
 
-    Settings lie in one TOML file. BRANCHLINE_CONFIG names another file; BRANCHLINE_THEME, BRANCHLINE_COLOR
-    and so on overrule one setting.
+    Settings are stored in one TOML file; BRANCHLINE_CONFIG names another one. BRANCHLINE_THEME,
+    BRANCHLINE_COLOR and so on override one setting.
     """
     from branchline.settings import describe_setting, load, names, toml_text
 
@@ -47,7 +47,9 @@ def config_command(out: Output) -> None:
             paint("good" if source != "default" else "dim", f"{where:<11}  "),
             paint("dim", describe_setting(name)),
         )
-    remark(f"{loaded.path}{'' if loaded.exists else ' (not there yet; `branchline config set` makes it)'}")
+    remark(
+        f"{loaded.path}{'' if loaded.exists else ' (does not exist yet; `branchline config set` creates it)'}"
+    )
     for finding in loaded.findings:
         remark(str(finding))
 
@@ -86,7 +88,7 @@ def _add(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.C
 
 @_add("path", examples='branchline config path\ncp "$(branchline config path)" settings.toml')
 def path_command(out: Output) -> None:
-    """Say where the file of settings is, or would be."""
+    """Print the path of the settings file."""
     from branchline.settings import settings_path
 
     if _told(out):
@@ -97,7 +99,7 @@ def path_command(out: Output) -> None:
 @_add("get", examples="branchline config get theme\nbranchline config get pins --json")
 @click.argument("key")
 def get_command(out: Output, key: str) -> None:
-    """Print the value of one setting."""
+    """Print the value of a setting."""
     from branchline.settings import load, toml_text
 
     _require(key)
@@ -118,7 +120,7 @@ def get_command(out: Output, key: str) -> None:
 @click.argument("key")
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
-    """Change one setting in the file. Comments and everything unknown stay as they are."""
+    """Change a setting in the file. Comments and everything unknown stay as they are."""
     from branchline.actions.settings_file import change_settings
     from branchline.settings import load, parse_value, toml_text
     from branchline.settings.toml_edit import set_value
@@ -133,13 +135,13 @@ def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
         return
     out.line(paint("id", key), " = ", toml_text(value))
     if load().sources[key] == "environment":
-        remark(f"BRANCHLINE_{key.upper()} is set and overrules it")
+        remark(f"BRANCHLINE_{key.upper()} is set and overrides it")
 
 
 @_add("unset", examples="branchline config unset theme")
 @click.argument("key")
 def unset_command(out: Output, key: str) -> None:
-    """Take one setting out of the file: its default is in force again."""
+    """Remove a setting from the file, so its default applies."""
     from branchline.actions.settings_file import change_settings
     from branchline.settings import load, toml_text
     from branchline.settings.toml_edit import remove_value
@@ -178,7 +180,7 @@ def _require(key: str) -> None:
 
         close = difflib.get_close_matches(key, names(), n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "; `branchline config` lists all"
-        raise click.UsageError(f"there is no setting {key!r}{hint}")
+        raise click.UsageError(f"unknown setting {key!r}{hint}")
 
 
 @command(
@@ -191,9 +193,9 @@ def _require(key: str) -> None:
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion_command(out: Output, shell: str) -> None:
-    """Print the script that makes a shell complete commands, options, sessions and entries.
+    """Print a script for shell completion of commands, options, sessions and entries.
 
-    Sessions are offered with their titles, entries with their first words.
+    Sessions are listed with their titles, entries with the beginning of their text.
     """
     from click.shell_completion import ShellComplete, get_completion_class
 

@@ -31,17 +31,17 @@ _PROVIDERS = ["openai-chat", "openai-responses", "anthropic"]
     """,
 )
 @session_argument()
-@click.option("--at", metavar="ENTRY", help="As seen at this entry instead of the leaf.")
+@click.option("--at", metavar="ENTRY", help="Build the context at ENTRY instead of the leaf.")
 @click.option(
     "--provider",
     type=click.Choice(_PROVIDERS),
-    help="The body of a request to this API: JSON, every tool call answered.",
+    help="Print a request body for this API: JSON, every tool call answered.",
 )
 @directory_option
 def context_command(
     out: Output, session: str, at: str | None, provider: str | None, directory: str | None
 ) -> None:
-    """Print the messages that go to a model: compacted, edited, without what the model never sees."""
+    """Print the messages that the model sees, with compactions and edits applied."""
     from branchline.context import context_tokens
 
     with resolve_session(session, directory) as live:

@@ -29,22 +29,28 @@ _SHOWN = 3  # ids of entries that are named in a line of the report
     examples="""
     branchline convert @last --to zot
     branchline convert rollout.jsonl --to pi --install      where pi finds it
-    branchline convert 01a1ddf5 --to operator --branch 3f2a -o carried.jsonl
-    branchline convert talk.jsonl --to zot --branches -o out/     one file for each branch
+    branchline convert 01a1ddf5 --to operator --branch 3f2a -o converted.jsonl
+    branchline convert talk.jsonl --to zot --branches -o out/     one file per branch
     """,
 )
 @session_argument()
 @click.option("--to", "target", metavar="FORMAT", required=True, help=f"One of {_TARGETS}.")
-@click.option("--branch", metavar="ENTRY", help="Only the path to ENTRY (@leaf: the active one).")
-@click.option("--tree", "whole", is_flag=True, help="All branches in one file (the default).")
-@click.option("--branches", "each", is_flag=True, help="One file for each branch.")
-@click.option("-o", "--output", metavar="PATH", help="The new file, or the directory for it (default: here).")
-@click.option("--install", is_flag=True, help="Put it where the program itself looks for sessions.")
-@click.option("--same-id", is_flag=True, help="Keep the id; a session that came from FORMAT is given back.")
+@click.option("--branch", metavar="ENTRY", help="Convert only the path to ENTRY (@leaf: the active path).")
+@click.option("--tree", "whole", is_flag=True, help="Write all branches into one file (the default).")
+@click.option("--branches", "each", is_flag=True, help="Write one file per branch.")
+@click.option(
+    "-o", "--output", metavar="PATH", help="Output file or directory (default: the current directory)."
+)
+@click.option("--install", is_flag=True, help="Write it where the agent looks for sessions.")
+@click.option(
+    "--same-id",
+    is_flag=True,
+    help="Keep the session id; restore the original lines of a session converted from FORMAT.",
+)
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False),
-    help="The working directory of the new session (default: as the old one).",
+    help="Working directory of the new session (default: unchanged).",
 )
 @directory_option
 def convert_command(
@@ -60,16 +66,16 @@ def convert_command(
     cwd: str | None,
     directory: str | None,
 ) -> None:
-    """Write SESSION as a new file of another program. SESSION stays as it is.
+    """Write SESSION as a new file of another agent. SESSION is unchanged.
 
-    What the other program cannot hold is carried in the nearest form that it can, or left out; stderr tells.
+    What the other format cannot hold is approximated or dropped; a report on stderr lists it.
     """
     from branchline.actions.convert import ConvertRequest
 
     if sum((branch is not None, whole, each)) > 1:
         raise click.UsageError("--branch, --tree and --branches exclude each other")
     if install and output is not None:
-        raise click.UsageError("--install chooses the place itself; leave -o out")
+        raise click.UsageError("--install chooses the location; omit -o")
     scope: Literal["tree", "path", "branches"] = (
         "path" if branch is not None else "branches" if each else "tree"
     )
@@ -94,7 +100,7 @@ def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
         with usage_errors():
             done = convert(live, request)
     except FileExists as problem:
-        raise click.ClickException(f"{problem} and stays as it is; choose with -o") from None
+        raise click.ClickException(f"{problem} and is left unchanged; choose another file with -o") from None
     for file in done.files:
         for why in file.problems:
             remark(why)

@@ -14,8 +14,8 @@ __all__ = ["demo_command", "enter_demo", "show_demo"]
 
 _TRY = """\
 Try:
-  branchline --demo tree "Parse the tide tables"    a branch that was given up, with its summary
-  branchline --demo diff "Summer time"              two answers to one question
+  branchline --demo tree "Parse the tide tables"    an abandoned branch with its summary
+  branchline --demo diff "Summer time"              two answers to one prompt
   branchline --demo show "Is the slipway dry?"      a conversation with a compaction
   branchline --demo forest                          a fork from another program
   branchline --demo stats                           messages, tokens, cost
@@ -30,14 +30,12 @@ Try:
     branchline demo --reset
     """,
 )
-@click.option(
-    "--reset", is_flag=True, help="Begin afresh: what was tried in the demo library is thrown away."
-)
+@click.option("--reset", is_flag=True, help="Recreate the demo library and discard your changes to it.")
 def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
-    """Make a library of eight sessions to try things on, and list it.
+    """Create a demo library of eight sessions, and list it.
 
-    The sessions are about one small project and come from five programs. With --demo before it, any command
-    works on this library instead of your own; it is a copy that may be written to.
+    The sessions belong to one small project and come from five agents. Any command
+    preceded by --demo uses this library instead of yours; it is a copy, so you can change it.
     """
     from branchline import demo
 
@@ -77,9 +75,9 @@ def show_demo(out: Output) -> None:
     from branchline.places import NATIVE_AGENT
 
     out.line()
-    out.text("Until then, these are sessions of the demo library (`branchline --demo …` works on them):")
+    out.text("Until then, here is the demo library (use `branchline --demo …` to work with it):")
     out.line()
     listing = SessionLibrary(demo.sessions_directory()).list(deep=True)
     rows = [replace(row, agent=NATIVE_AGENT if row.format == PI.name else row.format) for row in listing.rows]
     print_rows(out, Listing(rows), rows)
-    remark("no sessions were found on this machine; `branchline demo` says what can be tried")
+    remark("no sessions found on this machine; run `branchline demo` for things to try")

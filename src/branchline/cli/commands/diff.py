@@ -45,9 +45,9 @@ class _End(NamedTuple):
 )
 @session_argument()
 @click.argument("others", metavar="[ENTRY|SESSION]...", nargs=-1)
-@click.option("-y", "--side-by-side", "two", is_flag=True, help="Two columns; the default where they fit.")
-@click.option("-u", "--unified", "one", is_flag=True, help="One column: - is the first, + the second.")
-@click.option("--stat", is_flag=True, help="Only the sums: turns, tools, files, tokens, cost.")
+@click.option("-y", "--side-by-side", "two", is_flag=True, help="Print two columns (default if they fit).")
+@click.option("-u", "--unified", "one", is_flag=True, help="Print one column: - is the first, + the second.")
+@click.option("--stat", is_flag=True, help="Print only the totals: turns, tools, files, tokens, cost.")
 @directory_option
 def diff_command(
     out: Output,
@@ -60,13 +60,13 @@ def diff_command(
 ) -> None:
     """Compare two branches, or two sessions, from their common ancestor on.
 
-    Shows turn by turn which words differ, which tools were used, which files were touched, and what it
-    took. Forks are recognised by the ids that they share, other sessions by their words.
+    Shows for each turn the differences in text, the tools used, the files touched, and tokens and cost.
+    Forks are matched by entry ids, other sessions by their text.
     """
     if two and one:
-        raise click.UsageError("either --side-by-side or --unified, not both")
+        raise click.UsageError("use either --side-by-side or --unified, not both")
     if len(others) > 2:
-        raise click.UsageError("there are two sides to compare; give at most two names after SESSION")
+        raise click.UsageError("give at most two names after SESSION")
     with resolve_session(session, directory) as live:
         left, right = _ends(live, others, directory)
         try:
@@ -92,7 +92,7 @@ def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool, stat
             _print_turns(out, view, two=two or (not one and (out.columns or 0) >= _WIDE))
         _print_sums(out, view, names)
     if not view.pairs:
-        remark("there is nothing to compare: both are the same path")
+        remark("nothing to compare: both are the same path")
 
 
 def _print_words(out: Output, view: CompareView, names: tuple[str, str], *, stat: bool) -> None:
@@ -123,7 +123,7 @@ def _print_head(out: Output, left: _End, right: _End, view: CompareView) -> None
     out.row(paint("removed", f"{first}{_described(left)}"))
     out.row(paint("added", f"{second}{_described(right)}"))
     shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
-    how = ", by their words" if view.shared and view.by == "text" else ""
+    how = ", matched by text" if view.shared and view.by == "text" else ""
     upto = f", up to {_entry_words(left.session, view.common_ancestor)}" if view.common_ancestor else ""
     out.row(paint("dim", f"{shared}{how}{upto}"))
     out.line()
@@ -186,9 +186,9 @@ def _only_two(live: Session) -> tuple[_End, _End]:
     if len(others) == 1:
         return _End(live, live.leaf), _End(live, others[0])
     if not others:
-        raise EntryNotFound(f"{live.id} has one branch; give another session to compare it with")
+        raise EntryNotFound(f"{live.id} has only one branch; name another session to compare with")
     some = ", ".join(others[:_SHOWN]) + (" …" if len(others) > _SHOWN else "")
-    raise Ambiguous(f"{live.id} has {len(others)} other branches; say which of them: {some}")
+    raise Ambiguous(f"{live.id} has {len(others)} other branches; name one of them: {some}")
 
 
 def _tips(live: Session) -> list[str]:

@@ -33,14 +33,16 @@ __all__ = ["export_command"]
     "--format",
     "kind",
     type=click.Choice(["jsonl", "md", "zotsession"]),
-    help="jsonl, Markdown of the path to the leaf, or zot's portable form (default: by the ending of FILE).",
+    help="jsonl, md (the active path) or zotsession (default: by the extension of FILE).",
 )
-@click.option("--branch", "branch_only", is_flag=True, help="Only the path to the leaf, with its labels.")
-@click.option("--no-redact", is_flag=True, help="Leave keys, tokens and passwords in.")
-@click.option("--portable", is_flag=True, help="Without the working directory and the parent session.")
-@click.option("-o", "--output", metavar="FILE", help="A new file, or a directory (default: - is stdout).")
+@click.option("--branch", "branch_only", is_flag=True, help="Export only the active path, with its labels.")
+@click.option("--no-redact", is_flag=True, help="Do not redact keys, tokens and passwords.")
+@click.option("--portable", is_flag=True, help="Omit the working directory and the parent session.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Output file or directory (default: -, standard output)."
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@click.option("-v", "--verbose", is_flag=True, help="Say also that no secrets were found.")
+@click.option("-v", "--verbose", is_flag=True, help="Also report that no secrets were found.")
 @directory_option
 def export_command(
     out: Output,
@@ -56,7 +58,7 @@ def export_command(
 ) -> None:
     """Write a session to FILE (mode 0600) or to standard output.
 
-    Keys, tokens and passwords are replaced by [redacted:KIND], and stderr says how many.
+    Keys, tokens and passwords are replaced by [redacted:KIND]; a count is printed on stderr.
     """
     from branchline.actions.export import ExportRequest, export, render
 
@@ -64,7 +66,7 @@ def export_command(
     with resolve_session(session, directory) as live:
         if output in (None, "-"):
             if out.json:
-                raise click.UsageError("--json tells about a file; give one with -o FILE")
+                raise click.UsageError("--json describes the exported file; name one with -o FILE")
             rendered = render(live, request)
             out.data(rendered.data)
             _remark_redacted(rendered.redacted, verbose=verbose)
@@ -90,6 +92,6 @@ def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -
     if redacted:
         kinds = ", ".join(f"{each.count:,} {each.kind}" for each in redacted)
         number = sum(each.count for each in redacted)
-        remark(f"redacted {count(number, 'secret')}: {kinds}; --no-redact leaves them in")
+        remark(f"redacted {count(number, 'secret')}: {kinds}; --no-redact keeps them")
     elif redacted is not None and (verbose or sys.stderr.isatty()):
         remark("no secrets found")

@@ -18,16 +18,16 @@ __all__ = ["import_command"]
     examples="""
     branchline import ~/Downloads/session.jsonl
     branchline import old.jsonl --cwd ~/work/shop --new-id
-    branchline import talk.zotsession            becomes a session of zot, for this directory
+    branchline import talk.zotsession            becomes a zot session for this directory
     """,
 )
 @click.argument("file", metavar="FILE")
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False),
-    help="The working directory that the session shall belong to (default: listed here, its own kept).",
+    help="Working directory for the copy (default: listed here, header unchanged).",
 )
-@click.option("--new-id", is_flag=True, help="Give the copy an id of its own.")
+@click.option("--new-id", is_flag=True, help="Give the copy a new id.")
 @click.option("--dir", "directory", metavar="DIR", help="Copy into this directory instead.")
 def import_command(
     out: Output,
@@ -36,16 +36,16 @@ def import_command(
     new_id: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Copy a session file into the library. FILE stays as it is.
+    """Copy a session file into the library. FILE is unchanged.
 
-    A portable file of zot becomes a new session of zot, where zot finds it. A session of another program is
-    copied as it is.
+    A portable zot file (.zotsession) becomes a new zot session, stored where zot finds it. Other sessions
+    are copied unchanged.
     """
     from branchline.actions.import_ import import_file
 
     done = import_file(file, cwd=cwd, new_id=new_id, directory=directory)
     if not done.copied:
-        remark(f"{done.path} is there already; nothing was copied")
+        remark(f"{done.path} already exists; nothing was copied")
     if out.json:
         fields = {"session": done.session, "path": done.path, "entries": done.entries, "source": done.source}
         out.result("import", fields)

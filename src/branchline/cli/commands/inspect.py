@@ -28,7 +28,7 @@ __all__ = ["inspect_command"]
 @session_argument()
 @directory_option
 def inspect_command(out: Output, session: str, directory: str | None) -> None:
-    """Say what a session is: ids, tree, path, labels, context, usage, findings."""
+    """Show the structure of a session: ids, tree, path, labels, context, usage, findings."""
     from branchline.actions.inspect import report, report_of_nothing
     from branchline.errors import NotASession
     from branchline.session import Session

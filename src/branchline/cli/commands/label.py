@@ -24,7 +24,7 @@ __all__ = ["label_command", "name_command"]
 @session_argument()
 @click.argument("entry")
 @click.argument("text", required=False)
-@click.option("--clear", is_flag=True, help="Take the label away.")
+@click.option("--clear", is_flag=True, help="Remove the label.")
 @directory_option
 def label_command(
     out: Output,
@@ -34,7 +34,7 @@ def label_command(
     clear: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Name an entry, so that you find it again. The leaf does not move."""
+    """Label an entry. The leaf does not move."""
     _require_one(text, clear=clear, what="TEXT")
     if text is None and not clear:
         with resolve_session(session, directory) as live:
@@ -53,7 +53,9 @@ def label_command(
         if out.json:
             out.result("label", {**position_fields(live), "entry": target, "label": live.label(target)})
         else:
-            done = f"took the label from {target}" if clear else f"labelled {described(live, target)}: {text}"
+            done = (
+                f"removed the label of {target}" if clear else f"labelled {described(live, target)}: {text}"
+            )
             out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
 
 
@@ -67,7 +69,7 @@ def label_command(
 )
 @session_argument()
 @click.argument("title", required=False)
-@click.option("--clear", is_flag=True, help="Take the title away.")
+@click.option("--clear", is_flag=True, help="Remove the title.")
 @directory_option
 def name_command(
     out: Output,
@@ -76,7 +78,7 @@ def name_command(
     clear: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Give a session a title for lists. The leaf does not move."""
+    """Set the title of a session. The leaf does not move."""
     _require_one(title, clear=clear, what="TITLE")
     if title is None and not clear:
         with resolve_session(session, directory) as live:

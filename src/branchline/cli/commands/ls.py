@@ -42,14 +42,14 @@ _PATIENCE = 0.5  # seconds before a count of what was read is shown
     branchline ls --dir ~/.pi/agent/sessions/--home-me-shop-- --named
     """,
 )
-@click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
+@click.option("--dir", "directory", metavar="DIR", help="Use the .jsonl files of DIR.")
 @agent_option
-@click.option("--subagents", is_flag=True, help="Sessions that other sessions started as well.")
-@click.option("--deep/--shallow", default=True, help="Read the files (default), or only headers.")
-@click.option("--named", is_flag=True, help="Only sessions with a title.")
-@click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="At most N, the newest ones.")
-@click.option("-v", "--verbose", is_flag=True, help="Say what is not listed, and why.")
+@click.option("--subagents", is_flag=True, help="Include sub-agent sessions.")
+@click.option("--deep/--shallow", default=True, help="Read whole files (default), or headers only.")
+@click.option("--named", is_flag=True, help="List only sessions with a title.")
+@click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="List at most N sessions.")
+@click.option("-v", "--verbose", is_flag=True, help="Report sessions that are not listed, and why.")
 def ls_command(
     out: Output,
     everywhere: bool,  # noqa: FBT001
@@ -61,10 +61,10 @@ def ls_command(
     limit: int | None,
     verbose: bool,  # noqa: FBT001
 ) -> None:
-    """List the sessions of all programs, newest first: id, age, messages, program, title or first prompt."""
+    """List the sessions of all agents, newest first: id, age, messages, agent, title or first prompt."""
     require_one_scope(directory, everywhere=everywhere, agents=agents)
     if named and not deep:
-        raise click.UsageError("--named needs to read the files; it does not go with --shallow")
+        raise click.UsageError("--named reads whole files, so it cannot be combined with --shallow")
     if directory is not None:
         listing = local_library(directory).list(deep, progress=reading_progress())
     else:
@@ -100,10 +100,10 @@ def print_rows(
         return
     if not listing.seen:
         if with_directory:  # of all there are
-            remark("no sessions of any program yet; `branchline new` begins one")
+            remark("no sessions of any agent yet; `branchline new` starts one")
         else:
             remark(
-                "no sessions here yet; `branchline new` begins one, `branchline ls --all` lists all there are"
+                "no sessions here yet; `branchline new` starts one, `branchline ls --all` lists all sessions"
             )
         return
     columns = _columns(listing.rows, with_directory=with_directory)
@@ -117,7 +117,7 @@ def print_rows(
         facts.append(f"{elsewhere} of other directories{hint}")
     facts += [f"{len(hidden)} hidden"] if hidden else []
     facts += [f"{len(unreadable)} unreadable"] if unreadable else []
-    remark(", ".join(facts) + ("; -v says why" if (hidden or unreadable) and not verbose else ""))
+    remark(", ".join(facts) + ("; -v shows the reasons" if (hidden or unreadable) and not verbose else ""))
     if verbose:
         for item in listing.hidden:
             remark(f"hidden: {item.name}: {item.reason}")
@@ -166,17 +166,17 @@ def reading_progress() -> Callable[..., None] | None:
 
 def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequence[str]) -> None:
     if everywhere and directory is not None:
-        raise click.UsageError("either --all or --dir, not both")
+        raise click.UsageError("use either --all or --dir, not both")
     if agents and directory is not None:
-        raise click.UsageError("--agent is for the folders of programs; it does not go with --dir")
+        raise click.UsageError("--agent cannot be combined with --dir")
 
 
 # -- forest -----------------------------------------------------------------------------------------------
 
 
 @command("forest", examples="branchline forest\nbranchline forest --all --agent codex")
-@click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
+@click.option("--dir", "directory", metavar="DIR", help="Use the .jsonl files of DIR.")
 @agent_option
 def forest_command(
     out: Output,
@@ -184,7 +184,7 @@ def forest_command(
     directory: str | None,
     agents: tuple[str, ...],
 ) -> None:
-    """Show sessions below the sessions that they were forked from or started by."""
+    """Show each session below the one that it was forked from or started by."""
     require_one_scope(directory, everywhere=everywhere, agents=agents)
     from branchline.views.forest import drawn_branches
 

@@ -37,16 +37,16 @@ __all__ = ["append_command", "new_command"]
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False),
-    help="The working directory that the session belongs to (default: this one).",
+    help="Working directory of the session (default: the current one).",
 )
-@click.option("--title", help="A title for lists.")
-@click.option("--id", "session_id", metavar="ID", help="An id of your own (default: a new UUID).")
-@click.option("--dir", "directory", metavar="DIR", help="Keep the session file in this directory.")
+@click.option("--title", help="Title of the session.")
+@click.option("--id", "session_id", metavar="ID", help="Session id (default: a new UUID).")
+@click.option("--dir", "directory", metavar="DIR", help="Create the session file in DIR.")
 @click.option(
     "--format",
     "program",
     metavar="PROGRAM",
-    help="A session of another program (pi, oh-my-pi, operator, induscode, zot, piglet), among its own.",
+    help="Create it for this agent: pi, oh-my-pi, operator, induscode, zot or piglet.",
 )
 def new_command(
     out: Output,
@@ -56,7 +56,7 @@ def new_command(
     directory: str | None,
     program: str | None,
 ) -> None:
-    """Begin a session and print its id."""
+    """Start a new session and print its id."""
     from branchline.session import Session
 
     if session_id is not None:
@@ -87,7 +87,7 @@ def _require_free(session_id: str, cwd: str | None, directory: str | None) -> No
     except Ambiguous:
         taken = any(row.id == session_id for row in library.list().rows)
     if taken:
-        raise click.ClickException(f"there is a session {session_id} already; choose another id")
+        raise click.ClickException(f"session {session_id} already exists; choose another id")
 
 
 @command(
@@ -106,12 +106,14 @@ def _require_free(session_id: str, cwd: str | None, directory: str | None) -> No
     type=click.Choice(["user", "assistant", "system"]),
     default="user",
     show_default=True,
-    help="Who says TEXT. Other roles: --message-json.",
+    help="Role of TEXT; for other roles use --message-json.",
 )
-@click.option("--model", metavar="PROVIDER/MODEL", help="The model that answered (default: as before).")
-@click.option("--message-json", metavar="JSON", help="A whole message as a JSON object, or a list of them.")
-@click.option("--json-message", metavar="FILE", help="The same, from a file (- is standard input).")
-@click.option("--force", is_flag=True, help="Append even though the path to the leaf is damaged.")
+@click.option("--model", metavar="PROVIDER/MODEL", help="Model of the answer (default: the previous one).")
+@click.option(
+    "--message-json", metavar="JSON", help="A complete message as a JSON object, or a list of messages."
+)
+@click.option("--json-message", metavar="FILE", help="The same, read from FILE (- is standard input).")
+@click.option("--force", is_flag=True, help="Append even if the path to the leaf is damaged.")
 @directory_option
 def append_command(
     out: Output,
@@ -124,11 +126,11 @@ def append_command(
     force: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Add a message under the leaf; TEXT - reads standard input."""
+    """Append a message at the leaf; TEXT - reads standard input."""
     if sum(given is not None for given in (text, message_json, json_message)) != 1:
-        raise click.UsageError("say one thing: TEXT, or - for standard input, or --message-json")
+        raise click.UsageError("give exactly one of TEXT, - (standard input) and --message-json")
     if model is not None and (role != "assistant" or text is None):
-        raise click.UsageError("--model goes with --role assistant and a TEXT")
+        raise click.UsageError("--model requires --role assistant and TEXT")
     messages = _given_messages(message_json, json_message)
     words = "" if text is None else _words(text)
     with open_for_writing(session, directory) as live:
@@ -150,7 +152,7 @@ def _words(text: str) -> str:
         except UnicodeDecodeError as problem:
             raise click.ClickException(f"standard input is not UTF-8 text: {problem}") from None
     if not text.strip():
-        raise click.UsageError("there is nothing to append: the text is empty")
+        raise click.UsageError("nothing to append: the text is empty")
     return text
 
 
@@ -192,7 +194,7 @@ def _require_sound(session: Session, *, force: bool) -> None:
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     raise click.ClickException(
         f"nothing was appended: the path to the leaf of {session.id} is damaged ({first}{more}). "
-        f"`branchline repair` writes a mended copy; --force appends to this one all the same"
+        f"`branchline repair` writes a repaired copy; --force appends anyway"
     )
 
 

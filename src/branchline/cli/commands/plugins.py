@@ -18,9 +18,9 @@ __all__ = ["plugins_command"]
     """,
 )
 def plugins_command(out: Output) -> None:
-    """List installed plugins with the hooks that they implement, and problems with them.
+    """List installed plugins, the hooks that they implement, and their problems.
 
-    Ends with 1 when a plugin cannot be used.
+    Exits with 1 if a plugin cannot be used.
     """
     import msgspec
 
@@ -35,7 +35,7 @@ def plugins_command(out: Output) -> None:
             package = "" if plugin.package is None else f"  {plugin.package} {plugin.version}"
             out.row(paint("title", plugin.name), paint("dim", package), "  ", ", ".join(plugin.hooks))
         if not plugins.installed and not plugins.problems:
-            remark("no plugins are installed")
+            remark("no plugins installed")
         for problem in plugins.problems:
             where = f" ({problem.hook})" if problem.hook else ""
             out.line(paint("error", f"{problem.plugin}{where}: {problem.message}"))

@@ -22,27 +22,27 @@ __all__ = ["repair_command"]
     "repair",
     examples="""
     branchline repair broken.jsonl               writes broken.repaired.jsonl
-    branchline repair broken.jsonl -o mended.jsonl
+    branchline repair broken.jsonl -o repaired.jsonl
     """,
 )
 @click.argument("session", metavar="PATH")
-@click.option("-o", "--output", metavar="OUT", help="The new file (default: PATH with .repaired).")
+@click.option("-o", "--output", metavar="OUT", help="Output file (default: PATH with .repaired).")
 def repair_command(out: Output, session: str, output: str | None) -> None:
-    """Write a sound copy of a damaged session.
+    """Write a repaired copy of a damaged session.
 
-    The old file stays as it is. Every entry that can be read is in the new file, byte for byte but for
-    links that had to be guessed. What cannot be read is kept in a file of its own, .unreadable.txt.
+    The old file is unchanged. The new file has every readable entry, byte for byte except for guessed
+    links. Unreadable bytes are kept in a separate file, .unreadable.txt.
     """
     from branchline.actions.repair import repair
 
     try:
         report = repair(resolve_path(session), output=output)
     except FileExists as problem:
-        raise click.ClickException(f"{problem} and stays as it is; choose another with -o") from None
+        raise click.ClickException(f"{problem} and is left unchanged; choose another file with -o") from None
     if out.json:
         out.result("repair", _fields(report))
     elif report.output is None:
-        out.line(f"there is nothing to mend in {report.path}; nothing was written")
+        out.line(f"{report.path} is not damaged; nothing was written")
     else:
         _print(out, report)
 
@@ -51,19 +51,17 @@ def _print(out: Output, report: RepairReport) -> None:
     result = report.result
     out.line(f"wrote {report.output} with all {count(result.entries, 'readable entry', 'readable entries')}")
     if result.header_made:
-        out.line("  the header is new: the old one could not be read")
+        out.line("  the header is new: the old one was unreadable")
     if result.upgraded:
         ours = report.format == "pi"
-        versions = "the old file is of version 1, the new one of version 3: " if ours else ""
+        versions = "the old file has version 1, the new one version 3: " if ours else ""
         out.line(f"  {versions}each entry has an id now")
     elif result.changes:
-        out.line(f"  {count(len(result.changes), 'entry', 'entries')} with links that had to be guessed")
+        out.line(f"  {count(len(result.changes), 'entry', 'entries')} with guessed links")
     if result.asides:
         size = format_size(sum(len(aside.data) for aside in result.asides))
-        out.line(f"  {count(len(result.asides), 'piece')} that cannot be used ({size}): {report.unreadable}")
-    remark(
-        f"{report.path} is as it was; if you do not need it any more, `branchline rm` moves it to the trash"
-    )
+        out.line(f"  {count(len(result.asides), 'piece')} of unusable data ({size}): {report.unreadable}")
+    remark(f"{report.path} is unchanged; if you no longer need it, `branchline rm` moves it to the trash")
 
 
 def _fields(report: RepairReport) -> dict[str, object]:

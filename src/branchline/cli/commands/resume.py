@@ -23,18 +23,18 @@ __all__ = ["resume_command"]
     "resume",
     examples="""
     branchline resume @last
-    branchline resume 01a1ddf5 --show       only say which command goes on with it
-    branchline resume 01a1ddf5 --here       in a fork of it, with branchline chat
+    branchline resume 01a1ddf5 --show       only print the command
+    branchline resume 01a1ddf5 --here       in a fork, with branchline chat
     """,
 )
 @session_argument()
-@click.option("--show", is_flag=True, help="Print the command and do not run it.")
-@click.option("--here", is_flag=True, help="Fork the session and go on in branchline chat.")
-@click.option("--model", metavar="PROVIDER:MODEL", help="Who answers, where it goes on in branchline chat.")
+@click.option("--show", is_flag=True, help="Print the command instead of running it.")
+@click.option("--here", is_flag=True, help="Fork the session and continue in branchline chat.")
+@click.option("--model", metavar="PROVIDER:MODEL", help="Model to use in branchline chat.")
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False),
-    help="Go on in this directory (default: that of the session).",
+    help="Working directory (default: the session's).",
 )
 def resume_command(
     out: Output,
@@ -44,9 +44,9 @@ def resume_command(
     model: str | None,
     cwd: str | None,
 ) -> None:
-    """Go on with a session: of another program, in that program; of our own, in branchline chat.
+    """Continue a session in the agent that owns it, or a native session in branchline chat.
 
-    The command is shown before it is run. A session whose program is not installed goes on here, in a fork.
+    The command is shown before it runs. If the agent is not installed, a fork continues in branchline chat.
     """
     from branchline.actions.resume import agent_of, plan_session
 
@@ -93,7 +93,7 @@ def _run_program(out: Output, going: ResumePlan) -> None:
     """Show the command and run it; where there is no terminal for it, only show it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         out.line(going.shell_command)
-        remark(f"{going.program} needs a terminal; this is the command that goes on with the session in one")
+        remark(f"{going.program} needs a terminal; run this command in one to continue the session")
         return
     from branchline.actions.resume import continue_session
 

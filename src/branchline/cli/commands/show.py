@@ -41,12 +41,12 @@ _ROLES: dict[str, StyleRole] = {
     """,
 )
 @session_argument()
-@click.option("--at", metavar="ENTRY", help="Read the path to this entry instead of the leaf.")
-@click.option("--from", "start", metavar="ENTRY", help="Begin with this entry of the path.")
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N entries.")
-@click.option("--full", is_flag=True, help="Unfold results of tools, thoughts and prompts.")
-@click.option("--raw", is_flag=True, help="The lines of the file, as they are.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="A Markdown document.")
+@click.option("--at", metavar="ENTRY", help="Show the path to ENTRY instead of the leaf.")
+@click.option("--from", "start", metavar="ENTRY", help="Start at this entry of the path.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Show only the last N entries.")
+@click.option("--full", is_flag=True, help="Show tool results, thinking and long prompts in full.")
+@click.option("--raw", is_flag=True, help="Print the raw lines of the file.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
 @directory_option
 def show_command(
     out: Output,
@@ -59,7 +59,7 @@ def show_command(
     as_markdown: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Read the path from the root to the leaf. Results of tools are folded to one line each."""
+    """Show the path from the root to the leaf. Tool results are shortened to one line each."""
     if raw + as_markdown + out.json > 1:
         raise click.UsageError("choose one of --raw, --markdown and --json")
     with resolve_session(session, directory) as live:
@@ -82,7 +82,7 @@ def show_command(
 
             _print(out, deck, short_ids([card.id for card in deck], live.index.keys), full=full)
             if not path:
-                remark(f"{live.id} has nothing to show: it stands before its first entry")
+                remark(f"{live.id} has nothing to show: it is empty or was reset")
 
 
 def conversation_cards(session: Session, path: list[str]) -> list[Card]:
@@ -98,7 +98,7 @@ def _stretch(session: Session, at: str | None, start: str | None, last: int | No
     if start is not None:
         first = resolve_entry(session, start)
         if first not in path:
-            raise EntryNotFound(f"entry {first} is not on this path; --at ENTRY reads another one")
+            raise EntryNotFound(f"entry {first} is not on this path; --at ENTRY shows another path")
         path = path[path.index(first) :]
     return path if last is None else path[-last:]
 

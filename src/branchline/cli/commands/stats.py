@@ -33,13 +33,11 @@ _BY = ["day", "model", "agent", "directory"]
     branchline stats --json --all > spent.json
     """,
 )
-@click.option(
-    "--by", "by", type=click.Choice(_BY), help="One whole table: per day, model, agent or directory."
-)
-@click.option("--since", metavar="DAY", help="From this day on: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3m.")
-@click.option("--until", metavar="DAY", help="Up to this day, itself included.")
-@click.option("--all", "everywhere", is_flag=True, help="The sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@click.option("--by", "by", type=click.Choice(_BY), help="Print one full table.")
+@click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3m.")
+@click.option("--until", metavar="DAY", help="End date, inclusive.")
+@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
+@click.option("--dir", "directory", metavar="DIR", help="Use the .jsonl files of DIR.")
 @agent_option
 def stats_command(
     out: Output,
@@ -50,11 +48,11 @@ def stats_command(
     directory: str | None,
     agents: tuple[str, ...],
 ) -> None:
-    """Add up what was said and spent: messages, tokens, cost, tools.
+    """Show totals of messages, tokens, cost and tools.
 
-    Everything counts once: what a fork took along from its parent is counted where it was said. All
-    branches count, because all were paid for. Days are those of this machine's time zone. Bars show cost,
-    or tokens where nothing was paid.
+    Every message counts once: entries that a fork copied from its parent are counted in the parent. All
+    branches count, because all were paid for. Days are in the local time zone. Bars show cost, or tokens
+    where there is no cost.
     """
     require_one_scope(directory, everywhere=everywhere, agents=agents)
     from branchline.library.stats import collect_stats
@@ -88,11 +86,11 @@ def _print(out: Output, stats: Stats, dimension: Dimension | None) -> None:
 
 def _tell(stats: Stats, counted: StatsRun) -> None:
     if not counted.read and not counted.unreadable:
-        remark("no sessions here yet; `branchline stats --all` counts those of all directories")
+        remark("no sessions here yet; `branchline stats --all` includes all directories")
         return
     facts = [f"{count(counted.read, 'session')} read"]
     if not stats.total.messages:
-        facts.append("nothing said in this time")
+        facts.append("no messages in this period")
     if stats.repeated:
         facts.append(f"{count(stats.repeated, 'message')} of forks counted once")
     if counted.unreadable:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["prune_command", "restore_command", "rm_command"]
 
 
-@command("rm", examples="branchline rm 01a1ddf5\nbranchline restore            brings it back")
+@command("rm", examples="branchline rm 01a1ddf5\nbranchline restore            restores it")
 @session_argument(many=True)
 @directory_option
 def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) -> None:
-    """Move sessions to the trash, from where `branchline restore` brings them back."""
+    """Move sessions to the trash; `branchline restore` restores them."""
     from branchline.actions.remove import remove
 
     # All names are resolved before the first file moves: a typing error removes nothing.
@@ -48,19 +48,19 @@ def _undo(item: RemovedSession) -> str:
 @command(
     "restore",
     examples="""
-    branchline restore                            the session removed last
+    branchline restore                            the last one deleted
     branchline restore 20261115T064625-1a2b3c4d
     branchline restore --list
     """,
 )
 @click.argument("name", metavar="[TOKEN|ID]", required=False)
-@click.option("--list", "listed", is_flag=True, help="Say what is in the trash.")
+@click.option("--list", "listed", is_flag=True, help="List the trash.")
 @directory_option
 def restore_command(out: Output, name: str | None, listed: bool, directory: str | None) -> None:  # noqa: FBT001
-    """Bring a session back from the trash: the one removed last, or the one named."""
+    """Restore a session from the trash: the last one deleted, or the one named."""
     if listed:
         if name is not None:
-            raise click.UsageError("--list lists everything; it takes no name")
+            raise click.UsageError("--list takes no name")
         _list_trash(out, directory)
         return
     from branchline.actions.remove import restore
@@ -97,16 +97,18 @@ def _trash_fields(trashed: TrashedSession) -> dict[str, Any]:
     }
 
 
-@command("prune", examples="branchline prune               says what it would do\nbranchline prune --yes")
-@click.option("--all", "everywhere", is_flag=True, help="In all working directories.")
-@click.option("--yes", is_flag=True, help="Do it.")
+@command(
+    "prune", examples="branchline prune               lists what it would delete\nbranchline prune --yes"
+)
+@click.option("--all", "everywhere", is_flag=True, help="Include all working directories.")
+@click.option("--yes", is_flag=True, help="Move them; without it, only list them.")
 @directory_option
 def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | None) -> None:  # noqa: FBT001
-    """Move sessions in which nobody said anything to the trash. Without --yes, only list them."""
+    """Move sessions without messages to the trash. Without --yes, only list them."""
     from branchline.actions.remove import prune
 
     if everywhere and directory is not None:
-        raise click.UsageError("either --all or --dir, not both")
+        raise click.UsageError("use either --all or --dir, not both")
     found = prune(directory=directory, everywhere=everywhere, dry_run=not yes)
     if out.json:
         import msgspec
@@ -116,7 +118,7 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
         return
     for pruned in found:
         row = pruned.row
-        done = f"moved to the trash as {pruned.token}" if pruned.removed else "would go to the trash"
+        done = f"moved to the trash as {pruned.token}" if pruned.removed else "would be moved to the trash"
         out.line(
             paint("id", row.id),
             paint("time", f"  {age(row.active_ms):>4}  "),
@@ -125,6 +127,6 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
         )
     empty = count(len(found), "empty session")
     if not found:
-        remark("there are no empty sessions")
+        remark("no empty sessions")
     else:
         remark(f"{empty}; `branchline restore` brings them back" if yes else f"{empty}; --yes moves them")

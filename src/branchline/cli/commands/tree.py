@@ -37,11 +37,11 @@ _LONGEST_ID = 16
     "--filter",
     "kind",
     type=click.Choice(_FILTERS),
-    help="Which entries to show; the settings have the default.",
+    help="Entries to show (default: from the settings).",
 )
-@click.option("--search", metavar="WORDS", help="Only entries in which all these words occur.")
+@click.option("--search", metavar="WORDS", help="Show only entries that contain all these words.")
 @click.option("--ids", is_flag=True, help="Show the id of each entry.")
-@click.option("--all-times", is_flag=True, help="Show when each entry was written and each label set.")
+@click.option("--all-times", is_flag=True, help="Show the time of each entry and label.")
 @directory_option
 def tree_command(
     out: Output,
@@ -52,7 +52,7 @@ def tree_command(
     all_times: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Draw the tree: • marks the path to the leaf, › the leaf itself. With --plain words say it."""
+    """Draw the tree: • marks the path to the leaf, › the leaf. --plain uses words instead."""
     with resolve_session(session, directory) as live:
         outline = _outline(live, kind or out.settings.filter, search)
         if out.json:
@@ -60,7 +60,7 @@ def tree_command(
             return
         _draw(out, live, outline, ids=ids, times=all_times)
         if not len(outline):
-            why = "no entry has these words" if search else "--filter all shows everything"
+            why = "no matching entries" if search else "--filter all shows everything"
             remark(f"nothing of {live.id} to show: {why if len(live) else 'it has no entries yet'}")
         else:
             shown = count(len(outline), "entry", "entries")

@@ -118,7 +118,7 @@ class CompareScreen(KeyedScreen):
             Span(right, "added"),
         )
         shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
-        how = ", by their words" if view.shared and view.by == "text" else ""
+        how = ", matched by text" if view.shared and view.by == "text" else ""
         self.query_one("#seen", LineBar).say(
             Span(
                 f" {shared}{how} · then {count(len(view.left.turns), 'turn')}"
