@@ -63,8 +63,8 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     "Configure": {
         "demo": ("demo", "Create a demo library."),
         "config": ("config", "Show or change the settings."),
-        "search": ("search", "Find words, files and patterns in all sessions."),
         "completion": ("config", "Print a shell completion script."),
+        "index": ("index", "Update the search index, show its status, or turn it off."),
         "plugins": ("plugins", "List installed plugins and their problems."),
     },
 }
