@@ -164,7 +164,7 @@ def test_where_the_cache_cannot_be_written_every_file_is_read_and_that_is_said(
 def test_without_fts5_every_file_is_read_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_SCHEMA", database._SCHEMA.replace("fts5", "fts0"))
+    monkeypatch.setattr(database, "_TEXT", database._TEXT.replace("fts5", "fts0"))
     library = fill(tmp_path / "sessions", 3)
 
     found = library.search("role:user question")

@@ -273,9 +273,9 @@ def dump(library: SessionLibrary) -> list[tuple[Any, ...]]:
         return sorted(
             catalog.connection.execute(
                 "SELECT file.path, doc.entry, doc.position, doc.offset, doc.length, doc.type, doc.role, doc.tool,"
-                " doc.ms, doc.on_path, doc.mark, spending.model, spending.total, spending.cost, file.traits,"
+                " doc.ms, doc.on_path, doc.mark, usage.model, usage.total, usage.cost, file.traits,"
                 " file.leaf, file.consumed, file.record FROM doc JOIN file ON file.id = doc.file"
-                " LEFT JOIN spending ON spending.doc = doc.id"
+                " LEFT JOIN usage ON usage.doc = doc.id"
             ).fetchall(),
             key=repr,
         )

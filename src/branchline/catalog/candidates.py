@@ -99,7 +99,7 @@ def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
     where = " AND ".join(("doc.file = ?", *conditions))
     with catalog.guarded():
         rows = catalog.connection.execute(
-            f"SELECT {_COLUMNS} FROM doc WHERE {where} ORDER BY position",  # noqa: S608
+            f"SELECT {_COLUMNS} FROM doc WHERE {where} ORDER BY position",
             (file, *values),
         )
         return [Candidate(*row) for row in rows]
@@ -122,7 +122,7 @@ def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
     where = " AND ".join(["title_folded LIKE ? ESCAPE '\\'"] * len(words))
     with catalog.guarded():
         rows = catalog.connection.execute(
-            f"SELECT id, leaf, title, active_ms FROM file WHERE {where} AND leaf IS NOT NULL"  # noqa: S608
+            f"SELECT id, leaf, title, active_ms FROM file WHERE {where} AND leaf IS NOT NULL"
             " ORDER BY active_ms DESC LIMIT 500",
             [_like(word) for word in words],
         )
@@ -146,8 +146,8 @@ def files_matching(catalog: Catalog, term: Term) -> set[int]:
         case "cost" | "tokens":
             amount = "cost" if term.field == "cost" else "total"
             query = (
-                f"SELECT file.id FROM file LEFT JOIN spending ON spending.file = file.id GROUP BY file.id"  # noqa: S608
-                f" HAVING total(spending.{amount}) {term.sign} ?"
+                f"SELECT file.id FROM file LEFT JOIN usage ON usage.file = file.id GROUP BY file.id"
+                f" HAVING total(usage.{amount}) {term.sign} ?"
             )
             values = (term.amount,)
         case _:
@@ -213,7 +213,7 @@ def _match(words: list[Term], column: str | None, *, prefix: bool) -> str:
 def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order: str) -> list[Candidate]:
     where = " AND ".join(conditions) or "1"
     rows = run(
-        f"SELECT {_COLUMNS} FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT {_NEWEST}",  # noqa: S608  ours
+        f"SELECT {_COLUMNS} FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT {_NEWEST}",
         values,
     )
     return [Candidate(*row) for row in rows]

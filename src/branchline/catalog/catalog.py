@@ -21,6 +21,7 @@ from branchline.catalog.database import (
     connect,
     database_path,
     delete_database,
+    in_memory,
     is_damage,
 )
 from branchline.catalog.documents import Document, Spending
@@ -61,7 +62,10 @@ class CatalogStatus(NamedTuple):
 class Catalog:
     """An open catalog, for a ``with`` block. Not to be shared by threads."""
 
-    def __init__(self, connection: sqlite3.Connection, directory: str, excluded: Sequence[str] = ()) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, directory: str | None, excluded: Sequence[str] = ()
+    ) -> None:
+        """``directory`` is None for a catalog in memory, which has no words."""
         self.connection = connection
         self.directory = directory
         self._excluded = tuple(excluded)
@@ -81,6 +85,11 @@ class Catalog:
         directory = places.cache_directory(environment, home)
         return cls(connect(directory, create=create), directory, wanted.index_exclude)
 
+    @classmethod
+    def in_memory(cls) -> Self:
+        """A catalog without a file and without words, for sums where there can be no other."""
+        return cls(in_memory(), None)
+
     def __enter__(self) -> Self:
         return self
 
@@ -99,13 +108,16 @@ class Catalog:
 
     def files(self, paths: Sequence[str] | None = None) -> dict[str, CatalogFile]:
         """What is known of these files, or of all."""
+        paths = None if paths is None else [path for path in paths if _is_text(path)]
+        if paths is not None and not paths:
+            return {}
         with self.guarded():
             if paths is None or len(paths) > _MANY:
-                rows = self.connection.execute(f"SELECT {_FILE} FROM file")  # noqa: S608
+                rows = self.connection.execute(f"SELECT {_FILE} FROM file")
             else:
                 marks = ",".join("?" * len(paths))
-                query = f"SELECT {_FILE} FROM file WHERE path IN ({marks})"  # noqa: S608
-                rows = self.connection.execute(query, [path for path in paths if _is_text(path)] or [""])
+                query = f"SELECT {_FILE} FROM file WHERE path IN ({marks})"
+                rows = self.connection.execute(query, paths)
             return {row[0]: CatalogFile(row[1], FileStamp(*row[2:7]), *row[7:]) for row in rows}
 
     def count(self) -> int:
@@ -113,6 +125,12 @@ class Catalog:
         with self.guarded():
             (count,) = self.connection.execute("SELECT count(*) FROM file").fetchone()
             return int(count)
+
+    def git_branches(self) -> dict[int, str]:
+        """The git branches of files that name one."""
+        with self.guarded():
+            rows = self.connection.execute("SELECT id, git_branch FROM file WHERE git_branch IS NOT NULL")
+            return dict(rows.fetchall())
 
     def status(self) -> CatalogStatus:
         """How much there is."""
@@ -123,7 +141,7 @@ class Catalog:
             ).fetchone()
             documents = one("SELECT count(*) FROM doc").fetchone()[0]
             dead = self._meta("dead")
-        path = database_path(self.directory)
+        path = "" if self.directory is None else database_path(self.directory)
         size = sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))
         return CatalogStatus(path, files, int(indexed), documents, dead, size, int(text))
 
@@ -193,7 +211,7 @@ class Catalog:
         try:
             yield
         except (sqlite3.Error, OverflowError) as problem:
-            if is_damage(problem):
+            if is_damage(problem) and self.directory is not None:
                 self.connection.close()
                 delete_database(self.directory)
                 raise CatalogUnavailable(f"it was damaged ({problem}) and has been deleted") from problem
@@ -236,7 +254,7 @@ class Catalog:
             fields |= {"indexed": -1}
             names, marks = ", ".join(fields), ", ".join("?" * len(fields))
             made = self.connection.execute(
-                f"INSERT INTO file ({names}) VALUES ({marks})",  # noqa: S608  names of ours
+                f"INSERT INTO file ({names}) VALUES ({marks})",
                 list(fields.values()),
             )
             file = int(made.lastrowid or 0)
@@ -244,7 +262,7 @@ class Catalog:
             fields |= {"indexed": indexed}
             changes = ", ".join(f"{name} = ?" for name in fields)
             self.connection.execute(
-                f"UPDATE file SET {changes} WHERE id = ?",  # noqa: S608
+                f"UPDATE file SET {changes} WHERE id = ?",
                 [*fields.values(), file],
             )
         if text is not None:
@@ -279,12 +297,13 @@ class Catalog:
                 for number, (one, count) in enumerate(zip(documents, counted, strict=True), first)
             ],
         )
+        if self.directory is not None:
+            many(
+                "INSERT INTO text (rowid, said, tools) VALUES (?, ?, ?)",
+                [(number, *pair) for number, pair in enumerate(texts, first) if pair != ("", "")],
+            )
         many(
-            "INSERT INTO text (rowid, said, tools) VALUES (?, ?, ?)",
-            [(number, *pair) for number, pair in enumerate(texts, first) if pair != ("", "")],
-        )
-        many(
-            "INSERT INTO spending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (number, file, _clean(one.spending.model), *one.spending[1:])
                 for number, one in enumerate(documents, first)
@@ -309,21 +328,21 @@ class Catalog:
             self._set_paths(file, text)
             self._set_spending(file, text.spending)
         run(
-            "UPDATE file SET indexed = ?, entries = ?, shape = ? WHERE id = ?",
+            "UPDATE file SET indexed = ?, entries = ?, shape = ?, rolled = 0 WHERE id = ?",
             (consumed, text.entries, text.shape, file),
         )
 
-    def _counted(self, documents: list[Document]) -> list[bool]:
-        """For each document whether it counts, or is a copy of one that does."""
+    def _counted(self, documents: list[Document]) -> list[int]:
+        """For each document whether it counts (1), is a copy of one that does (0), or never counts (-1)."""
         marks = [one.mark for one in documents]
         known: set[int] = set()
         for start in range(0, len(marks), _MANY):
             some = marks[start : start + _MANY]
-            query = f"SELECT mark FROM doc WHERE mark IN ({','.join('?' * len(some))}) AND counted"  # noqa: S608
+            query = f"SELECT mark FROM doc WHERE mark IN ({','.join('?' * len(some))}) AND counted = 1"
             known.update(mark for (mark,) in self.connection.execute(query, some))
         counted = []
         for one in documents:
-            counted.append(not one.inherited and one.mark not in known)
+            counted.append(-1 if one.inherited else int(one.mark not in known))
             known.add(one.mark)
         return counted
 
@@ -345,10 +364,10 @@ class Catalog:
                 "SELECT id FROM doc WHERE file = ? AND position = ?", (file, position)
             ).fetchone()
             if row is not None:
-                self.connection.execute("DELETE FROM spending WHERE doc = ?", row)
+                self.connection.execute("DELETE FROM usage WHERE doc = ?", row)
                 if spent is not None:
                     self.connection.execute(
-                        "INSERT INTO spending VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         (row[0], file, _clean(spent.model), *spent[1:]),
                     )
 
@@ -358,13 +377,18 @@ class Catalog:
         (dead,) = run("SELECT count(*) FROM doc WHERE file = ?", (file,)).fetchone()
         run(
             "UPDATE doc SET counted = 1 WHERE id IN (SELECT min(other.id) FROM doc AS mine JOIN doc AS other"
-            " ON other.mark = mine.mark AND other.file <> mine.file WHERE mine.file = ? AND mine.counted"
-            " GROUP BY mine.mark)",
+            " ON other.mark = mine.mark AND other.file <> mine.file AND other.counted = 0"
+            " WHERE mine.file = ? AND mine.counted = 1 GROUP BY mine.mark)",
             (file,),
         )
-        for table in ("doc", "spending", "touched", "label"):
-            run(f"DELETE FROM {table} WHERE file = ?", (file,))  # noqa: S608
-        run("UPDATE file SET indexed = -1, entries = 0 WHERE id = ?", (file,))
+        run(
+            "UPDATE file SET rolled = 0 WHERE id IN (SELECT other.file FROM doc AS mine JOIN doc AS other"
+            " ON other.mark = mine.mark WHERE mine.file = ? AND mine.counted = 1)",
+            (file,),
+        )
+        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool"):
+            run(f"DELETE FROM {table} WHERE file = ?", (file,))
+        run("UPDATE file SET indexed = -1, entries = 0, rolled = 0 WHERE id = ?", (file,))
         self._set_meta("dead", self._meta("dead") + dead)
 
 

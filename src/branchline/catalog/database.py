@@ -19,7 +19,15 @@ from branchline.log.system import describe_oserror
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["SCHEMA_VERSION", "CatalogUnavailable", "connect", "database_path", "delete_database", "is_damage"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "CatalogUnavailable",
+    "connect",
+    "database_path",
+    "delete_database",
+    "in_memory",
+    "is_damage",
+]
 
 SCHEMA_VERSION = 1
 _APPLICATION = 0x42724C6E
@@ -40,6 +48,7 @@ CREATE TABLE file (
     leaf TEXT,
     session TEXT, agent TEXT, format TEXT, parent TEXT, cwd TEXT, title TEXT, title_folded TEXT,
     first_prompt TEXT, model TEXT, git_branch TEXT, created_ms INTEGER, active_ms INTEGER, messages INTEGER,
+    rolled INTEGER NOT NULL DEFAULT 0,
     is_subagent INTEGER NOT NULL DEFAULT 0, traits TEXT NOT NULL DEFAULT '',
     record BLOB NOT NULL
 );
@@ -53,18 +62,49 @@ CREATE TABLE doc (
 );
 CREATE INDEX doc_file ON doc (file, position);
 CREATE INDEX doc_mark ON doc (mark);
-CREATE TABLE spending (
+CREATE TABLE usage (
     doc INTEGER PRIMARY KEY, file INTEGER NOT NULL, model TEXT NOT NULL,
     input REAL, output REAL, cache_read REAL, cache_write REAL, cache_write_1h REAL, total REAL, cost REAL
 );
-CREATE INDEX spending_file ON spending (file);
+CREATE INDEX usage_file ON usage (file);
+CREATE INDEX doc_copies ON doc (file) WHERE counted = 0;
+CREATE TABLE rollup (
+    file INTEGER NOT NULL, quarter INTEGER, model TEXT, long INTEGER NOT NULL,
+    messages REAL, prompts REAL, answers REAL, calls REAL,
+    input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL,
+    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL
+);
+CREATE INDEX rollup_file ON rollup (file);
+CREATE TABLE rollup_tool (file INTEGER NOT NULL, quarter INTEGER, tool TEXT NOT NULL, calls INTEGER NOT NULL);
+CREATE INDEX rollup_tool_file ON rollup_tool (file);
 CREATE TABLE touched (file INTEGER NOT NULL, doc INTEGER NOT NULL, path TEXT NOT NULL);
 CREATE INDEX touched_file ON touched (file);
 CREATE TABLE label (file INTEGER NOT NULL, entry TEXT NOT NULL, text TEXT NOT NULL);
 CREATE INDEX label_file ON label (file);
+CREATE VIEW sessions AS SELECT
+    id AS number, session AS id, path, agent, format, title, first_prompt, cwd AS directory, git_branch,
+    model, parent, datetime(created_ms / 1000, 'unixepoch') AS created,
+    datetime(active_ms / 1000, 'unixepoch') AS active,
+    messages, size AS bytes, is_subagent, instr(traits, 'branch') > 0 AS has_branches,
+    instr(traits, 'compacted') > 0 AS is_compacted, parent IS NOT NULL AS is_fork
+FROM file;
+CREATE VIEW messages AS SELECT
+    file AS session, entry, position, type, role, tool, model, datetime(ms / 1000, 'unixepoch') AS time,
+    on_path, counted = 1 AS counted
+FROM doc;
+CREATE VIEW spending AS SELECT
+    doc.file AS session, doc.entry, datetime(doc.ms / 1000, 'unixepoch') AS time, usage.model, usage.input,
+    usage.output, usage.cache_read, usage.cache_write, usage.total AS tokens, usage.cost,
+    doc.counted = 1 AS counted
+FROM usage JOIN doc ON doc.id = usage.doc;
+CREATE VIEW tools AS SELECT
+    file AS session, datetime(quarter * 900, 'unixepoch') AS time, tool, calls
+FROM rollup_tool;
+"""
+_TEXT = """
 CREATE VIRTUAL TABLE text USING fts5 (
     said, tools, content='', columnsize=0, tokenize='unicode61 remove_diacritics 2'
-);
+)
 """
 
 
@@ -158,12 +198,26 @@ def _create(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:  # nobody was faster
-        for statement in _SCHEMA.split(";\n"):
-            if statement.strip():
-                connection.execute(statement)
+        _make_tables(connection)
+        connection.execute(_TEXT)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in _SCHEMA.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
+
+
+def in_memory() -> sqlite3.Connection:
+    """A catalog without a file and without words, for sums where there can be no other."""
+    import sqlite3  # noqa: PLC0415  as above
+
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _make_tables(connection)
+    return connection
 
 
 def delete_database(directory: str) -> None:

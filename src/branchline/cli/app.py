@@ -40,6 +40,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "forest": ("ls", "Show sessions and their forks as a tree."),
         "diff": ("diff", "Compare two branches or two sessions."),
         "stats": ("stats", "Add up messages, tokens and cost."),
+        "sql": ("sql", "Query all sessions in SQL."),
     },
     "Edit": {
         "new": ("new", "Start a new session."),

@@ -61,7 +61,8 @@ _RELATED: Mapping[str, str] = {
     "rm": "restore, prune",
     "search": "show, ls, index",
     "show": "tree, diff, export",
-    "stats": "ls, inspect",
+    "sql": "stats, search, index",
+    "stats": "ls, inspect, sql",
     "tree": "show, branch, label, diff",
 }
 _FIRST_STEPS = "ls, show, tree"

@@ -50,6 +50,8 @@ class AsyncSessionLibrary:
     remove = _in_thread(SessionLibrary.remove)
     reload = _in_thread(SessionLibrary.reload)
     search = _in_thread(SessionLibrary.search)
+    sql = _in_thread(SessionLibrary.sql)
+    stats = _in_thread(SessionLibrary.stats)
     index_status = _in_thread(SessionLibrary.index_status)
     update_index = _in_thread(SessionLibrary.update_index)
     search_text = _in_thread(SessionLibrary.search_text)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -41,8 +41,11 @@ from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
 
 if TYPE_CHECKING:
+    from branchline.catalog.sql import SqlResult
+    from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
     from branchline.views.hits import Hits
+    from branchline.views.stats import Dimension, Group
 
 __all__ = ["SessionLibrary"]
 
@@ -331,6 +334,49 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.library.text_index import index_status  # noqa: PLC0415  as above
 
         return index_status(self._scanner, self._open_catalog, settings.load().settings)
+
+    def statistics(
+        self,
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        zone: tzinfo | None = None,
+        progress: IndexProgress | None = None,
+    ) -> Statistics:
+        """Sums over everything said and spent, for a ``with`` block; reads what the index lacks.
+
+        ``since`` and ``until`` are the first and the last day that count.
+        """
+        from branchline.library.stats import Statistics  # noqa: PLC0415  as above
+
+        return Statistics(
+            self._scanner,
+            self._open_catalog,
+            since=since,
+            until=until,
+            zone=zone,
+            prices=settings.load().settings.prices,
+            progress=progress,
+        )
+
+    def stats(
+        self, by: Dimension | Sequence[Dimension], *, since: date | None = None, until: date | None = None
+    ) -> tuple[Group, ...]:
+        """What was said and spent by one or two dimensions, such as ``"day"`` or ``("month", "model")``."""
+        with self.statistics(since=since, until=until) as found:
+            return found.groups(*((by,) if isinstance(by, str) else by))
+
+    def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
+        """The answer to a SELECT statement over the views of the index, which is brought up to date first.
+
+        SqlProblem (a ValueError) for a statement that is wrong, refused or too slow; CatalogUnavailable where
+        there is no index.
+        """
+        from branchline.catalog.sql import ask  # noqa: PLC0415  as above
+
+        self.update_index()
+        with self._open_catalog() as catalog:
+            return ask(catalog, statement, seconds=seconds)
 
     # -- trash ----------------------------------------------------------------------------------------
 

@@ -158,7 +158,7 @@ def update_index(
     catalog = open_catalog()
     if rebuild or catalog.wants_rebuild:
         catalog.close()
-        delete_database(catalog.directory)
+        delete_database(catalog.directory or "")
         catalog = open_catalog()
     with catalog:
         stale = stale_files(scanner, files, catalog.files(), catalog)

@@ -68,6 +68,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     index_exclude: Annotated[
         tuple[str, ...], _says("Session files that the index leaves out, as patterns such as /work/secret/*.")
     ] = ()
+    prices: Annotated[
+        tuple[str, ...],
+        _says(
+            "Prices of your own: provider/model=input:output:cache_read:cache_write, $ per million tokens."
+        ),
+    ] = ()
     pins: Annotated[tuple[str, ...], _says("Ids of the sessions that the browser shows at the top.")] = ()
 
 
