@@ -18,7 +18,8 @@ import msgspec
 from bench import generate
 from branchline.entries import AssistantMessage, Cost, Entry, Header, MessageEntry, message_fields
 from branchline.errors import NotSupported
-from branchline.formats import EntryLog, Format, formats
+from branchline.formats import EntryLog, Format
+from branchline.plugins.formats import formats
 
 OPENED = ("oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
 """The formats, by name, in the order in which they are measured."""
@@ -77,12 +78,12 @@ def _format(name: str) -> Format:
 
 def _write_live(format_: Format, header: Header, entries: Iterator[Entry], out: BinaryIO) -> None:
     """One append after the other, each under the entry where the file stands."""
-    start = format_.encode_header(msgspec.structs.replace(header, parent_session=None))
+    start = format_.required_writer().encode_header(msgspec.structs.replace(header, parent_session=None))
     found = EntryLog(format_, lambda offset, size: start[offset : offset + size], "session")
     out.write(start)
     for entry in entries:
         try:
-            line = format_.encode([_placed(entry, found.leaf)], found.reading)
+            line = format_.required_writer().encode([_placed(entry, found.leaf)], found.reading)
         except NotSupported:
             continue
         out.write(line)

@@ -67,7 +67,7 @@ def start(home: Path) -> Iterator[tuple[str, float, float]]:
 
     cwd = home / "shop"
     cwd.mkdir(parents=True)
-    directory = Path(PI.directory(str(cwd), {}, str(home)) or "")
+    directory = Path(PI.home.directory(str(cwd), {}, str(home)) or "")
     directory.mkdir(parents=True)
     fill(directory, str(cwd))
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}

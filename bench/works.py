@@ -48,14 +48,14 @@ def works(*, full: bool) -> list[Work]:
             name="open a branchy session",
             work="open",
             prepare=lambda _: [str(generate.branchy(large))],
-            share=1 / 6,
+            share=1 / 5.5,
         ),
         Work(
             group="context",
             name="open + context, no compaction",
             work="context",
             prepare=lambda _: [str(generate.linear(large))],
-            share=1 / 3.5,
+            share=1 / 3,
         ),
         Work(
             group="compaction",
@@ -70,7 +70,7 @@ def works(*, full: bool) -> list[Work]:
             name="list 2,000 sessions, deep",
             work="list-deep",
             prepare=lambda _: [str(generate.library(2_000, 125))],
-            share=1 / 5,
+            share=1 / 4,
         ),
         Work(
             group="list",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from branchline import Session, places
 from branchline.clock import FixedClock
-from branchline.formats import formats
+from branchline.plugins.formats import formats
 from support import CORPUS
 
 PROGRAMS = (
@@ -65,6 +65,8 @@ def build_home(path: Path, cwd: str) -> Home:
     }
     for name in PROGRAMS:
         makers[name](home)
+    for file in home.path.rglob("*.jsonl*"):  # sub-agents too: no file is newer than NOW, whatever the date
+        os.utime(file, (NOW - 86_400, NOW - 86_400))
     for number, name in enumerate(PROGRAMS):
         for older, file in enumerate([*home.files[name], *home.elsewhere[name]]):
             moment = NOW - 60 * number - 3600 * older
@@ -82,7 +84,7 @@ def place_sample(sample: Path, target: Path, cwd: str) -> Path:
 def folder(home: Home, agent: str, cwd: str) -> Path:
     """The folder that a program has for a working directory."""
     format_ = next(one for one in formats() if one.name == agent)
-    found = format_.directory(cwd, {}, str(home.path))
+    found = format_.home.directory(cwd, {}, str(home.path))
     assert found is not None
     return Path(found)
 

@@ -11,7 +11,7 @@ import pytest
 
 from branchline import places
 from branchline.formats import BUILTIN_FORMATS, PI
-from branchline.formats.installed import _OURS
+from branchline.plugins.formats import _OURS
 
 HOME = "/home/somebody"
 ASKED_ABOUT_THE_DIRECTORY = {"TMPDIR", "TMP", "TEMP", ""}
@@ -40,9 +40,9 @@ def test_what_is_known_of_a_program_is_what_its_format_says(program):
     folders = tuple(os.path.join(HOME, folder) for folder in program.folders)
     asked = Asked()
 
-    roots = format_.roots(asked, HOME)
+    roots = format_.home.roots(asked, HOME)
     for cwd in ("/home/somebody/code", "/opt/app"):
-        format_.directories(cwd, asked, HOME)
+        format_.home.directories(cwd, asked, HOME)
 
     assert format_.name == program.name
     assert all(root.startswith(folders) for root in roots)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 
 import pytest
 
+import branchline.context.source as context_source
 from branchline import __version__
+from branchline.flows import session_protocol
+from branchline.formats import protocol as format_protocol
+from branchline.stores import protocol as store_protocol
 from support import ROOT
 
+SOURCE = ROOT / "src" / "branchline"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -70,10 +76,9 @@ def test_links_between_the_files_of_the_project_lead_somewhere(page):
 
 
 def test_contributing_has_one_line_for_every_package_and_module():
-    source = ROOT / "src" / "branchline"
     there = {
         path.name + ("/" if path.is_dir() else "")
-        for path in source.iterdir()
+        for path in SOURCE.iterdir()
         if path.name not in ("__init__.py", "__main__.py", "_version.py", "py.typed", "__pycache__")
     }
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -85,3 +90,35 @@ def test_contributing_has_one_line_for_every_package_and_module():
     ]
 
     assert sorted(rows) == sorted(there)
+
+
+def test_modules_are_named_for_what_they_hold_and_not_for_an_activity():
+    allowed = {"encoding", "finding", "listing", "setting"}
+
+    names = [path.stem for path in SOURCE.rglob("*") if path.suffix == ".py" or path.is_dir()]
+
+    assert [name for name in names if name.endswith("ing") and name not in allowed] == []
+
+
+def test_a_public_class_name_means_one_thing():
+    """Rows are named as the program calls them, and facades as the systems that they stand for do."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        place = path.relative_to(SOURCE)
+        if place.match("compat/*") or place.match("compat/*/*") or place.match("formats/*/*.py"):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(place))
+
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+@pytest.mark.parametrize("module", [format_protocol, store_protocol, session_protocol, context_source])
+def test_protocols_are_small(module):
+    protocols = [one for one in vars(module).values() if getattr(one, "_is_protocol", False)]
+
+    sizes = {one.__name__: len([name for name in vars(one) if not name.startswith("_")]) for one in protocols}
+
+    assert sizes
+    assert {name: size for name, size in sizes.items() if size > 8} == {}

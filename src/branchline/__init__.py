@@ -76,6 +76,7 @@ from branchline.session import Node, Session
 if TYPE_CHECKING:
     from branchline import flows
     from branchline.conductor import Conductor, Policy
+    from branchline.context import from_anthropic, from_openai
     from branchline.library import SessionLibrary, SessionRow
     from branchline.plugins import Plugins, hookimpl
 
@@ -145,11 +146,14 @@ __all__ = [
     "UserMessage",
     "__version__",
     "flows",
+    "from_anthropic",
+    "from_openai",
     "hookimpl",
 ]
 
 _LATER = {
     "conductor": ("Conductor", "Policy"),
+    "context": ("from_anthropic", "from_openai"),
     "library": ("SessionLibrary", "SessionRow"),
     "plugins": ("Plugins", "hookimpl"),
 }

@@ -168,7 +168,7 @@ class LogError(BranchlineError):
 
 
 class NotSaved(LogError):
-    """An append failed and was rolled back: the file is as it was before."""
+    """An append failed and was rolled back: the file is unchanged before."""
 
 
 class FileExists(NotSaved, FileExistsError):
@@ -178,7 +178,7 @@ class FileExists(NotSaved, FileExistsError):
     """
 
     def __str__(self) -> str:
-        return f"{self.filename} exists already"
+        return f"{self.filename} already exists"
 
 
 class LockTimeout(LogError):

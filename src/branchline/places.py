@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from branchline._sha256 import sha256
 from branchline.entries import json_codec
-from branchline.formats import BUILTIN_FORMATS, PI, BrokenFormat, Format, installed_formats
+from branchline.formats import BUILTIN_FORMATS, PI, Format
+from branchline.plugins.formats import BrokenFormat, installed_formats
 
 __all__ = [
     "NATIVE_AGENT",
@@ -197,10 +198,10 @@ def _formats(environment: Mapping[str, str], home: str, wanted: set[str] | None)
 def _places_of(
     format_: Format, cwds: tuple[str, ...] | None, environment: Mapping[str, str], home: str
 ) -> Iterator[Place]:
-    roots = list(dict.fromkeys(map(os.path.abspath, format_.roots(environment, home))))
+    roots = list(dict.fromkeys(map(os.path.abspath, format_.home.roots(environment, home))))
     inside: dict[str, list[str]] = {}
     for cwd in cwds or ():
-        for found in format_.directories(cwd, environment, home):
+        for found in format_.home.directories(cwd, environment, home):
             folder = os.path.abspath(found)
             root = next((root for root in roots if folder == root or folder.startswith(root + os.sep)), None)
             if root is not None and folder not in (known := inside.setdefault(root, [])):
@@ -217,7 +218,7 @@ def _directories_in_settings(
     cwds: tuple[str, ...], environment: Mapping[str, str], home: str
 ) -> Iterator[str]:
     """The directories that pi's settings name instead of its own: for a project, and for the person."""
-    agent = os.path.dirname(PI.roots(environment, home)[0])
+    agent = os.path.dirname(PI.home.roots(environment, home)[0])
     files = [(cwd, os.path.join(cwd, ".pi", "settings.json")) for cwd in cwds]
     files += [(cwd, os.path.join(agent, "settings.json")) for cwd in cwds or (home,)]
     for base, path in files:
@@ -240,7 +241,7 @@ def _known_agent(name: str) -> str:
 
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}"
-    raise ValueError(f"there is no agent {name!r}; {hint}")
+    raise ValueError(f"unknown agent {name!r}; {hint}")
 
 
 def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:

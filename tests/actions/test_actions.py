@@ -70,7 +70,7 @@ def test_a_taken_path_is_an_error_of_both_families(world: Path) -> None:
 
     assert isinstance(caught.value, BranchlineError)
     assert isinstance(caught.value, FileExistsError)
-    assert str(caught.value) == f"{world}/out.md exists already"
+    assert str(caught.value) == f"{world}/out.md already exists"
     assert (world / "out.md").read_bytes() == b"mine"
 
 
@@ -189,13 +189,13 @@ def test_each_branch_gets_a_file_in_a_directory_that_exists(session: Session, wo
     done = session.convert(to="zot", scope="branches", output="out")
 
     assert len(done.files) == len(os.listdir(world / "out")) == 2
-    with pytest.raises(ValueError, match="2 files need a directory"):
+    with pytest.raises(ValueError, match="2 files need an existing directory"):
         session.convert(to="zot", scope="branches", output="nowhere")
 
 
 @pytest.mark.parametrize(
     ("target", "kind", "words"),
-    [("claude-code", NotSupported, "read here, not written"), ("nonsense", ValueError, "choose one of")],
+    [("claude-code", NotSupported, "read-only"), ("nonsense", ValueError, "choose one of")],
 )
 def test_a_target_that_cannot_be_written_is_refused(
     target: str, kind: type[Exception], words: str, session: Session, world: Path

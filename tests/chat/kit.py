@@ -98,9 +98,10 @@ class Talk:
         model: OfflineModel | None = None,
         tools: Sequence[Tool] = (),
         allowed_tools: Sequence[str] = (),
+        settings: Settings | None = None,
     ) -> None:
         self.front = Script(*answers)
-        self.world = CliServices(str(cwd), Settings())
+        self.world = CliServices(str(cwd), settings or Settings())
         self.conductor = Conductor(
             session or Session.create(cwd),
             model or OfflineModel(),

@@ -20,7 +20,7 @@ def test_picking_a_prompt_in_the_tree_gives_it_back_and_stands_before_it(project
 
             assert front.given == ["offline: say two"]
             assert talk.words() == ["offline: say one", "one"]
-            assert front.asked == ["Go where?", "Summarize the branch that is left?"]
+            assert front.asked == ["Go where?", "Summarize the abandoned branch?"]
 
             await talk.say("offline: say other")
             assert talk.words() == ["offline: say one", "one", "offline: say other", "other"]
@@ -38,7 +38,7 @@ def test_picking_nothing_in_the_tree_changes_nothing(project):
             front = await talk.say("/tree")
 
             assert Path(talk.session.file).read_bytes() == before
-            assert front.remarks[-1] == "nothing was picked; you are where you were"
+            assert front.remarks[-1] == "nothing selected; position unchanged"
 
     drive(work)
 
@@ -58,7 +58,7 @@ def test_what_is_left_is_summed_up_if_the_person_wants(project, answers, focus):
             assert isinstance(made, BranchSummary)
             assert progress
             assert front.given == ["hello"]
-            assert "summed up" in front.remarks[-1]
+            assert "summarized" in front.remarks[-1]
 
     drive(work)
 
@@ -73,7 +73,7 @@ def test_a_summary_can_be_stopped_while_it_is_written_and_nothing_has_moved(proj
 
             front = await talk.say("/tree")
 
-            assert front.remarks[-1].startswith("aborted, you are where you were")
+            assert front.remarks[-1].startswith("aborted, position unchanged")
             assert Path(talk.session.file).read_bytes() == before
             assert front.given == []
 
@@ -90,11 +90,11 @@ def test_who_names_an_entry_is_not_asked_for_one(project):
         async with talk.conductor:
             front = await talk.say("one", "two", "/tree ~2")
 
-            assert front.asked == ["Summarize the branch that is left?"]
+            assert front.asked == ["Summarize the abandoned branch?"]
             assert len(talk.words()) == 2
 
             await talk.say("/tree nowhere")
-            assert front.remarks[-1].startswith("there is no entry 'nowhere'")
+            assert front.remarks[-1].startswith("no entry named 'nowhere'")
 
     drive(work)
 
@@ -110,7 +110,7 @@ def test_undo_goes_back_before_the_last_turn_and_asks_nothing(project):
 
             await talk.say("/undo", "/undo")
             assert front.given[1:] == ["offline: say one"]
-            assert front.remarks[-1] == "nothing was said yet"
+            assert front.remarks[-1] == "no messages yet"
 
     drive(work)
 
@@ -120,7 +120,7 @@ def test_retry_gets_another_answer_and_keeps_the_old_one_in_the_tree(project):
         talk = Talk(project)
         async with talk.conductor:
             front = await talk.say("offline: fail refused 1")
-            assert any(remark.endswith("/retry asks again") for remark in front.remarks)
+            assert any(remark.endswith("/retry sends it again") for remark in front.remarks)
 
             await talk.say("/retry")
 
@@ -136,7 +136,7 @@ def test_a_label_names_the_entry_one_stands_on_and_can_be_taken_away(project):
         talk = Talk(project, "no")
         async with talk.conductor:
             front = await talk.say("/label early", "one", "/label the one", "/label")
-            assert front.remarks[0] == "there is nothing to name: nothing was said yet"
+            assert front.remarks[0] == "nothing to label: no messages yet"
             assert any("[the one] assistant:" in line for line in front.lines)
             where = talk.session.leaf
 
@@ -145,7 +145,7 @@ def test_a_label_names_the_entry_one_stands_on_and_can_be_taken_away(project):
 
             await talk.say("/label --clear", "/label")
             assert talk.session.labels == {}
-            assert front.remarks[-1].startswith("there are no labels")
+            assert front.remarks[-1].startswith("no labels")
 
     drive(work)
 
@@ -209,7 +209,7 @@ def test_branch_is_for_prompts(project):
         async with talk.conductor:
             front = await talk.say("hello", "/branch @leaf")
 
-            assert "it is no prompt" in front.remarks[-1]
+            assert "it is not a prompt" in front.remarks[-1]
 
     drive(work)
 

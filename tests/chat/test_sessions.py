@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
+from branchline.chat import Picker
+from branchline.chat.completion import suggestions
+from branchline.chat.pickers import session_picker
 from branchline.chat.startup import StartOptions, split_entry_ref, start_session
 from branchline.cli.chat_services import CliServices
-from branchline.settings import Settings
+from branchline.settings import ProviderSettings, Settings
+from branchline.views.spans import line_text
 from chat.kit import Script, Talk, drive
 from support import CORPUS
 
@@ -48,10 +52,10 @@ def test_continue_takes_the_newest_resume_lets_one_pick_and_picking_nothing_star
 
     assert newest.file == new
     assert picked.file == old
-    assert asked.asked == ["Go on in which session?"]
+    assert asked.asked == ["Continue which session?"]
     assert fresh.file not in (old, new)
     assert len(fresh) == 0
-    assert left.remarks == ["nothing was picked; a fresh session begins"]
+    assert left.remarks == ["nothing selected; starting a new session"]
 
 
 def test_continue_and_resume_without_any_session_start_afresh(project):
@@ -140,7 +144,7 @@ def test_what_can_only_be_read_goes_on_in_a_fork(project):
     assert session.file != str(file)
     assert session.read_only is None
     assert len(session.context().messages) > 0
-    assert "can only be read" in front.remarks[0]
+    assert "is read-only" in front.remarks[0]
     assert file.read_bytes() == before
 
 
@@ -153,7 +157,7 @@ def test_a_directory_that_is_gone_is_said_and_asked(project, tmp_path, answer, h
 
     session, front = begun(project, StartOptions(resume=file), answer)
 
-    assert front.asked == [f"The directory of this session is gone: {gone}"]
+    assert front.asked == [f"The directory of this session no longer exists: {gone}"]
     assert (session.parent_session == file) is (how == "forked")
     assert (session.file == file) is (how == "same")
     assert (len(session) == 0) is (how == "fresh")
@@ -182,14 +186,14 @@ def test_resume_in_a_chat_goes_to_a_picked_session_and_back_by_name(project):
             await talk.say(f"/resume {home}")
             assert talk.session.file == home
             front = await talk.say(f"/resume {home}")
-            assert front.remarks[-1] == "you are in this session already"
+            assert front.remarks[-1] == "you are already in this session"
             await talk.say("/resume")
             assert talk.session.file == home
-            assert front.remarks[-1] == "nothing was picked; you stay in this session"
+            assert front.remarks[-1] == "nothing selected; you stay in this session"
             for nothing in ("no such thing", "@last:nonsense", "./nowhere.jsonl"):
                 await talk.say(f"/resume {nothing}")
                 assert talk.session.file == home
-                assert front.remarks[-1] != "nothing was picked; you stay in this session"
+                assert front.remarks[-1] != "nothing selected; you stay in this session"
 
     drive(work)
 
@@ -232,18 +236,116 @@ def test_the_facts_of_a_session_are_shown(project):
     drive(work)
 
 
-def test_sessions_are_listed_and_this_one_is_marked(project):
+def test_sessions_are_picked_and_the_current_one_is_marked(project):
+    other = made(project, "elsewhere", title="Other")
+    seen: list[str] = []
+
+    def look(picker: Picker) -> None:
+        seen.extend(line_text(option.line) for option in picker.options)
+        assert line_text(picker.options[picker.selected].line).endswith("Mine  [current]")
+
     async def work() -> None:
-        made(project, "elsewhere", title="Other")
-        talk = Talk(project)
+        talk = Talk(project, look, "Other")
         async with talk.conductor:
             front = await talk.say("offline: say here", "/name Mine", "/sessions")
+            here = talk.session.file
+            assert front.remarks[-1] == "nothing selected; you stay in this session"
+            assert talk.session.file == here
 
-            assert [
-                line[0] for line in front.lines if line.endswith(("Mine", "Other")) and len(line) > 10
-            ] != []
-            assert any(line.startswith("› ") and line.endswith("Mine") for line in front.lines)
-            assert any(line.startswith("  ") and line.endswith("Other") for line in front.lines)
+            await talk.say("/sessions")
+
+            assert talk.session.file == other
+
+    drive(work)
+    assert [line.endswith("[current]") for line in seen] == [True, False]
+
+
+def test_ids_in_a_picker_tell_the_sessions_apart(project):
+    """Ids of sessions that began in the same minute have a long beginning in common."""
+    for number in range(5):
+        made(project, f"session {number}")
+    rows = CliServices(str(project), Settings()).sessions()
+
+    picker = session_picker(rows, "?")
+
+    ids = [line_text(option.line).split()[0] for option in picker.options]
+    assert len(set(ids)) == 5
+    for row, name in zip(rows, ids, strict=True):
+        assert [other.id for other in rows if other.id.startswith(name)] == [row.id]
+
+
+def test_the_forest_is_a_picker_whose_choice_is_the_session_one_goes_on_in(project):
+    """Forks below their parents; Enter switches, Escape stays."""
+    seen: list[str] = []
+
+    def look(picker: Picker) -> None:
+        seen[:] = [line_text(option.line) for option in picker.options]
+
+    async def work() -> None:
+        talk = Talk(project, "one", look, None, "first")
+        async with talk.conductor:
+            await talk.say("offline: say one", "/name first", "offline: say two")
+            parent = talk.session
+            before = Path(parent.file).read_bytes()
+            front = await talk.say("/session fork", "/name second", "offline: say three")
+            child = talk.session.file
+            assert child != parent.file
+            assert talk.words() == ["offline: say one", "one", "offline: say three", "three"]
+            assert Path(parent.file).read_bytes() == before
+
+            await talk.say("/session tree")
+            assert front.remarks[-1] == "nothing selected; you stay in this session"
+            await talk.say("/session tree")
+            assert talk.session.file == child
+
+            await talk.say("/session tree")
+            assert talk.session.file == parent.file
+            assert talk.words()[-1] == "two"
+
+    drive(work)
+    above, below = seen
+    assert above.endswith("first")
+    assert " 4 msgs" in above
+    assert below.endswith("└─ second  [current]")
+
+
+@pytest.mark.parametrize("format_", [None, "zot"])
+def test_a_session_is_exported_portably_and_imported_under_a_fresh_id(project, format_):
+    async def work() -> None:
+        talk = Talk(project, session=Session.create(project, format=format_))
+        async with talk.conductor:
+            front = await talk.say("offline: say one", "/session export")
+            exported = front.remarks[-1].removeprefix("exported to ")
+            source = talk.session
+
+            await talk.say(f"/session import {exported}")
+
+            assert str(project) not in Path(exported).read_text()
+            assert exported.endswith(".zotsession" if format_ == "zot" else ".jsonl")
+            assert talk.session.id != source.id
+            assert talk.session.cwd == str(project)
+            assert talk.words() == ["offline: say one", "one"]
+            await talk.say("offline: say two")
+            assert talk.words()[-1] == "two"
+
+            await talk.say("/session import nowhere.jsonl", "/session import")
+            assert "nowhere.jsonl" in front.remarks[-2]
+            assert front.remarks[-1] == "which file? Write /session import FILE"
+
+    drive(work)
+
+
+def test_an_unknown_operation_of_session_lists_those_there_are(project):
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            front = await talk.say("/session frok", "/session now then")
+
+            assert front.remarks == [
+                "there is no /session frok; there are fork, tree, export, import",
+                "there is no /session now; there are fork, tree, export, import",
+            ]
+            assert [one.text for one in suggestions(talk.chat, "/session t")] == ["tree"]
 
     drive(work)
 
@@ -262,7 +364,7 @@ def test_a_title_is_given_and_shown(project):
 
 def test_model_and_thinking_level_are_shown_changed_and_recorded(project):
     async def work() -> None:
-        talk = Talk(project, "high", None)
+        talk = Talk(project, None, "high", None)
         async with talk.conductor:
             front = await talk.say(
                 "hello",
@@ -280,8 +382,46 @@ def test_model_and_thinking_level_are_shown_changed_and_recorded(project):
                 assert read.context().thinking_level == "low"
 
             await talk.say("/thinking very", "/model nonsense")
-            assert "is no thinking level" in front.remarks[-2]
-            assert "is not the name of a model" in front.remarks[-1]
+            assert "is not a thinking level" in front.remarks[-2]
+            assert "is not a model name" in front.remarks[-1]
+
+    drive(work)
+
+
+def test_a_model_is_picked_among_those_that_can_be_used_and_the_others_say_what_they_need(
+    project, monkeypatch
+):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("GATEWAY_KEY", "k")
+    gateway = ProviderSettings(
+        base_url="http://localhost:1/v1", api_key_env="GATEWAY_KEY", models=("qwen3", "glm")
+    )
+    nameless = ProviderSettings(base_url="http://localhost:2/v1")
+
+    async def work() -> None:
+        talk = Talk(
+            project,
+            "glm",
+            "anthropic",
+            "nameless",
+            settings=Settings(providers={"gateway": gateway, "nameless": nameless}),
+        )
+        async with talk.conductor:
+            front = await talk.say("/model", "/model", "/model")
+
+            assert front.asked[:2] == [
+                "Which model shall answer? Now: offline:echo",
+                "Which model shall answer? Now: gateway:glm",
+            ]
+            assert front.lines == ["gateway:glm"] * 3
+            assert front.remarks == [
+                "anthropic: set ANTHROPIC_API_KEY",
+                "nameless: name a model of it: /model nameless:MODEL",
+            ]
+            assert [one.text for one in suggestions(talk.chat, "/model gate")] == [
+                "gateway:qwen3",
+                "gateway:glm",
+            ]
 
     drive(work)
 
@@ -299,8 +439,8 @@ def test_an_export_is_a_new_private_file_without_secrets(project):
             assert "my token is" in text
             assert secret not in text
             assert secret not in Path("x.jsonl").read_text()
-            assert "left out" in front.remarks[0]
-            assert "exists already" in front.remarks[1]
+            assert "redacted" in front.remarks[0]
+            assert "already exists" in front.remarks[1]
             assert len(list(project.glob("*.md"))) == 2
             assert os.stat("talk.md").st_mode & 0o777 == 0o600
 

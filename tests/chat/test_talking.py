@@ -107,9 +107,9 @@ def test_a_command_that_takes_no_words_says_that_they_were_left_out(project):
     async def work() -> None:
         talk = Talk(project)
         async with talk.conductor:
-            front = await talk.say("/session now")
+            front = await talk.say("/undo now")
 
-            assert front.remarks == ["/session takes no words; 'now' was left out"]
+            assert front.remarks[0] == "/undo takes no argument; 'now' was ignored"
 
     drive(work)
 
@@ -223,7 +223,7 @@ def test_an_interrupt_keeps_what_came_marks_it_and_the_next_prompt_works(project
             assert partial.stop_reason == "aborted"
             assert talk.words()[-1].startswith("one two ")
             assert talk.words()[-1] == front.written
-            assert front.remarks[-1] == "aborted; what came until then is kept"
+            assert front.remarks[-1] == "aborted; partial output was saved"
             assert not talk.chat.interrupt()
 
             talk.front.when_heard = None
@@ -236,8 +236,8 @@ def test_an_interrupt_keeps_what_came_marks_it_and_the_next_prompt_works(project
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("network", "told to drop the line"),
-        ("rate_limit", "told to refuse this request as one too many"),
+        ("network", "told to drop the connection"),
+        ("rate_limit", "told to report a rate limit"),
         ("malformed", "told to send something that is not an answer"),
         ("overflow", "the context was compacted"),
         ("auth", "told to refuse the key"),
@@ -316,8 +316,8 @@ def test_two_chats_on_one_session_go_on_as_branches_and_each_is_told(project):
                 await one.say("offline: say from one")
                 await two.say("offline: say two again")
 
-                assert "somebody else wrote" in one.front.remarks[-1]
-                assert "somebody else wrote" in two.front.remarks[-1]
+                assert "another writer appended" in one.front.remarks[-1]
+                assert "another writer appended" in two.front.remarks[-1]
                 assert [words for words in two.words() if "offline" not in words][-2:] == [
                     "from two",
                     "two again",
@@ -347,7 +347,7 @@ def test_a_model_that_the_path_names_and_nobody_has_is_said_and_the_old_one_answ
         async with talk.conductor:
             front = await talk.say(f"/resume {other.file}", "offline: say here")
 
-            assert any("cannot be had here" in remark for remark in front.remarks)
+            assert any("is unavailable" in remark for remark in front.remarks)
             assert talk.words()[-1] == "here"
 
     drive(work)

@@ -40,7 +40,7 @@ def run() -> Run:
         result = CliRunner().invoke(cli, [str(argument) for argument in arguments], input=stdin)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
         assert "Traceback" not in result.output
-        assert "mistake in branchline" not in result.stderr, result.stderr
+        assert "internal error in branchline" not in result.stderr, result.stderr
         assert result.exit_code == code, (result.exit_code, result.output)
         return result
 

@@ -290,5 +290,5 @@ def test_corpus_of_bad_files(run) -> None:
 
             result = CliRunner().invoke(cli, [command, str(path)])
             assert result.exit_code in (0, 1), (path, command, result.output)
-            assert "mistake in branchline" not in result.stderr
+            assert "internal error in branchline" not in result.stderr
         assert path.read_bytes() == before

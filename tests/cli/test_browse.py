@@ -20,7 +20,7 @@ def test_the_search_language_works_for_programs_too(data: Any, talk: str) -> Non
     assert (found["seen"], found["hidden"], found["unreadable"]) == (1, 0, 0)
     assert none["sessions"] == []
     assert wrong["sessions"] == []
-    assert "is no time" in wrong["problem"]
+    assert "is not a valid time" in wrong["problem"]
 
 
 def test_without_a_terminal_browse_says_what_to_use_instead(run: Run) -> None:

@@ -34,7 +34,7 @@ def test_one_prompt_per_line_and_answers_as_text(run, world):
     done = run("chat", "--name", "Sky", stdin="offline: say blue\n\noffline: say grey\n")
 
     assert done.stdout == "blue\ngrey\n"
-    assert "the offline model answers" in done.stderr
+    assert "using the offline model" in done.stderr
     with only_session(world) as session:
         assert words(session) == ["offline: say blue", "blue", "offline: say grey", "grey"]
         assert session.title == "Sky"
@@ -176,9 +176,9 @@ def test_wrong_calls_are_refused(run, call, said):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (["--resume", "nowhere"], "there is no session 'nowhere'"),
-        (["--fork", "nowhere"], "there is no session 'nowhere'"),
-        (["--model", "nonsense"], "is not the name of a model"),
+        (["--resume", "nowhere"], "no session named 'nowhere'"),
+        (["--fork", "nowhere"], "no session named 'nowhere'"),
+        (["--model", "nonsense"], "is not a model name"),
         (["--model", "nobody:x"], "nobody"),
     ],
 )
@@ -193,7 +193,7 @@ def test_the_model_of_the_settings_answers_and_the_session_remembers_it(run, wor
 
     run("chat", "--continue", "-p", "again")
 
-    assert "no model is chosen" not in first.stderr
+    assert "no model configured" not in first.stderr
     with only_session(world) as session:
         assert session.context().model.id == "mine"
 
@@ -264,7 +264,7 @@ def test_a_server_that_is_not_there_is_said_and_the_chat_goes_on(run, world):
     done = run("chat", "--model", "x", "--base-url", "http://127.0.0.1:9/v1", "--name", "Lost", stdin=lines)
 
     assert done.stdout == "offline:echo\nfine\n"
-    assert "/retry asks again" in done.stderr
+    assert "/retry sends it again" in done.stderr
 
 
 # -- as a process -----------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_an_interrupt_ends_the_answer_and_not_the_chat(world):
     out, errors = ended(chat, 0)
 
     assert out.endswith("a command\nstill here\n")
-    assert "aborted; what came until then is kept" in errors
+    assert "aborted; partial output was saved" in errors
     assert "stopped" in errors
     with Session.open(file) as session:
         ends = [getattr(item.message, "stop_reason", None) for item in session.context().messages]
@@ -444,7 +444,7 @@ def test_a_program_that_is_not_installed_is_said_and_the_session_goes_on_here_in
 
     done = run("resume", "abc12345", stdin="offline: say here\n")
 
-    assert "pi is not installed here" in done.stderr
+    assert "pi is not installed" in done.stderr
     assert done.stdout == "here\n"
     assert pi_session.read_bytes() == before
     with only_session(world) as session:
@@ -477,7 +477,7 @@ def test_a_directory_that_is_gone_is_said_and_another_one_can_be_given(run, worl
     gone.rmdir()
 
     refused = run("resume", row.path, code=1, stdin="")
-    assert f"the directory of this session is gone: {gone}; --cwd DIR" in refused.stderr
+    assert f"the directory of this session no longer exists: {gone}; --cwd DIR" in refused.stderr
 
     run("resume", row.path, "--cwd", world, stdin="fork\noffline: say two\n")
     with only_session(world) as session:

@@ -109,7 +109,7 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.say("offline: say one two three four five six seven eight nine ten")
     terminal.wait(r"^one two")
     terminal.press("Escape")
-    terminal.wait("aborted; what came until then is kept")
+    terminal.wait("aborted; partial output was saved")
     assert words(world)[-1].startswith("one two")
 
     terminal.press("Escape", "Escape")  # the tree, by default
@@ -117,9 +117,9 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.write("first")
     terminal.wait(r"^❯ .*user: offline: say \*\*first")
     terminal.press("Enter")
-    terminal.wait("Summarize the branch that is left")
+    terminal.wait("Summarize the abandoned branch")
     terminal.press("Down", "Enter")
-    terminal.wait("what you left was summed up")
+    terminal.wait("abandoned branch was summarized")
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer")  # given back for editing
     terminal.say(" again")
     terminal.wait(r"^first answer again")
@@ -163,9 +163,9 @@ def test_escape_twice_opens_the_turns_if_the_setting_says_so(terminal, world, mo
         other.say("offline: say one")
         other.wait("^one")
         other.press("Escape", "Escape")
-        other.wait("Go back to before which prompt\\?")
+        other.wait("Go back to which prompt\\?")
         other.press("Escape")
-        other.wait("nothing was picked; you are where you were")
+        other.wait("nothing selected; position unchanged")
         other.say("/quit")
         other.wait(r"^code 0")
     finally:
@@ -218,7 +218,7 @@ def test_nothing_that_a_model_says_acts_on_the_terminal(world, monkeypatch):
         os.write(here, b"/tree\r")
         quiet(b"Go where?")
         os.write(here, b"\x03")
-        quiet(b"nothing was picked")
+        quiet(b"nothing selected")
         os.write(here, b"/undo\r")
         quiet(b"you stand at")
         os.write(here, b"\x03")

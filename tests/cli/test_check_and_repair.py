@@ -83,7 +83,7 @@ def test_a_directory_is_checked_with_all_that_is_in_it(run, data, world, write_s
     for arguments in (["--dir", "."], ["."]):
         names = [Path(file["path"]).name for file in data("check", *arguments, code=1)["files"]]
         assert names == ["made.jsonl", "b.jsonl"]
-    assert "there is no directory" in run("check", "--dir", "none", code=1).stderr
+    assert "no such directory" in run("check", "--dir", "none", code=1).stderr
 
 
 def test_without_a_name_the_sessions_of_this_directory_are_checked(run, data, talk) -> None:
@@ -91,7 +91,7 @@ def test_without_a_name_the_sessions_of_this_directory_are_checked(run, data, ta
 
 
 def test_nothing_to_check_is_no_damage(run) -> None:
-    assert "nothing to check here" in run("check").stderr
+    assert "no sessions here" in run("check").stderr
 
 
 # -- repair -----------------------------------------------------------------------------------------------
@@ -160,9 +160,9 @@ def test_a_repair_tells_what_it_did(run, world) -> None:
     assert result.stdout.splitlines() == [
         f"wrote {world}/x.repaired.jsonl with all 3 readable entries",
         "  1 entry with guessed links",
-        f"  1 piece that cannot be used (68 bytes): {world}/x.unreadable.txt",
+        f"  1 piece of unusable data (68 bytes): {world}/x.unreadable.txt",
     ]
-    assert f"{old} is as it was" in result.stderr
+    assert f"{old} is unchanged" in result.stderr
     assert b"\n# line 3, byte 302, 68 bytes: unreadable" in (world / "x.unreadable.txt").read_bytes()
     assert stat.S_IMODE((world / "x.unreadable.txt").stat().st_mode) == 0o600
 
@@ -174,7 +174,7 @@ def test_a_repair_never_covers_a_file(taken, run, world) -> None:
 
     result = run("repair", "x.jsonl", code=1)
 
-    assert f"{taken} exists already" in result.stderr
+    assert f"{taken} already exists" in result.stderr
     assert sorted(item.name for item in world.iterdir()) == sorted(["x.jsonl", taken])
     assert (world / taken).read_bytes() == b"mine"
 
@@ -186,7 +186,7 @@ def test_a_repair_goes_where_it_is_told(run, data, world) -> None:
 
     assert done["output"] == str(world / "mended.jsonl")
     assert done["unreadable"] == str(world / "mended.unreadable.txt")
-    assert "there is no directory" in run("repair", "x.jsonl", "-o", "no/where.jsonl", code=1).stderr
+    assert "no such directory" in run("repair", "x.jsonl", "-o", "no/where.jsonl", code=1).stderr
 
 
 def test_a_repaired_session_of_induscode_has_a_head_that_the_program_goes_by(data, run, world) -> None:
@@ -298,7 +298,7 @@ def test_a_damaged_file_of_version_1_is_mended_as_version_3(run, data, world) ->
     result = run("repair", "x.jsonl")
 
     after = data("inspect", "x.repaired.jsonl")
-    assert "the new one of version 3" in result.stdout
+    assert "the new one version 3" in result.stdout
     assert (before["version"], after["version"]) == (1, 3)
     assert (after["entries"], after["context"]) == (before["entries"], before["context"])
 

@@ -37,13 +37,13 @@ def test_what_is_wrong_in_the_file_is_told_and_costs_nothing_else(run, data, fil
     file.parent.mkdir()
     file.write_text('them = "light"\ncolor = "never"\n')
 
-    assert "line 1: there is no setting 'them'; did you mean theme?" in run("config").stderr
+    assert "line 1: unknown setting 'them'; did you mean theme?" in run("config").stderr
     assert data("config")["findings"][0]["line"] == 1
     assert run("ls").exit_code == 0
 
 
 def test_set_makes_a_private_file_and_get_reads_it(run, file):
-    assert "not there yet" in run("config").stderr
+    assert "does not exist yet" in run("config").stderr
 
     assert run("config", "set", "theme", "light").stdout == 'theme = "light"\n'
 
@@ -115,6 +115,6 @@ def test_edit_opens_an_editor_on_a_file_that_explains_every_setting(run, file, t
     result = run("config", "edit")
 
     assert result.stdout == f"{file}\n"
-    assert "there is no setting 'mystery'" in result.stderr
+    assert "unknown setting 'mystery'" in result.stderr
     assert run("config", "get", "theme").stdout == "light\n"
     assert all(f"# {name} = " in file.read_text() for name in names())

@@ -79,7 +79,7 @@ def test_nothing_is_overwritten(run, world, talk):
 
     result = run("convert", talk, "--to", "zot", "-o", taken, code=1)
 
-    assert "exists already and stays as it is" in result.stderr
+    assert "already exists and is left unchanged" in result.stderr
     assert taken.read_bytes() == b"mine"
 
 
@@ -155,10 +155,10 @@ def test_fork_to_takes_the_path_to_an_entry(run, talk):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--to", "emacs"), "there is no program 'emacs'; choose one of branchline, pi"),
+        (("--to", "emacs"), "unknown agent 'emacs'; choose one of branchline, pi"),
         (("--to", "zot", "--branch", "@leaf", "--tree"), "exclude each other"),
-        (("--to", "zot", "--install", "-o", "x"), "leave -o out"),
-        (("--to", "zot", "--branches", "-o", "nowhere"), "2 files need a directory that exists"),
+        (("--to", "zot", "--install", "-o", "x"), "omit -o"),
+        (("--to", "zot", "--branches", "-o", "nowhere"), "2 files need an existing directory"),
     ],
 )
 def test_wrong_calls_say_what_is_wrong(run, talk, arguments, words):
@@ -166,7 +166,7 @@ def test_wrong_calls_say_what_is_wrong(run, talk, arguments, words):
 
 
 def test_a_program_that_cannot_be_written_is_refused(run, talk):
-    assert "codex are read here, not written" in run("convert", talk, "--to", "codex", code=1).stderr
+    assert "codex are read-only" in run("convert", talk, "--to", "codex", code=1).stderr
 
 
 def test_a_fork_into_a_file_stays_with_its_program(run, world):

@@ -67,12 +67,12 @@ def test_what_cannot_be_compared_is_told(run, talk, arguments, code, words):
 def test_one_branch_or_many_need_a_name(run, talk):
     run("new", "--id", "lonely")
     run("append", "lonely", "hi")
-    assert "has one branch" in run("diff", "lonely", code=1).stderr
+    assert "has only one branch" in run("diff", "lonely", code=1).stderr
 
     run("branch", talk, "@leaf~1")
     run("append", talk, "A third")
 
-    assert "has 2 other branches; say which of them" in run("diff", talk, code=1).stderr
+    assert "has 2 other branches; name one of them" in run("diff", talk, code=1).stderr
 
 
 def test_branches_can_be_named_by_their_labels(run, data, talk):

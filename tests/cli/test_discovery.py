@@ -112,11 +112,11 @@ def test_the_rows_of_ls_carry_the_program(home, data) -> None:
 def test_an_unknown_program_is_a_wrong_call_that_names_the_nearest(run) -> None:
     told = run("ls", "--agent", "claude", code=2).stderr
 
-    assert "there is no agent 'claude'; did you mean 'claude-code'" in told
+    assert "unknown agent 'claude'; did you mean 'claude-code'" in told
 
 
 def test_a_directory_and_programs_exclude_each_other(run, world) -> None:
-    assert "does not go with --dir" in run("ls", "--agent", "pi", "--dir", world, code=2).stderr
+    assert "cannot be combined with --dir" in run("ls", "--agent", "pi", "--dir", world, code=2).stderr
 
 
 def test_sub_agents_are_listed_when_asked_for(home, data) -> None:
@@ -126,8 +126,7 @@ def test_sub_agents_are_listed_when_asked_for(home, data) -> None:
 
 
 def test_a_format_that_cannot_be_used_is_told_to_those_who_ask(run, talk, monkeypatch) -> None:
-    from branchline.formats import BrokenFormat, installed_formats
-    from branchline.formats.installed import InstalledFormats
+    from branchline.plugins.formats import BrokenFormat, InstalledFormats, installed_formats
 
     broken = InstalledFormats((), (BrokenFormat("odd of oddities", "ImportError: no"),))
     monkeypatch.setattr("branchline.places.installed_formats", lambda: broken)
@@ -186,7 +185,7 @@ def test_a_name_that_fits_several_programs_is_told_with_them(home, run) -> None:
 
     told = run("show", "f27a4840", code=1).stderr
 
-    assert "can be 2 sessions: 2026111" in told
+    assert "matches 2 sessions: 2026111" in told
     assert "(zot)" in told
 
 

@@ -49,7 +49,7 @@ def test_an_export_covers_a_file_only_by_force(run, talk, world) -> None:
 
     result = run("export", talk, "-o", "out.jsonl", code=1)
 
-    assert "exists already; --force replaces it" in result.stderr
+    assert "already exists; --force replaces it" in result.stderr
     assert (world / "out.jsonl").read_bytes() == b"mine"
     run("export", talk, "-o", "out.jsonl", "--force")
     assert (world / "out.jsonl").read_bytes() != b"mine"
@@ -250,7 +250,7 @@ def test_a_file_that_still_holds_secrets_is_refused(name, run, spiked, world, mo
     result = run("export", spiked, "-o", name, code=1)
 
     assert "there are still secrets after redaction (github-token in line " in result.stderr
-    assert "--no-redact exports it as it is" in result.stderr
+    assert "--no-redact exports it unchanged" in result.stderr
     assert TOKEN not in result.stderr
     assert PASSWORD not in result.stderr
     assert not (world / name).exists()
@@ -281,7 +281,7 @@ def test_what_would_be_another_tree_is_not_written(run, data, spiked, world, mon
 
     result = run("export", spiked, "-o", "out.jsonl", code=1)
 
-    assert "it would be another tree" in result.stderr
+    assert "redaction would change its tree" in result.stderr
     assert not (world / "out.jsonl").exists()
 
 

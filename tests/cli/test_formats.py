@@ -14,7 +14,8 @@ from branchline import Session
 from branchline.actions.repair.foreign import repair_foreign
 from branchline.actions.repair.native import require_same
 from branchline.errors import NotSaved
-from branchline.formats import EntryLog, format_named
+from branchline.formats import EntryLog
+from branchline.plugins.formats import format_named
 from cli.test_check_and_repair import DAMAGE, damaged
 from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, samples, told
 from support import CORPUS
@@ -110,9 +111,9 @@ def test_a_sound_file_is_fine_and_can_be_sealed(file, run, data):
 
 def test_there_is_nothing_to_mend_in_a_sound_file(program, file, run):
     if program in READ_ONLY:
-        assert "read here, not written" in run("repair", file, code=1).stderr
+        assert "read-only" in run("repair", file, code=1).stderr
     else:
-        assert "nothing to mend" in run("repair", file).stdout
+        assert "is not damaged" in run("repair", file).stdout
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
@@ -150,7 +151,7 @@ def test_an_entry_is_gone_back_to_or_refused_with_the_reason(program, file, run)
     session = Session.open(file)
     first = next(key for key in session.path() if session.entry(key).type == "message")
     if program in (*READ_ONLY, "zot"):
-        reason = "one line" if program == "zot" else "cannot append"
+        reason = "linear" if program == "zot" else "cannot append"
         assert reason in run("branch", file, first, code=1).stderr
         return
 
@@ -211,7 +212,7 @@ def test_the_path_is_exported_as_a_session_of_its_own(program, file, run, world)
 @pytest.mark.parity("ZOT-17")
 def test_a_session_is_imported_under_a_new_id(program, file, data, run, world):
     if program in READ_ONLY:
-        assert "not written" in run("import", file, "--new-id", "--cwd", world, code=1).stderr
+        assert "read-only" in run("import", file, "--new-id", "--cwd", world, code=1).stderr
         assert data("import", file, "--dir", world / "in")["session"] == Session.open(file).id
         return
 
@@ -271,9 +272,9 @@ def test_a_session_of_another_program_begins_where_that_program_looks(program, d
 def test_what_is_no_program_is_a_wrong_call(run, world):
     file = copied(SOUND["zot"], world)
 
-    assert "no format 'nobody'" in run("new", "--format", "nobody", code=2).stderr
-    assert "no program 'nobody'" in run("fork", file, "--to", "nobody", code=2).stderr
-    assert "read here, not written" in run("new", "--format", "codex", code=1).stderr
+    assert "unknown format 'nobody'" in run("new", "--format", "nobody", code=2).stderr
+    assert "unknown agent 'nobody'" in run("fork", file, "--to", "nobody", code=2).stderr
+    assert "read-only" in run("new", "--format", "codex", code=1).stderr
 
 
 # -- mending ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from branchline.cli.app import cli
-from branchline.formats import installed_formats
+from branchline.plugins.formats import installed_formats
 from support import ROOT
 
 ESCAPES = {
@@ -175,7 +175,7 @@ def test_no_character_of_a_session_acts_on_a_screen(command, extra, hostile) -> 
     result = CliRunner().invoke(cli, [name, str(hostile), *rest, *extra])
 
     assert result.exit_code in (0, 1), result.output
-    assert "mistake in branchline" not in result.stderr, result.stderr
+    assert "internal error in branchline" not in result.stderr, result.stderr
     stdout = result.stdout
     if extra == ["--color", "always"]:
         stdout = re.sub(r"\x1b\[(?:0|[1-37]|[1-3];[1-9]|[1-3];3[1-6]|3[1-6]|94)m", "", stdout)
@@ -229,8 +229,8 @@ def test_a_program_of_another_package_may_be_called_anything(command, run, tmp_p
     site = tmp_path / "site"
     about = site / "evil_sessions-1.0.dist-info"
     about.mkdir(parents=True)
-    source = example.replace('name = "tiny"', f"name = {EVIL!r}").replace(
-        'Reading("tiny")', f"Reading({EVIL!r})"
+    source = example.replace('name="tiny"', f"name={EVIL!r}").replace(
+        'format_name = "tiny"', f"format_name = {EVIL!r}"
     )
     (site / "evil_sessions.py").write_text(source)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evil-sessions\nVersion: 1.0\n")
@@ -250,7 +250,7 @@ def test_a_program_of_another_package_may_be_called_anything(command, run, tmp_p
         installed_formats.cache_clear()
 
     assert result.exit_code in (0, 1), result.output
-    assert "mistake in branchline" not in result.stderr, result.stderr
+    assert "internal error in branchline" not in result.stderr, result.stderr
     for stream in (result.stdout, result.stderr):
         assert FORBIDDEN.search(stream) is None, stream
     if command[0] in ("ls", "forest", "stats"):

@@ -148,7 +148,7 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing(process, data, run, talk, 
     before = {item: item.read_bytes() for item in tmp_path.rglob("*") if item.is_file()}
 
     for command, words in {
-        ("append", talk, "-"): b"nothing was saved, the file is as it was",
+        ("append", talk, "-"): b"nothing was saved, the file is unchanged",
         ("fork", talk): b"nothing was saved",
         ("export", talk, "-o", "out.jsonl"): b"nothing was written",
         ("import", str(path), "--new-id"): b"nothing was written",
@@ -209,7 +209,7 @@ def test_an_unexpected_failure_is_one_sentence_unless_asked_for_more(run, monkey
     result = CliRunner().invoke(cli, ["show", talk])
 
     assert result.exit_code == 1
-    assert "this is a mistake in branchline" in result.stderr
+    assert "internal error in branchline" in result.stderr
     assert "boom ␛[31m" in result.stderr
     monkeypatch.setenv("BRANCHLINE_DEBUG", "1")
     assert isinstance(CliRunner().invoke(cli, ["show", talk]).exception, RuntimeError)

@@ -86,7 +86,7 @@ def test_looking_at_a_session_changes_nothing(command, json, library, tmp_path) 
     for path in sorted(library.iterdir()):
         name, *options = command
         result = CliRunner().invoke(cli, [name, str(path), *options, *(["--json"] if json else [])])
-        assert "mistake in branchline" not in result.stderr
+        assert "internal error in branchline" not in result.stderr
 
     assert snapshot(tmp_path) == before
 

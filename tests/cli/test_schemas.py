@@ -52,6 +52,7 @@ SCHEMAS = {
     ("context", "talk"): POSITION | {"at", "model", "thinking_level", "tokens", "messages"},
     ("context", "talk", "--provider", "anthropic"): POSITION
     | {"at", "model", "thinking_level", "tokens", "provider", "request"},
+    ("models",): {"schema", "model", "providers"},
     ("ls",): {"schema", "sessions", "seen", "hidden", "unreadable"},
     ("forest",): {"schema", "sessions"},
     ("search", "start"): {

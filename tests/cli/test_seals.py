@@ -156,7 +156,7 @@ def test_whatever_is_in_a_session_it_is_sealed_or_told_why_not(path, world) -> N
     assert file["status"] == status
     assert copy.read_bytes() == path.read_bytes()
     if file["id"] is None:
-        assert file["seal"]["message"] == "not sealed: it has no header to be known by"
+        assert file["seal"]["message"] == "not sealed: it has no header"
     else:
         assert file["seal"]["state"] == "sealed"
         with copy.open("ab") as more:
@@ -261,7 +261,7 @@ def test_the_seal_of_another_session_under_the_same_name_is_no_damage(run, data,
 
     (file,) = data("check", session)["files"]
     assert (file["status"], file["findings"], file["seal"]["state"]) == ("clean", [], "other-session")
-    assert "the seal is that of session made, which lay here on 20" in run("check", session).stdout
+    assert "the seal is that of session made, which was stored here on 20" in run("check", session).stdout
 
 
 def test_a_session_that_has_another_name_has_no_seal(run, data, session) -> None:
@@ -355,7 +355,7 @@ def test_a_seal_that_is_damaged_itself_is_odd(run, data, session) -> None:
     (file,) = data("check", session, code=1)["files"]
 
     assert (file["status"], file["findings"], file["seal"]["state"]) == ("odd", [], "unusable")
-    assert "it is damaged itself" in file["seal"]["message"]
+    assert "the seal is damaged" in file["seal"]["message"]
 
 
 def test_one_file_that_cannot_be_sealed_does_not_end_the_command(run, data, world, session) -> None:

@@ -64,7 +64,7 @@ def test_nothing_found_is_an_empty_list_and_a_sentence(data, run: Run, talk: str
         ("dir:shop", "there is no field dir: did you mean cwd:?"),
         ("project:shop", "There are agent: cwd: model: role: tool: after: before: label: in: is: file:"),
         ("date:today", "did you mean after:?"),
-        ("re:(", "not a regular expression"),
+        ("re:(", "regular expression"),
         ("cost:1", "write cost:>1"),
         ("in:here", "there are in:said, in:tools"),
     ],

@@ -60,7 +60,7 @@ def test_nothing_to_count_is_told(run, talk):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--since", "soon"], "--since: 'soon' is no day"),
+        (["--since", "soon"], "--since: 'soon' is not a valid date"),
         (["--by", "mood"], "is not one of"),
         (["--all", "--dir", "."], "either --all or --dir"),
     ],

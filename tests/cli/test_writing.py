@@ -57,7 +57,7 @@ def test_an_id_is_given_once(run) -> None:
 
     result = run("new", "--id", "mine", code=1)
 
-    assert "there is a session mine already" in result.stderr
+    assert "session mine already exists" in result.stderr
     assert run("ls").stdout.count("mine") == 1
 
 
@@ -132,8 +132,8 @@ def test_a_system_prompt_can_be_said(run, data) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "say one thing"),
-        (["text", "--message-json", "{}"], "say one thing"),
+        ([], "give exactly one of"),
+        (["text", "--message-json", "{}"], "give exactly one of"),
         (["  "], "the text is empty"),
         (["--message-json", "{"], "is not JSON"),
         (["--message-json", "[]"], "is not a message"),
@@ -141,7 +141,7 @@ def test_a_system_prompt_can_be_said(run, data) -> None:
         (["--message-json", '{"role":"user","content":NaN}'], "not a JSON number"),
         (["--message-json", "[" * 100_000], "is not JSON"),
         (["text", "--role", "robot"], "robot"),
-        (["text", "--model", "a/b"], "--model goes with"),
+        (["text", "--model", "a/b"], "--model requires"),
         (["text", "--role", "assistant", "--model", "gpt"], "PROVIDER/MODEL"),
         (["text", "--nonsense"], "--nonsense"),
     ],
@@ -182,7 +182,7 @@ def test_moving_to_where_one_stands_writes_nothing(run, data, talk) -> None:
 
     result = run("branch", talk, "@leaf")
 
-    assert "was there already" in result.stdout
+    assert "is already there" in result.stdout
     assert data("inspect", talk)["entries"] == entries
 
 
@@ -201,10 +201,10 @@ def test_an_entry_that_is_not_there_or_not_unique_is_told_so(run, data, write_se
 
     for name, words in [
         ("aa", "2 entries of made begin with 'aa': aa01, aa02"),
-        ("zz", "there is no entry 'zz'"),
+        ("zz", "no entry named 'zz'"),
         ("~9", "there is no ~9: the path of made has 2 entries"),
         ("~" + "9" * 5000, "the path of made has 2 entries"),
-        ("", "there is no entry ''"),
+        ("", "no entry named ''"),
     ]:
         assert words in run("branch", path, name, code=1).stderr
     assert path.read_bytes() == before
@@ -215,7 +215,7 @@ def test_reset_stands_before_the_first_entry(run, data, talk) -> None:
 
     assert "to before the first entry" in result.stdout
     assert data("inspect", talk)["leaf"] is None
-    assert "it has no leaf" in run("branch", talk, "@leaf", code=1).stderr
+    assert "has no leaf" in run("branch", talk, "@leaf", code=1).stderr
 
 
 def test_a_label_names_an_entry_and_does_not_move_the_leaf(run, data, talk) -> None:
@@ -357,7 +357,7 @@ def test_a_session_of_another_directory_is_found_by_id_but_is_not_the_last_here(
     monkeypatch.chdir(tmp_path / "other")
 
     assert data("inspect", "talk")["id"] == "talk"
-    assert "there is no session for" in run("inspect", "@last", code=1).stderr
+    assert "no session for" in run("inspect", "@last", code=1).stderr
 
 
 def test_a_name_that_several_sessions_have_is_told_so(run, talk) -> None:
@@ -366,11 +366,11 @@ def test_a_name_that_several_sessions_have_is_told_so(run, talk) -> None:
 
     assert run("inspect", "talki").stdout.startswith("session    talking")
     assert run("inspect", "talk").stdout.startswith("session    talk ")
-    assert "can be 3 sessions: talk" in run("show", "ta", code=1).stderr
+    assert "matches 3 sessions: talk" in run("show", "ta", code=1).stderr
 
 
 def test_a_name_that_no_session_has_is_told_so(run, talk, tmp_path) -> None:
-    assert "there is no session 'nope'" in run("show", "nope", code=1).stderr
+    assert "no session named 'nope'" in run("show", "nope", code=1).stderr
     assert "which session?" in run("show", " ", code=1).stderr
     assert "no such file" in run("show", "nope.jsonl", code=1).stderr
-    assert "there is no directory" in run("show", "nope", "--dir", tmp_path / "none", code=1).stderr
+    assert "no such directory" in run("show", "nope", "--dir", tmp_path / "none", code=1).stderr

@@ -5,6 +5,7 @@ import pytest
 from branchline import Session
 from branchline.conductor import Conductor
 from branchline.context import ModelRef, UsageSum
+from branchline.entries import AssistantMessage, Text, Usage
 from branchline.errors import AuthMissing
 from branchline.models import OfflineModel, model_name
 from conductor.kit import (
@@ -168,6 +169,37 @@ def test_the_size_of_the_context_is_what_the_last_answer_reported_and_what_came_
     assert reported == spent
     assert after == reported + 100
     assert window == 32_000
+
+
+@pytest.mark.parametrize("reported", [20_000, 3])
+def test_the_size_of_the_context_never_falls_because_of_a_prompt(tmp_path, reported):
+    """What another program or model reported, with its own prompt and tools, says nothing about our requests.
+
+    Neither does a server that leaves out of its report what it had in its cache.
+    """
+
+    async def work():
+        session = new_session(tmp_path)
+        session.append_message("word " * 100)
+        session.append_message(
+            AssistantMessage(
+                content=(Text(text="word " * 100),),
+                provider="anthropic",
+                model="claude-sonnet-5",
+                stop_reason="stop",
+                usage=Usage(input=reported, output=2, total_tokens=reported + 2),
+            )
+        )
+        async with conductor(session, OfflineModel()) as talking:
+            sizes = [talking.context_tokens]
+            for _ in range(3):
+                await events_of(talking.send("offline: say more"))
+                sizes.append(talking.context_tokens)
+            return sizes
+
+    sizes = talk(work)
+    assert sizes == sorted(sizes)
+    assert 250 <= sizes[0] < 300
 
 
 def test_the_models_are_closed_with_the_conversation(tmp_path):

@@ -176,7 +176,7 @@ def test_a_summary_that_fails_moves_nothing(tmp_path):
     async def work():
         async with conductor(tmp_path) as talking:
             _first, (p2, a2) = await talked(talking, "first", "second")
-            with pytest.raises(SummaryFailed, match="drop the line"):
+            with pytest.raises(SummaryFailed, match="drop the connection"):
                 await talking.navigate(p2, summarize=True, instructions="offline: fail network")
             assert talking.session.leaf == a2
             assert not talking.running

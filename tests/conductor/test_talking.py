@@ -19,6 +19,7 @@ from branchline.context import NO_RESULT, close_tool_calls
 from branchline.entries import AssistantMessage, Image, Text, ToolCall, ToolResult, UserMessage, message_text
 from branchline.errors import ModelRefused, NetworkFailure, NotSaved, RateLimited, UnknownModel
 from branchline.models import OfflineModel, request_for, tool
+from branchline.views.entry_rows import row_text
 from conductor.kit import (
     QUICK,
     Watched,
@@ -125,7 +126,7 @@ def test_a_tool_that_fails_or_does_not_exist_is_a_result_and_the_turn_goes_on(tm
     assert [message.is_error for message in results] == [True, True]
     assert [message_text(message) for message in results] == [
         "RuntimeError: bang",
-        "There is no tool called missing.",
+        "Unknown tool: missing.",
     ]
     assert ended(events).reason == "stop"
 
@@ -218,10 +219,10 @@ def test_only_something_that_runs_can_be_steered(tmp_path):
         async with conductor(tmp_path) as talking:
             async for event in talking.send("hello"):
                 if isinstance(event, TurnEnded):
-                    with pytest.raises(RuntimeError, match="send it instead"):
+                    with pytest.raises(RuntimeError, match="no turn is running"):
                         talking.steer("too late")
             assert talking.abort() is False
-            with pytest.raises(RuntimeError, match="send it instead"):
+            with pytest.raises(RuntimeError, match="no turn is running"):
                 talking.steer("hello")
 
     talk(work)
@@ -339,6 +340,34 @@ def test_a_failure_that_does_not_pass_is_given_up_after_the_last_retry(tmp_path)
     assert isinstance(ended(events).error, NetworkFailure)
 
 
+@pytest.mark.parametrize("prompt", ["offline: fail network", "offline: fail network 3\noffline: say at last"])
+def test_a_connection_that_fails_again_and_again_is_one_entry_in_the_tree(tmp_path, prompt):
+    """Beside the answer if one comes at last, else at the end of the path; nobody said it."""
+
+    async def work():
+        async with conductor(tmp_path) as talking:
+            events = await events_of(talking.send(prompt))
+            require_kept(talking)
+            session = talking.session
+            said = next(event.entry for event in events if isinstance(event, MessageAppended))
+            tried = [session.entry(key).message for key in session.children(said)]
+            texts = [row_text(session.entry(key)) for key in session.children(said)]
+            again = ended(await events_of(talking.retry()))
+            return events, tried, texts, answers(session), again
+
+    events, tried, texts, _said, again = talk(work)
+    failed, *others = tried
+    assert sum(isinstance(event, RetryScheduled) for event in events) == 3
+    assert (failed.content, failed.stop_reason) == ((), "error")
+    assert texts[0].startswith("error: ")
+    if "at last" in prompt:
+        assert [message_text(message) for message in others] == ["at last"]
+        assert again.reason == "stop"
+    else:
+        assert others == []
+        assert ended(events).reason == again.reason == "error"
+
+
 def test_a_failure_that_never_passes_is_not_tried_again(tmp_path):
     async def work():
         model = Watched()
@@ -427,7 +456,7 @@ def test_retry_after_a_crash_answers_the_prompt_that_is_there(tmp_path):
 def test_there_is_nothing_to_retry_before_the_first_prompt(tmp_path):
     async def work():
         async with conductor(tmp_path) as talking:
-            with pytest.raises(ValueError, match="nothing was said yet"):
+            with pytest.raises(ValueError, match="no messages yet"):
                 await events_of(talking.retry())
             assert not talking.running
             assert ended(await events_of(talking.send("hello"))).reason == "stop"

@@ -9,7 +9,7 @@ import pytest
 from branchline.clock import FixedClock
 from branchline.conversion import Fidelity, convert
 from branchline.entries import Header
-from branchline.formats import formats
+from branchline.plugins.formats import formats
 from branchline.session import Session
 from support import ROOT
 

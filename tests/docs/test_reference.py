@@ -29,8 +29,8 @@ from branchline import (
     plugins,
 )
 from branchline.cli.app import cli
-from branchline.formats import formats
 from branchline.library import ForestRow, SessionRow
+from branchline.plugins.formats import formats
 from branchline.settings import Settings, names
 from branchline.tree import Kind
 from branchline.tree import severity as severity_of
@@ -160,7 +160,9 @@ def test_every_setting_is_on_the_page_with_its_default():
     rows = dict(re.findall(r"^\| `(\w+)` \| `?([\w-]+)`? \|", section("config"), re.MULTILINE))
     defaults = {name: getattr(Settings(), name) for name in names()}
 
-    said = {name: "none" if value in (None, ()) else str(value).lower() for name, value in defaults.items()}
+    said = {
+        name: "none" if value in (None, (), {}) else str(value).lower() for name, value in defaults.items()
+    }
 
     assert rows == said
 

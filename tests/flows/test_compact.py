@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from branchline.compaction import Summary, summary_budget
-from branchline.entries import Compaction, Usage
+from branchline.entries import Compaction, Usage, message_text
 from branchline.errors import (
+    FlowError,
     NoSummarizer,
     NothingToCompact,
     NotSaved,
-    NotSupported,
     SessionMoved,
     SummaryFailed,
 )
@@ -19,6 +19,7 @@ from branchline.flows import (
     AbortSignal,
     Cancel,
     SessionBeforeCompactResult,
+    SessionCompactingResult,
     branch_to_new_session,
     compact,
     run,
@@ -150,7 +151,7 @@ def test_a_summary_that_does_not_come_writes_nothing_and_the_plugins_are_told(pl
         run(compact(session, keep_recent_tokens=150), hooks=hooks, summarizer=summarizer)
 
     assert state(session) == before
-    assert hooks.names == ["session_before_compact", "session_compact_failed"]
+    assert hooks.names == ["session_before_compact", "session_compacting", "session_compact_failed"]
     failed = hooks.event("session_compact_failed")
     assert (failed.reason, failed.aborted, failed.from_hook) == ("manual", False, False)
     assert failed.message
@@ -308,7 +309,7 @@ def test_what_a_plugin_leaves_out_is_taken_from_the_preparation(place):
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (SessionBeforeCompactResult(summary=" "), "without words"),
+        (SessionBeforeCompactResult(summary=" "), "an empty summary"),
         (SessionBeforeCompactResult(summary="x", first_kept="nowhere"), "not on the path"),
         ("just a text", "answered with a str"),
     ],
@@ -352,17 +353,80 @@ def test_the_hooks_that_operator_has_are_all_called(place):
     )
 
 
-def test_a_format_that_cannot_hold_it_says_so_before_anybody_is_asked(tmp_path):
+def test_a_format_that_keeps_every_message_is_compacted_into_a_fork(tmp_path):
+    """The plugins hear that the session is left, and that the fork was compacted."""
     session, hooks = foreign("zot", tmp_path), Recorder()
+    before = state(session)
 
-    with pytest.raises(NotSupported, match="Fork it into a native session"):
-        run(
-            compact(session, keep_recent_tokens=1),
-            hooks=hooks,
-            summarizer=lambda request: pytest.fail("asked"),
+    done = run(compact(session, keep_recent_tokens=1), hooks=hooks, summarizer=lambda request: "in short")
+
+    assert state(session) == before
+    assert done.session is not None
+    assert (done.session.id, done.entry) != (session.id, None)
+    first = done.session.context().messages[0].message
+    assert "in short" in message_text(first)
+    assert hooks.names == [
+        "session_before_compact",
+        "session_compacting",
+        "session_shutdown",
+        "session_start",
+        "session_compact",
+    ]
+
+
+# -- while it runs ----------------------------------------------------------------------------------------
+
+
+def test_a_plugin_can_add_instructions_while_the_context_is_being_summed_up(place):
+    session, writer = talk(place), Writer()
+    hooks = PlainHooks(
+        session_compacting=lambda event, context: SessionCompactingResult(
+            instructions=f"Keep names ({event.reason})."
         )
+    )
 
-    assert hooks.heard == []
+    run(
+        compact(session, custom_instructions="Be brief.", keep_recent_tokens=150),
+        hooks=hooks,
+        summarizer=writer,
+    )
+
+    assert hooks.problems == []
+    assert "Be brief.\n\nKeep names (manual)." in writer.requests[0].prompt
+
+
+def test_a_plugin_can_stop_a_compaction_that_runs_and_cannot_write_meanwhile(place):
+    session, writer = talk(place), Writer()
+    before = state(session)
+    refused = []
+
+    def stop(event, context):
+        try:
+            context.append_message("x", "words")
+        except FlowError as problem:
+            refused.append(str(problem))
+        return Cancel("not now")
+
+    done = run(
+        compact(session, keep_recent_tokens=150), hooks=PlainHooks(session_compacting=stop), summarizer=writer
+    )
+
+    assert (done.status, done.reason) == ("cancelled", "not now")
+    assert state(session) == before
+    assert writer.requests == []
+    assert "while it is asked" in refused[0]
+
+
+def test_no_plugin_is_called_while_another_brings_its_own_compaction(place):
+    heard = []
+    hooks = PlainHooks(
+        session_before_compact=lambda event, context: SessionBeforeCompactResult(summary="mine"),
+        session_compacting=lambda event, context: heard.append(event),
+    )
+
+    done = run(compact(talk(place), keep_recent_tokens=150), hooks=hooks)
+
+    assert (done.status, heard) == ("done", [])
 
 
 # -- more than a summarizer can read ----------------------------------------------------------------------

@@ -269,7 +269,7 @@ def test_something_that_is_no_step_is_a_mistake_of_the_flow():
     def odd():
         yield "what?"
 
-    with pytest.raises(TypeError, match="no step"):
+    with pytest.raises(TypeError, match="not a step"):
         run(odd())
 
 

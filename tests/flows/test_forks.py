@@ -55,7 +55,7 @@ def test_only_a_prompt_can_be_continued_like_this(place, kind):
     session, names = branched(place)
     names["custom"] = session.append_custom_message("acme", "hello")
 
-    with pytest.raises(ValueError, match="no prompt"):
+    with pytest.raises(ValueError, match="not a prompt"):
         run(branch_to_new_session(session, names[kind]))
 
 

@@ -32,12 +32,14 @@ SPECIFIED = [
     "session_before_fork",
     "session_fork",
     "session_before_compact",
+    "session_compacting",
     "session_compact",
     "session_compact_failed",
     "session_start",
     "session_before_switch",
     "session_switch",
     "session_shutdown",
+    "chat_commands",
     "entry_appended",
 ]
 
@@ -162,6 +164,7 @@ def test_a_plugin_that_fails_everywhere_changes_nothing_and_is_named(place):
         "session_before_tree",
         "session_tree",
         "session_before_compact",
+        "session_compacting",
         "session_compact",
         "session_before_fork",
         "session_fork",
@@ -255,7 +258,7 @@ def test_problems_do_not_pile_up_for_ever(place):
             "    @hookimpl\n    def session_befor_tree(self, event): pass\n",
             "did it mean session_before_tree?",
         ),
-        ("    @hookimpl\n    async def entry_appended(self, event): pass\n", "make it a plain function"),
+        ("    @hookimpl\n    async def entry_appended(self, event): pass\n", "use a plain function"),
         ("    @hookimpl(wrapper=True)\n    def session_tree(self): yield\n", "hook wrappers are not called"),
         ("    @hookimpl\n    def session_tree(self, evnt): pass\n", "evnt"),
         ("    def __init__(self): raise OSError('no disk')\n", "OSError: no disk"),
@@ -282,7 +285,7 @@ def test_a_name_is_taken_once():
     plugins.register(Guard(), "guard")
 
     assert not plugins.register(Guard(), "guard")
-    assert "another plugin has this name" in plugins.problems[0].message
+    assert "another plugin has the same name" in plugins.problems[0].message
 
 
 # -- entries ----------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def test_an_answer_to_nothing_is_rewound_to_before_everything(place):
 def test_only_an_answer_can_be_rewound(place):
     session = talk(place)
 
-    with pytest.raises(ValueError, match="no answer"):
+    with pytest.raises(ValueError, match="not an answer"):
         run(rewind_failed(session))
     with pytest.raises(ValueError, match="nothing to retry"):
         run(rewind_failed(new(place)))

@@ -113,7 +113,7 @@ def test_something_that_was_not_offered_cannot_be_picked(shelf):
     library, first, _second = shelf
 
     flow = resume(first, choices(library), open_session=library.open, new_session=first.new_session)
-    with pytest.raises(ValueError, match="none of the choices"):
+    with pytest.raises(ValueError, match="not one of the choices"):
         run(flow, choose=lambda step: Chosen(key="../elsewhere"))
 
 

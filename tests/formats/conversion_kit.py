@@ -27,11 +27,12 @@ from branchline.entries import (
     encode_header,
 )
 from branchline.errors import NotASession
-from branchline.formats import PI, EntryLog, Format, detect, formats
+from branchline.formats import PI, EntryLog, Format, detect
+from branchline.plugins.formats import formats
 from support import CORPUS
 
 PROGRAMS = ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
-TARGETS = {format_.name: format_ for format_ in formats() if format_.writable}
+TARGETS = {format_.name: format_ for format_ in formats() if format_.writer is not None}
 HEADER = Header(
     id="01990000-0000-7000-8000-000000000001",
     version=3,
@@ -50,7 +51,7 @@ def read(data: bytes, format_: Format | None = None, name: str = "session.jsonl"
 
 def written(data: bytes, target: Format) -> EntryLog:
     """What a format reads in a file that was made for it."""
-    return read(data, target, target.file_key(HEADER) + target.suffix)
+    return read(data, target, target.home.file_key(HEADER) + target.traits.suffix)
 
 
 def samples(*programs: str) -> list[Path]:

@@ -19,10 +19,11 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
-from branchline.formats import EntryLog, Format, format_named, formats
+from branchline.formats import EntryLog, Format
+from branchline.plugins.formats import format_named, formats
 
 HEADER = Header(id="01a1dc74-bb00-784e-95bd-447e7184d454", timestamp="2026-11-15T10:00:00.000Z", cwd="/p")
-WRITABLE = [format_.name for format_ in formats() if format_.writable]
+WRITABLE = [format_.name for format_ in formats() if format_.writer is not None]
 MOMENT = 1_794_700_000_000
 CALL = ToolCall(id="c1", name="read", arguments={"path": "a.py"})
 SPENT = Usage(input=10, output=5, cache_read=3, cache_write=2, total_tokens=20, cost=Cost(total=0.25))
@@ -76,14 +77,16 @@ class Live:
 
     def __init__(self, format_: Format) -> None:
         self._format = format_
-        self._data = format_.encode_header(HEADER)
+        self._data = format_.required_writer().encode_header(HEADER)
         self._made = 0
         self.transcript = EntryLog(
-            format_, lambda offset, size: self._data[offset : offset + size], f"session{format_.suffix}"
+            format_,
+            lambda offset, size: self._data[offset : offset + size],
+            f"session{format_.traits.suffix}",
         )
 
     def write(self, *entries: MessageEntry | Leaf) -> bytes:
-        lines = self._format.encode(entries, self.transcript.reading)
+        lines = self._format.required_writer().encode(entries, self.transcript.reading)
         self._data += lines
         self.transcript.take(lines)
         return lines
@@ -109,7 +112,7 @@ class Live:
 
     def again(self) -> EntryLog:
         data = self._data
-        name = f"session{self._format.suffix}"
+        name = f"session{self._format.traits.suffix}"
         return EntryLog(self._format, lambda offset, size: data[offset : offset + size], name)
 
 

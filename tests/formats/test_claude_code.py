@@ -423,7 +423,7 @@ def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
             lambda: session.set_title("t"),
             lambda: session.append_model_change("anthropic", "m"),
         ):
-            with pytest.raises(BranchlineError, match="read here, not written"):
+            with pytest.raises(BranchlineError, match="read-only"):
                 verb()
 
     assert path.read_bytes() == before
@@ -433,8 +433,8 @@ def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
 def test_the_format_writes_nothing():
     found = read(record("u", None))
 
-    assert not CLAUDE_CODE.writable
-    for verb in (lambda: CLAUDE_CODE.encode([], found.reading), lambda: CLAUDE_CODE.encode_header(found.reading.header), lambda: CLAUDE_CODE.fork(found, 0, found.reading.header), lambda: CLAUDE_CODE.copy(found, found.reading.header)):  # fmt: skip
+    assert CLAUDE_CODE.writer is None
+    for verb in (lambda: CLAUDE_CODE.required_writer().encode([], found.reading), lambda: CLAUDE_CODE.required_writer().encode_header(found.reading.header), lambda: CLAUDE_CODE.required_writer().fork(found, 0, found.reading.header), lambda: CLAUDE_CODE.required_writer().copy(found, found.reading.header)):  # fmt: skip
         with pytest.raises(NotSupported):
             verb()
 
@@ -447,10 +447,10 @@ def test_an_empty_file_is_no_session():
 
 
 def test_projects_lie_in_the_configuration_directory_under_their_slug():
-    assert CLAUDE_CODE.roots({}, "/home/u") == ["/home/u/.claude/projects"]
-    assert CLAUDE_CODE.roots({"CLAUDE_CONFIG_DIR": "/c"}, "/home/u") == ["/c/projects"]
+    assert CLAUDE_CODE.home.roots({}, "/home/u") == ["/home/u/.claude/projects"]
+    assert CLAUDE_CODE.home.roots({"CLAUDE_CONFIG_DIR": "/c"}, "/home/u") == ["/c/projects"]
     assert (
-        CLAUDE_CODE.directory("/home/u/my_app.v2", {}, "/home/u")
+        CLAUDE_CODE.home.directory("/home/u/my_app.v2", {}, "/home/u")
         == "/home/u/.claude/projects/-home-u-my-app-v2"
     )
 
@@ -479,11 +479,11 @@ def test_records_without_a_uuid_hang_behind_the_one_before_them():
 def test_a_kind_of_record_that_nobody_knows_may_stand_first():
     strange = b'{"type":"brand-new-kind","sessionId":"s","value":1}\n'
 
-    assert not CLAUDE_CODE.sniff(strange, NAME)
+    assert not CLAUDE_CODE.reader.sniff(strange, NAME)
     assert detect(strange + record("u", None), NAME) is CLAUDE_CODE
 
 
 def test_records_behind_the_header_of_another_program_tell_nothing():
     header = b'{"type":"session","version":3,"id":"s","timestamp":"2026-09-01T10:00:01.000Z","cwd":"/"}\n'
 
-    assert not CLAUDE_CODE.sniff(header + record("u", None), NAME)
+    assert not CLAUDE_CODE.reader.sniff(header + record("u", None), NAME)

@@ -128,7 +128,7 @@ def check(path, expected):
 
 
 def assert_the_context_is_the_replayed_history(found, history):
-    """Both say the same words in the same order, whoever is said to have said them.
+    """Both say same text in the same order, whoever is said to have said them.
 
     Codex replays items. A prompt that stands only in an event is in the context all the same.
     """
@@ -414,9 +414,9 @@ def test_what_a_fork_copied_is_told_by_its_parent_and_without_it_by_the_times():
 @pytest.mark.parametrize(
     ("base", "found", "problem"),
     [
-        ("gone", None, "is not there"),
-        (THREAD, None, "begins with itself"),
-        ("old", meta() + turn("one"), "older kind"),
+        ("gone", None, "is missing"),
+        (THREAD, None, "refers to itself"),
+        ("old", meta() + turn("one"), "older format"),
     ],
 )
 def test_a_beginning_that_cannot_be_used_is_reported_and_the_rest_shown(base, found, problem):
@@ -455,7 +455,7 @@ def test_a_compressed_file_that_nobody_unpacked_opens_and_says_so():
     data = (next((SAMPLES / "synthetic/compressed").rglob("*.zst"))).read_bytes()
     found = read(data, NAME)
 
-    assert CODEX.sniff(data, f"{NAME}.zst")
+    assert CODEX.reader.sniff(data, f"{NAME}.zst")
     assert len(found.tree) == 0
     assert "zstd" in found.reading.read_only
     assert found.findings
@@ -489,16 +489,16 @@ def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
             lambda: session.set_title("t"),
             lambda: session.append_label(session.leaf, "here"),
         ):
-            with pytest.raises(BranchlineError, match="read here, not written"):
+            with pytest.raises(BranchlineError, match="read-only"):
                 verb()
 
     assert path.read_bytes() == before
 
 
 def test_rollouts_lie_in_two_directories_of_codex_home():
-    assert CODEX.roots({}, "/home/u") == ["/home/u/.codex/sessions", "/home/u/.codex/archived_sessions"]
-    assert CODEX.roots({"CODEX_HOME": "/c"}, "/home/u")[0] == "/c/sessions"
-    assert not CODEX.writable
+    assert CODEX.home.roots({}, "/home/u") == ["/home/u/.codex/sessions", "/home/u/.codex/archived_sessions"]
+    assert CODEX.home.roots({"CODEX_HOME": "/c"}, "/home/u")[0] == "/c/sessions"
+    assert CODEX.writer is None
 
 
 def test_the_bytes_of_a_line_stay_what_they_are():

@@ -105,7 +105,9 @@ def test_every_sample_of_a_program_converts_into_a_healthy_file_of_another(progr
         assert sum(made.fidelity.counted().values()) == made.fidelity.entries == len(source.tree), path
         found = written(made.data, TARGETS[target])
         assert {finding.kind for finding in found.findings} <= EXPECTED, path
-        assert not made.data or detect(made.data[:65536], "x" + TARGETS[target].suffix) is TARGETS[target]
+        assert (
+            not made.data or detect(made.data[:65536], "x" + TARGETS[target].traits.suffix) is TARGETS[target]
+        )
         assert made.fidelity.damage == len(source.findings)
 
 
@@ -145,7 +147,7 @@ def _has_summary_messages(source):
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_damaged_session_converts_with_what_can_be_read(target):
     data = (
-        PI.encode_header(Header(id="s", version=3, timestamp="2026-01-01T00:00:00.000Z", cwd="/"))
+        PI.writer.encode_header(Header(id="s", version=3, timestamp="2026-01-01T00:00:00.000Z", cwd="/"))
         + b'{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z",'
         b'"message":{"role":"user","content":"still here","timestamp":1767225601000}}\n'
         b'{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z","mess\n'
@@ -219,7 +221,7 @@ def test_a_shell_command_becomes_the_text_that_the_model_saw(session, target):
     made = convert(session.transcript, target, HEADER)
 
     assert said(written(made.data, target)) == [("UserMessage", [("words", "Ran `ls`\n```\na.py\n```")])]
-    assert reasons(made, "approximated", "shell command") == ["as a message of the person"]
+    assert reasons(made, "approximated", "shell command") == ["as a user message"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -269,14 +271,14 @@ def test_a_compaction_is_in_the_form_of_the_program(session, target):
     assert said(written(made.data, TARGETS[target])) == said(session.transcript)
     if target == "zot":
         assert reasons(made, "lost", "user message") == [
-            "a summary stands for it, and the program has no other compaction"
+            "replaced by a summary; the format has no other compaction"
         ]
 
 
 @pytest.mark.parametrize("target", [name for name in TARGETS if name not in ("pi", "piglet")])
 def test_messages_that_a_compaction_holds_are_not_lost(target):
     row = b'{"type":"%s","id":"%s",%s"ts":"2026-01-01T00:00:0%dZ","data":%s}\n'
-    data = PIGLET.encode_header(Header(id="s", timestamp="2026-01-01T00:00:00.000Z", cwd="/"))
+    data = PIGLET.writer.encode_header(Header(id="s", timestamp="2026-01-01T00:00:00.000Z", cwd="/"))
     data += row % (b"user", b"a", b"", 1, b'{"content":"old"}')
     held = b'[{"type":"user","ts":"2026-01-01T00:00:01Z","data":{"content":"kept words"}}]'
     data += row % (b"compact", b"b", b'"parentId":"a",', 2, held)
@@ -401,7 +403,7 @@ def test_the_new_session_has_an_id_of_its_own_and_names_its_parent(session, targ
     header = written(made.data, TARGETS[target]).reading.header
     assert header is not None
     if target == "induscode":
-        assert header.id == INDUSCODE.file_key(HEADER)
+        assert header.id == INDUSCODE.home.file_key(HEADER)
     else:
         assert (header.id, header.cwd) == (HEADER.id, HEADER.cwd)
         assert header.parent_session == HEADER.parent_session
@@ -430,7 +432,7 @@ def test_an_empty_path_is_an_empty_session(session, target):
 def test_programs_that_are_only_read_cannot_be_the_target(session):
     session.append_message("start")
 
-    with pytest.raises(NotSupported, match="claude-code are read here, not written"):
+    with pytest.raises(NotSupported, match="claude-code are read-only"):
         convert(session.transcript, CLAUDE_CODE, HEADER)
 
 
@@ -454,7 +456,7 @@ def test_a_hundred_megabytes_convert_in_linear_time_and_memory(target):
     )
     words = "lorem ipsum " * 80
     lines = [line % (number, f'"{number - 1:08x}"' if number else "null", words) for number in range(90_000)]
-    data = PI.encode_header(HEADER) + "".join(lines).encode()
+    data = PI.writer.encode_header(HEADER) + "".join(lines).encode()
     source = read(data, PI)
     before = resource.getrusage(resource.RUSAGE_SELF)
 

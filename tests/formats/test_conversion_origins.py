@@ -58,7 +58,7 @@ def test_a_native_session_made_of_a_foreign_one_is_healthy_and_says_the_same(pro
 
 def test_a_native_session_comes_back_when_it_only_was_copied():
     data = (
-        PI.encode_header(HEADER)
+        PI.writer.encode_header(HEADER)
         + b'{"type":"custom","customType":"x","id":"a","parentId":null,"timestamp":""}\n'
     )
 

@@ -25,7 +25,7 @@ OLD = b'{"type":"message","timestamp":"2025-11-20T09:00:01.000Z","message":{"rol
 )
 def test_every_sample_is_known_as_a_session_of_pi(path):
     for size in (1 << 16, 4096, 700):
-        assert PI.sniff(path.read_bytes()[:size], str(path))
+        assert PI.reader.sniff(path.read_bytes()[:size], str(path))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_header_or_an_entry_makes_a_session_whatever_stands_before_it(head):
 
 @pytest.mark.parametrize("before", [b"", b"{damaged header\n", b"\n"], ids=repr)
 def test_entries_of_version_1_are_known_without_their_header(before):
-    assert PI.sniff(before + OLD, "x.jsonl")
+    assert PI.reader.sniff(before + OLD, "x.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_entries_of_version_1_are_known_without_their_header(before):
     ids=lambda head: repr(head[:30]),
 )  # fmt: skip
 def test_text_other_json_and_binaries_are_no_sessions(head):
-    assert not PI.sniff(head, "x.jsonl")
+    assert not PI.reader.sniff(head, "x.jsonl")
     with pytest.raises(NotASession, match=r"x\.jsonl"):
         detect(head, "x.jsonl")
 
@@ -98,7 +98,7 @@ def test_text_other_json_and_binaries_are_no_sessions(head):
     ids=["claude-code", "codex"],
 )
 def test_lines_of_other_programs_are_not_those_of_pi(head):
-    assert not PI.sniff(head, "x.jsonl")
+    assert not PI.reader.sniff(head, "x.jsonl")
 
 
 def test_what_was_tried_is_said_in_one_sentence():
@@ -160,7 +160,7 @@ def test_sessions_of_other_programs_are_not_taken_for_those_of_pi(program):
         except ValueError:
             continue  # a damaged beginning may be anything
         if isinstance(fields, dict):
-            assert not PI.sniff(head, str(path)), path.name
+            assert not PI.reader.sniff(head, str(path)), path.name
 
 
 @pytest.mark.parametrize("cut", range(12))

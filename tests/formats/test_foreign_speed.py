@@ -1,4 +1,4 @@
-"""Opening a session of Operator or induscode costs little more than opening a native one of the same words."""
+"""Opening a session of Operator or induscode costs little more than opening a native one of same text."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def talk(count: int) -> list[Entry]:
 
 
 def written(format_: Format, entries: list[Entry]) -> bytes:
-    header = format_.encode_header(
+    header = format_.required_writer().encode_header(
         Header(id="s_mwhiju6j_fy49o976", version=3, timestamp=iso(START), cwd="/p")
     )
     found = EntryLog(format_, lambda offset, size: header[offset : offset + size], "s")
-    return header + format_.encode(entries, found.reading)
+    return header + format_.required_writer().encode(entries, found.reading)
 
 
 def best(work: Callable[[], object], runs: int = 7) -> float:
@@ -118,7 +118,7 @@ def test_taking_in_what_was_appended_does_not_cost_more_in_a_longer_session(form
                     timestamp=iso(START),
                     message=UserMessage(content="x", timestamp=START),
                 )
-                found.take(format_.encode([entry], found.reading))
+                found.take(format_.required_writer().encode([entry], found.reading))
                 last = entry.id
 
         work()

@@ -306,7 +306,7 @@ def test_lines_of_others_are_left_alone_and_a_file_of_them_is_not_written():
 
     assert read(other).reading.read_only == "it is of another schema (indus/transcript@draft)"
     assert read(other + node("a", None)).reading.read_only is None
-    assert INDUSCODE.sniff(other, "x.ndjson")
+    assert INDUSCODE.reader.sniff(other, "x.ndjson")
 
 
 @pytest.mark.parametrize("missing", ["id", "role", "at"])
@@ -390,8 +390,8 @@ def test_files_of_others_are_not_taken():
     quoting = header.replace(b'"/p"', b'"{\\"schema\\":\\"indus/transcript@1\\"}"')
 
     assert detect(quoting, "x.jsonl") is PI
-    assert not INDUSCODE.sniff(b"hello\n", "x.ndjson")
-    assert not INDUSCODE.sniff(b"", "x.jsonl")
+    assert not INDUSCODE.reader.sniff(b"hello\n", "x.ndjson")
+    assert not INDUSCODE.reader.sniff(b"", "x.jsonl")
 
 
 # -- places -----------------------------------------------------------------------------------------------
@@ -415,14 +415,14 @@ def test_files_of_others_are_not_taken():
     ],
 )
 def test_a_working_directory_has_the_folder_that_induscode_gives_it(cwd, folder):
-    assert INDUSCODE.directory(cwd, {}, "/home/me") == f"/home/me/.pindusagi/sessions/{folder}"
+    assert INDUSCODE.home.directory(cwd, {}, "/home/me") == f"/home/me/.pindusagi/sessions/{folder}"
 
 
 @pytest.mark.parity("IND-12")
 def test_directories_that_share_a_folder_of_induscode_have_their_own_in_our_layout():
     shared = ["/home/me/my-proj", "/home/me/my_proj", "/home/me/my proj", "/home/me-my/proj"]
 
-    assert len({INDUSCODE.directory(cwd, {}, "/h") for cwd in shared}) == 1
+    assert len({INDUSCODE.home.directory(cwd, {}, "/h") for cwd in shared}) == 1
     assert len({places.directory_name(cwd) for cwd in shared}) == 4
 
 
@@ -436,16 +436,16 @@ def test_directories_that_share_a_folder_of_induscode_have_their_own_in_our_layo
     ],
 )
 def test_the_environment_moves_the_sessions(environment, root):
-    assert INDUSCODE.roots(environment, "/home/me") == [root]
+    assert INDUSCODE.home.roots(environment, "/home/me") == [root]
 
 
 def test_a_new_file_is_named_as_induscode_names_them():
-    key = INDUSCODE.session_id("019eb0d0-4e6b-7ad7-ab51-8362b10cdb6d", "2026-11-15T07:28:48.523Z")
+    key = INDUSCODE.writer.session_id("019eb0d0-4e6b-7ad7-ab51-8362b10cdb6d", "2026-11-15T07:28:48.523Z")
 
     assert key.startswith("s_mwhiju6j_")
     assert len(key) == len("s_mwhiju6j_fy49o976")
-    assert INDUSCODE.file_key(Header(id=key)) == key
-    assert INDUSCODE.file_key(Header(id="s_mwhiju6j_fy49o976")) == "s_mwhiju6j_fy49o976"
+    assert INDUSCODE.home.file_key(Header(id=key)) == key
+    assert INDUSCODE.home.file_key(Header(id="s_mwhiju6j_fy49o976")) == "s_mwhiju6j_fy49o976"
 
 
 def test_a_file_of_a_newer_version_is_read_as_far_as_it_is_known_and_not_written():

@@ -282,7 +282,7 @@ records = st.one_of(
 def test_a_record_that_is_written_is_read_as_it_was(record):
     """decode(encode(record)) == record"""
     data = node("a", None)
-    line = INDUSCODE.encode([record], read(data).reading)
+    line = INDUSCODE.writer.encode([record], read(data).reading)
 
     found = read(data + line)
 
@@ -339,6 +339,6 @@ def test_a_fork_of_any_file_at_any_entry_shows_the_same_path(data):
     for position in range(len(tree)):
         path = [key for key in tree.path(tree.keys[position]) if tree.positions[key] not in tree.placeholders]
 
-        fork = read(INDUSCODE.fork(source, position, Header(id="new")))
+        fork = read(INDUSCODE.writer.fork(source, position, Header(id="new")))
 
         assert fork.tree.path(fork.leaf) == path

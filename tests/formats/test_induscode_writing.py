@@ -174,22 +174,22 @@ EXAMPLES = [
 def test_an_entry_is_written_as_induscode_writes_it(entry, line):
     known = node(ROOT_ID, None) if entry.parent else b""
 
-    data = INDUSCODE.encode([entry], read(known).reading)
+    data = INDUSCODE.writer.encode([entry], read(known).reading)
 
     assert data.decode() == '{"schema":"indus/transcript@1","kind":"entry",' + line + "\n"
 
 
 def test_a_session_begins_with_its_first_entry():
-    assert INDUSCODE.encode_header(Header(id="s")) == b""
+    assert INDUSCODE.writer.encode_header(Header(id="s")) == b""
 
 
 def test_a_move_is_written_as_a_head_line():
     reading = read(FIRST, "s_demo.ndjson").reading
 
-    assert INDUSCODE.encode([Leaf(id="x", target=ROOT_ID)], reading) == (
+    assert INDUSCODE.writer.encode([Leaf(id="x", target=ROOT_ID)], reading) == (
         b'{"schema":"indus/transcript@1","kind":"head","sessionId":"s_demo","leaf":"01M7EWZE5QCF823TJ4D8RKPCP0"}\n'
     )
-    assert INDUSCODE.encode([Leaf(id="x")], reading).endswith(b'"leaf":null}\n')
+    assert INDUSCODE.writer.encode([Leaf(id="x")], reading).endswith(b'"leaf":null}\n')
 
 
 # -- verbs ------------------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_a_compaction_writes_the_messages_that_are_kept_once_more():
     found = read(FIRST)
     entry = Compaction(id="c", parent=ANSWER_ID, timestamp=AT, summary="short", retained_tail=kept)
 
-    data = FIRST + INDUSCODE.encode([entry], found.reading)
+    data = FIRST + INDUSCODE.writer.encode([entry], found.reading)
     again = read(data)
 
     messages = [item.message for item in build_context(again, again.reading.leaf).messages]
@@ -313,7 +313,7 @@ def test_a_compaction_writes_the_messages_that_are_kept_once_more():
 
 def test_messages_may_come_as_plain_objects(session):
     session.append_message({"role": "user", "content": "hello"})
-    session.append_message({"role": "poll", "options": ["a"]})
+    session.append_message(UnknownMessage(role="poll", fields={"role": "poll", "options": ["a"]}))
 
     first, second = new_lines(session)
     assert (first["role"], first["message"]["content"]) == ("user", "hello")
@@ -358,11 +358,11 @@ def test_a_damaged_file_gets_a_head_with_every_append(tmp_path):
         (lambda s: s.set_title("x"), "no title"),
         (lambda s: s.append_model_change("p", "m"), "named by each answer"),
         (lambda s: s.append_thinking_level_change("high"), "not recorded"),
-        (lambda s: s.append_custom("x", 1), "no place for data"),
+        (lambda s: s.append_custom("x", 1), "no place for extension data"),
         (lambda s: s.append_usage("cache", Usage()), "only inside an answer"),
-        (lambda s: s.append_context_edit(ROOT_ID, None), "cannot be changed"),
+        (lambda s: s.append_context_edit(ROOT_ID, None), "cannot be edited"),
         (lambda s: s.append_message(SystemMessage(content="x")), "system prompt"),
-        (lambda s: s.append_message("half a \ud83d smile"), "half a character"),
+        (lambda s: s.append_message("half a \ud83d smile"), "lone surrogate"),
     ],
 )
 def test_what_induscode_cannot_hold_is_refused_with_a_way_out_and_nothing_is_written(session, verb, reason):
@@ -379,8 +379,8 @@ def test_what_induscode_cannot_hold_is_refused_with_a_way_out_and_nothing_is_wri
 def test_a_compaction_that_only_names_what_it_keeps_is_refused(session):
     compaction = Compaction(id="c" * 16, parent=session.leaf, summary="s", first_kept=ROOT_ID)
 
-    with pytest.raises(NotSupported, match="hold the messages that are kept"):
-        INDUSCODE.encode([compaction], session.transcript.reading)
+    with pytest.raises(NotSupported, match="contain the kept messages"):
+        INDUSCODE.writer.encode([compaction], session.transcript.reading)
 
 
 # -- copies -----------------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ def test_a_fork_at_any_entry_is_the_path_without_a_head(record):
     for position in range(len(tree)):
         path = [key for key in tree.path(tree.keys[position]) if tree.positions[key] not in tree.placeholders]
 
-        data = INDUSCODE.fork(source, position, Header(id="new"))
+        data = INDUSCODE.writer.fork(source, position, Header(id="new"))
 
         fork = read(data)
         assert fork.tree.keys == path
@@ -406,7 +406,7 @@ def test_a_copy_is_the_same_file():
     for path in SAMPLES.rglob("*.ndjson"):
         data = path.read_bytes()
 
-        copied = INDUSCODE.copy(read(data), Header(id="new"))
+        copied = INDUSCODE.writer.copy(read(data), Header(id="new"))
 
         assert copied.rstrip(b"\n") == data.rstrip(b"\n")
         assert copied.endswith(b"\n") or not copied
@@ -416,9 +416,10 @@ def test_an_entry_hidden_behind_a_later_one_of_the_same_id_cannot_be_gone_back_t
     found = read(FIRST + node(ROOT_ID, ANSWER_ID, text="again"))
 
     with pytest.raises(NotSupported, match="same id"):
-        INDUSCODE.encode([Leaf(id="x", target=ROOT_ID)], found.reading)
+        INDUSCODE.writer.encode([Leaf(id="x", target=ROOT_ID)], found.reading)
     assert (
-        json.loads(INDUSCODE.encode([Leaf(id="x", target=f"{ROOT_ID}#2")], found.reading))["leaf"] == ROOT_ID
+        json.loads(INDUSCODE.writer.encode([Leaf(id="x", target=f"{ROOT_ID}#2")], found.reading))["leaf"]
+        == ROOT_ID
     )
 
 

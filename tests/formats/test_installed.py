@@ -13,7 +13,7 @@ import pytest
 from branchline import Session, SessionLibrary
 from branchline.entries import message_text
 from branchline.errors import NotASession
-from branchline.formats import detect, formats, installed_formats
+from branchline.plugins.formats import detect, formats, installed_formats
 from homes import PROGRAMS, build_home
 from support import ROOT
 
@@ -62,7 +62,7 @@ def test_a_session_of_an_installed_format_opens(tiny):
     with Session.open(tiny) as session:
         assert (session.id, session.cwd, len(session)) == ("t1", "/home/me/shop", 2)
         assert session.entry(session.leaf).message.content[0].text == "Good day"
-        assert session.read_only == "sessions of tiny are read here, not written"
+        assert session.read_only == "sessions of tiny are read-only"
 
 
 def test_its_sessions_are_discovered_with_all_others(tiny, tmp_path):
@@ -98,7 +98,7 @@ def test_a_native_fork_of_such_a_session_holds_its_conversation(tiny, tmp_path):
         ("", "nobody_has_this:X", "ModuleNotFoundError: .*"),
         ("from branchline.formats import PI as X", "broken_one:X", "there is a format called 'pi' already"),
         (
-            "from branchline.formats import Format\nclass Nameless(Format): ...\nX = Nameless()",
+            "from branchline.formats import *\nX = Format(traits=FormatTraits(name=''), reader=None, home=None)",
             "broken_one:X",
             "it has no name",
         ),
@@ -121,12 +121,11 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
     install(
         "failing",
         textwrap.dedent("""
-        from branchline.formats import Format
-        class Failing(Format):
-            name = "failing"
+        from branchline.formats import Format, FormatTraits
+        class Failing:
             def sniff(self, head, path): raise KeyError("oops")
             def roots(self, environment, home): raise KeyError("lost")
-        FAILING = Failing()
+        FAILING = Format(traits=FormatTraits(name="failing"), reader=Failing(), home=Failing())
         """),
         failing="failing:FAILING",
     )
@@ -136,23 +135,23 @@ def test_a_format_that_fails_over_a_file_does_not_know_it(install):
     assert [one.reason for one in SessionLibrary.everywhere().broken_formats] == ["KeyError: 'lost'"]
 
 
+TITLES = "type('Titles', (), {'titles_file': lambda self, root: [][0]})()"
+
+
 @pytest.mark.parametrize(
-    ("mistake", "told"),
+    ("part", "mistake", "told"),
     [
-        ("file_patterns = 5", "the format tiny cannot look here: TypeError"),
-        (
-            "def key_of(self, path): raise KeyError('oops')",
-            "the format tiny cannot look here: KeyError: 'oops'",
-        ),
-        ("def subagent_of(self, path, header): raise KeyError('oops')", "KeyError: 'oops'"),
-        ("def titles_file(self, root): raise KeyError('oops')", "KeyError: 'oops'"),
-        ("def reader(self, path=''): raise KeyError('oops')", "KeyError: 'oops'"),
+        ("FormatTraits(", "file_patterns=5, ", "the format tiny cannot look here: TypeError"),
+        ("FormatTraits(", "suffix=5, ", "the format tiny cannot look here: TypeError"),
+        ("(FormatHome):\n", "    def subagent_of(self, *_): raise KeyError('oops')\n", "KeyError: 'oops'"),
+        ("TINY = Format(", f"titles={TITLES}, ", "IndexError"),
+        ('log_reader(self, path=""):\n', "        raise KeyError('oops')\n", "KeyError: 'oops'"),
     ],
+    ids=["patterns", "suffix", "subagents", "titles", "reader"],
 )
-def test_a_mistake_in_a_format_costs_its_own_sessions_alone(install, tmp_path, mistake, told):
-    source = EXAMPLE.replace('    name = "tiny"\n', f'    name = "tiny"\n    {mistake}\n')
-    if "def reader" in mistake:
-        source = source.replace('    def reader(self, path=""):\n        return TinyReader()\n', "")
+def test_a_mistake_in_a_format_costs_its_own_sessions_alone(install, tmp_path, part, mistake, told):
+    assert EXAMPLE.count(part) == 1
+    source = EXAMPLE.replace(part, part + mistake)
     install("tiny_sessions", source, tiny="tiny_sessions:TINY")
     home = build_home(tmp_path / "home", "/home/me/shop")
     path = home.path / ".tiny" / "talk.jsonl"
@@ -169,7 +168,7 @@ def test_a_mistake_in_a_format_costs_its_own_sessions_alone(install, tmp_path, m
 def test_packages_are_looked_through_only_when_no_format_here_knows_a_file():
     code = """if True:
         import sys
-        from branchline.formats import detect
+        from branchline.plugins.formats import detect
         detect(b'{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}\\n', "x.jsonl")
         detect(b'{"type":"meta","meta":{"id":"z"}}\\n', "x.jsonl")
         assert "importlib.metadata" not in sys.modules

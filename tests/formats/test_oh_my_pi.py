@@ -25,7 +25,7 @@ from branchline.entries import (
     UsageEntry,
     message_fields,
 )
-from branchline.formats import OH_MY_PI, PI, detect, peek_header
+from branchline.formats import OH_MY_PI, PI, detect, peek
 from branchline.formats.oh_my_pi import path_state
 from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import TitleSlot, read_slot, slot_line
@@ -212,7 +212,7 @@ def test_slot_keys_types_and_place_tell_that_oh_my_pi_wrote_a_file(data, path):
 
 @pytest.mark.parametrize("path", sorted((CORPUS / "pi").rglob("*.jsonl")), ids=lambda path: path.stem)
 def test_a_file_of_pi_stays_pis(path):
-    assert not OH_MY_PI.sniff(path.read_bytes()[: 1 << 16], "/anywhere/x.jsonl")
+    assert not OH_MY_PI.reader.sniff(path.read_bytes()[: 1 << 16], "/anywhere/x.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_words_of_a_person_do_not_make_it_a_file_of_oh_my_pi(line):
 def test_the_header_behind_the_slot_is_found_without_reading_the_file():
     data = story(user("hi"))
 
-    header = peek_header(lambda offset, size: data[offset : offset + size])
+    header = peek(lambda offset, size: data[offset : offset + size]).header
 
     assert header is not None
     assert header.id == "s"

@@ -29,9 +29,9 @@ from branchline.entries import (
 )
 from branchline.errors import NotASession
 from branchline.formats import OH_MY_PI, PI, EntryLog, Format
+from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.oh_my_pi import path_state
 from branchline.formats.oh_my_pi.title_slot import clean_title
-from branchline.formats.pi import PiReader
 from formats.oh_my_pi_kit import CREATED, HEADER, NAMES, SAMPLES, answer, message, read, story, user
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
@@ -276,9 +276,9 @@ def written(draw: st.DrawFn) -> list[Any]:
 @given(written())
 def test_entries_that_were_written_are_read_as_they_were(entries):
     header = Header(version=3, id="s", timestamp=CREATED, cwd="/x")
-    head = OH_MY_PI.encode_header(header)
+    head = OH_MY_PI.writer.encode_header(header)
 
-    data = head + OH_MY_PI.encode(entries, read(head).reading)
+    data = head + OH_MY_PI.writer.encode(entries, read(head).reading)
 
     found = read(data)
     assert found.reading.header == header
@@ -297,7 +297,7 @@ def test_entries_that_were_written_are_read_as_they_were(entries):
 )
 @example([("ask", "a"), ("reset", ""), ("label", "x"), ("back", ""), ("name", " ")])
 def test_a_session_of_any_verbs_is_the_same_when_it_is_opened_again(verbs):
-    head = OH_MY_PI.encode_header(Header(version=3, id="s", timestamp=CREATED, cwd="/x"))
+    head = OH_MY_PI.writer.encode_header(Header(version=3, id="s", timestamp=CREATED, cwd="/x"))
     session = Session.in_memory(data=head, clock=FixedClock(1_800_000_000_000))
     for verb, words in verbs:
         path = session.path()
@@ -362,9 +362,9 @@ def test_entries_of_its_own_do_not_make_oh_my_pis_files_slow_to_open(monkeypatch
     """All lines behind slot and header go in together, many at a time."""
     data = long_story(200, own=True)
     alone: list[bytes] = []
-    feed_line = PiReader._feed_line
+    feed_line = NativeReader._feed_line
     monkeypatch.setattr(
-        PiReader,
+        NativeReader,
         "_feed_line",
         lambda reader, line, offset: (alone.append(line), feed_line(reader, line, offset)),
     )

@@ -8,13 +8,12 @@ import pytest
 
 from branchline.entries import Header
 from branchline.formats import OH_MY_PI
-from branchline.formats.oh_my_pi import artifact_directory
 from formats.oh_my_pi_kit import SAMPLES
 from support import load
 
 
 def test_sessions_lie_below_home():
-    assert OH_MY_PI.roots({}, "/home/u") == ["/home/u/.omp/agent/sessions"]
+    assert OH_MY_PI.home.roots({}, "/home/u") == ["/home/u/.omp/agent/sessions"]
 
 
 @pytest.mark.parametrize(
@@ -39,15 +38,15 @@ def test_sessions_lie_below_home():
     ],
 )
 def test_the_environment_moves_them(environment, root):
-    assert OH_MY_PI.roots(environment, "/home/u") == [root]
+    assert OH_MY_PI.home.roots(environment, "/home/u") == [root]
 
 
 def test_a_data_directory_counts_once_the_person_has_moved_there(tmp_path: Path):
     environment = {"XDG_DATA_HOME": str(tmp_path)}
     (tmp_path / "omp").mkdir()
 
-    assert OH_MY_PI.roots(environment, "/home/u") == [str(tmp_path / "omp" / "sessions")]
-    assert OH_MY_PI.roots({**environment, "OMP_PROFILE": "work"}, "/home/u") == [
+    assert OH_MY_PI.home.roots(environment, "/home/u") == [str(tmp_path / "omp" / "sessions")]
+    assert OH_MY_PI.home.roots({**environment, "OMP_PROFILE": "work"}, "/home/u") == [
         "/home/u/.omp/profiles/work/agent/sessions"
     ]
 
@@ -66,7 +65,7 @@ def test_a_data_directory_counts_once_the_person_has_moved_there(tmp_path: Path)
     ],
 )
 def test_a_directory_is_named_after_its_way_from_home_or_from_the_temporary_one(cwd, name):
-    found = OH_MY_PI.directory(cwd, {"TMPDIR": "/temporary"}, "/home/demo")
+    found = OH_MY_PI.home.directory(cwd, {"TMPDIR": "/temporary"}, "/home/demo")
 
     assert found == f"/home/demo/.omp/agent/sessions/{name}"
 
@@ -77,7 +76,7 @@ def test_names_are_those_of_the_sample():
     cwds = {"/home/demo/code/demo": "/home/demo/work/demo", "<temporary directory>/x/y": "/temporary/x/y"}
 
     for cwd, name in named.items():
-        found = OH_MY_PI.directory(cwds.get(cwd, cwd), {"TMPDIR": "/temporary/"}, "/home/demo")
+        found = OH_MY_PI.home.directory(cwds.get(cwd, cwd), {"TMPDIR": "/temporary/"}, "/home/demo")
         assert found == f"/home/demo/.omp/agent/sessions/{name}"
 
 
@@ -89,8 +88,8 @@ def test_links_are_followed_before_a_directory_is_named(tmp_path: Path):
     (home / "away").symlink_to(outside)
     environment = {"TMPDIR": "/temporary"}
 
-    inside = OH_MY_PI.directory(str(outside / "link"), environment, str(home))
-    away = OH_MY_PI.directory(str(home / "away"), environment, str(home))
+    inside = OH_MY_PI.home.directory(str(outside / "link"), environment, str(home))
+    away = OH_MY_PI.home.directory(str(home / "away"), environment, str(home))
 
     assert inside == str(home / ".omp/agent/sessions/-real")
     assert away == str(home / ".omp/agent/sessions" / ("--" + str(outside)[1:].replace("/", "-") + "--"))
@@ -99,8 +98,6 @@ def test_links_are_followed_before_a_directory_is_named(tmp_path: Path):
 def test_files_are_named_by_time_and_id():
     header = Header(id="01a1de18", timestamp="2026-11-15T07:25:31.381Z")
 
-    assert OH_MY_PI.file_key(header) + OH_MY_PI.suffix == "2026-11-15T07-25-31-381Z_01a1de18.jsonl"
-
-
-def test_what_belongs_to_a_session_lies_in_a_directory_of_its_name():
-    assert artifact_directory("/s/2026_abc.jsonl") == "/s/2026_abc"
+    assert (
+        OH_MY_PI.home.file_key(header) + OH_MY_PI.traits.suffix == "2026-11-15T07-25-31-381Z_01a1de18.jsonl"
+    )

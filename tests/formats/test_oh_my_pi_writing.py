@@ -265,7 +265,7 @@ def test_nothing_is_written_when_one_of_many_is_refused(session):
     ]
 
     with pytest.raises(NotSupported):
-        OH_MY_PI.encode(entries, session.transcript.reading)
+        OH_MY_PI.writer.encode(entries, session.transcript.reading)
 
 
 # -- new files --------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ NEW = Header(version=3, id="new", timestamp=TIME, cwd="/home/u/proj", parent_ses
 
 
 def test_a_new_file_begins_with_an_empty_slot_and_a_header():
-    data = OH_MY_PI.encode_header(NEW)
+    data = OH_MY_PI.writer.encode_header(NEW)
 
     slot, header, rest = data.split(b"\n")
     assert rest == b""
@@ -293,7 +293,7 @@ def test_a_fork_holds_the_path_chained_across_labels_and_carries_the_title():
     """The program itself leaves labels out without chaining what stands around them: sample fork-branched."""
     source = read(SAMPLES / "fork-source.jsonl")
 
-    data = OH_MY_PI.fork(source, source.tree.position("4cc940e0"), NEW)
+    data = OH_MY_PI.writer.fork(source, source.tree.position("4cc940e0"), NEW)
 
     found = read(data)
     assert found.tree.path("4cc940e0") == ["b933757b", "845dc899", "a36b4549", "4cc940e0"]
@@ -308,7 +308,7 @@ def test_a_fork_holds_the_path_chained_across_labels_and_carries_the_title():
 def test_a_fork_before_the_first_entry_is_an_empty_session_with_a_parent():
     source = read(SAMPLES / "fork-source.jsonl")
 
-    found = read(OH_MY_PI.fork(source, -1, NEW))
+    found = read(OH_MY_PI.writer.fork(source, -1, NEW))
 
     assert len(found.tree) == 0
     assert found.reading.header is not None
@@ -318,7 +318,7 @@ def test_a_fork_before_the_first_entry_is_an_empty_session_with_a_parent():
 def test_a_copy_holds_every_line_and_goes_on_with_the_prompt_cache():
     source = read(SAMPLES / "fork-source.jsonl")
 
-    data = OH_MY_PI.copy(source, NEW)
+    data = OH_MY_PI.writer.copy(source, NEW)
 
     assert data.split(b"\n")[2:] == (SAMPLES / "fork-source.jsonl").read_bytes().split(b"\n")[2:]
     header = json.loads(data.split(b"\n")[1])
@@ -330,7 +330,7 @@ def test_directories_of_a_workspace_go_along_into_forks():
     header = {**HEADER, "additionalDirectories": ["/a", "/b"], "previousSessionFiles": ["/old"]}
     source = read(story(user("hi"), header=header))
 
-    for data in (OH_MY_PI.fork(source, 0, NEW), OH_MY_PI.copy(source, NEW)):
+    for data in (OH_MY_PI.writer.fork(source, 0, NEW), OH_MY_PI.writer.copy(source, NEW)):
         fields = json.loads(data.split(b"\n")[1])
         assert fields["additionalDirectories"] == ["/a", "/b"]
         assert "previousSessionFiles" not in fields
@@ -349,7 +349,7 @@ def test_a_fork_names_a_kept_entry_where_the_provider_holds_the_history_up_to_a_
     label = {"type": "label", "targetId": "e1", "label": "x"}
     source = read(story(user("held"), label, user("sent"), compaction, user("after")))
 
-    found = read(OH_MY_PI.fork(source, 4, NEW))
+    found = read(OH_MY_PI.writer.fork(source, 4, NEW))
 
     assert json.loads(found.raw(2))["providerReplayThroughEntryId"] == "e1"
     assert found.entry(2).first_kept == "e3"
@@ -381,7 +381,7 @@ def old_file(directory: Path, version: int, slot: bytes) -> Path:
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("with_slot", [False, True])
 def test_an_old_version_is_upgraded_with_the_first_append_and_keeps_its_slot(tmp_path, version, with_slot):
-    slot = OH_MY_PI.encode_header(NEW)[:256] if with_slot else b""
+    slot = OH_MY_PI.writer.encode_header(NEW)[:256] if with_slot else b""
     path = old_file(tmp_path, version, slot)
     written = path.read_bytes()
     session = opened(path)

@@ -500,7 +500,7 @@ def test_an_object_inside_a_torn_entry_is_not_taken_for_an_entry():
     "head", [b"", b"{}\n", b'{"type":"poll"}\n', b"hello\n", b'{"type":"session","id":"x"}\n']
 )
 def test_files_of_others_are_not_taken(head):
-    assert not OPERATOR.sniff(head, "x.jsonl")
+    assert not OPERATOR.reader.sniff(head, "x.jsonl")
 
 
 def test_a_session_of_pi_is_not_taken():
@@ -510,7 +510,7 @@ def test_a_session_of_pi_is_not_taken():
 
 
 def test_the_older_flat_store_of_operator_is_not_taken():
-    assert not OPERATOR.sniff(
+    assert not OPERATOR.reader.sniff(
         b'{"type": "metadata", "id": "x", "created_at": 1.0, "metadata": {}}\n', "x.jsonl"
     )
 

@@ -360,7 +360,7 @@ FIRST = (
 def test_a_record_that_is_written_is_read_as_it_was(record):
     """decode(encode(record)) == record"""
     data = HEADER + FIRST
-    line = OPERATOR.encode([record], read(data).reading)
+    line = OPERATOR.writer.encode([record], read(data).reading)
 
     found = read(data + line)
 
@@ -424,7 +424,7 @@ def test_a_fork_of_any_file_at_any_entry_shows_the_same_conversation(data):
     for position in range(len(tree)):
         if position in source.reading.inner or tree.nearest_conversation_entry(position) != position:
             continue
-        fork = read(OPERATOR.fork(source, position, header))
+        fork = read(OPERATOR.writer.fork(source, position, header))
 
         assert _said(fork, fork.reading.leaf) == _said(source, position)
 

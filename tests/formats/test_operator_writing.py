@@ -33,6 +33,7 @@ from branchline.entries import (
     ToolResult,
     Unknown,
     UnknownBlock,
+    UnknownMessage,
     Usage,
     UserMessage,
     message_text,
@@ -282,7 +283,7 @@ TIME = "2026-06-10T09:15:10.000Z"
     ids=lambda value: value.type if not isinstance(value, str) else "",
 )
 def test_an_entry_is_written_as_operator_writes_it(entry, line):
-    assert masked(OPERATOR.encode([entry], read(HELLO).reading)) == line + "\n"
+    assert masked(OPERATOR.writer.encode([entry], read(HELLO).reading)) == line + "\n"
 
 
 def test_a_header_is_written_as_operator_writes_it():
@@ -294,7 +295,7 @@ def test_a_header_is_written_as_operator_writes_it():
         parent_session="/home/dev/.operator/profiles/default/sessions/x.jsonl",
     )
 
-    assert OPERATOR.encode_header(header) == (
+    assert OPERATOR.writer.encode_header(header) == (
         b'{"type":"session","version":3,"id":"019eb0d3-65b3-70bf-bacf-b8592e53c68b","timestamp":1781083100.5,'
         b'"cwd":"/home/dev/other","parent_session":"/home/dev/.operator/profiles/default/sessions/x.jsonl"}\n'
     )
@@ -424,7 +425,7 @@ def test_costs_that_are_known_are_written():
         id="e", timestamp=TIME, message=AssistantMessage(content="x", usage=usage, stop_reason="error")
     )
 
-    data = OPERATOR.encode([entry], read(HEADER).reading)
+    data = OPERATOR.writer.encode([entry], read(HEADER).reading)
 
     assert b'"cost":{"input":0.5,"output":1.0,"cache_read":0.0,"cache_write":0.0,"total":1.5}' in data
     assert b'"stop_reason":"error"' in data
@@ -437,11 +438,16 @@ def test_costs_that_are_known_are_written():
     ("verb", "reason"),
     [
         (lambda s: s.append_usage("cache", USAGE), "only inside an answer"),
-        (lambda s: s.append_context_edit("799d704c", None), "cannot be changed"),
+        (lambda s: s.append_context_edit("799d704c", None), "cannot be edited"),
         (lambda s: s.set_title("   "), "not taken away"),
         (lambda s: s.append_thinking_level_change("ultra"), "the levels are"),
         (lambda s: s.append_message(BashExecution(command="ls", output="x")), "those of system, user"),
-        (lambda s: s.append_message({"role": "oracle", "content": "x"}), "those of system, user"),
+        (
+            lambda s: s.append_message(
+                UnknownMessage(role="oracle", fields={"role": "oracle", "content": "x"})
+            ),
+            "those of system, user",
+        ),
         (lambda s: s.append_message(SystemMessage(content="", sections={"a": "b"})), "without sections"),
         (lambda s: s.append_message(AssistantMessage(content="x", stop_reason="tired")), "ends by"),
         (
@@ -489,8 +495,8 @@ def test_an_entry_hidden_behind_a_later_one_of_the_same_id_cannot_be_gone_back_t
     found = read(HELLO + again)
 
     with pytest.raises(NotSupported, match="same id"):
-        OPERATOR.encode([Leaf(id="x", timestamp=TIME, target="d31526e7")], found.reading)
-    assert b'"target_id":"d31526e7"' in OPERATOR.encode(
+        OPERATOR.writer.encode([Leaf(id="x", timestamp=TIME, target="d31526e7")], found.reading)
+    assert b'"target_id":"d31526e7"' in OPERATOR.writer.encode(
         [Leaf(id="x", timestamp=TIME, target="d31526e7#2")], found.reading
     )
 
@@ -509,7 +515,7 @@ NEW = Header(
 def test_a_fork_holds_the_path_re_chained_and_its_labels_at_the_end():
     source = read(sample("019eb0d3-0a86"))
 
-    data = OPERATOR.fork(source, source.tree.nearest_conversation_entry(source.reading.leaf), NEW)
+    data = OPERATOR.writer.fork(source, source.tree.nearest_conversation_entry(source.reading.leaf), NEW)
     fork = read(data)
 
     assert as_operator(data)["labels"] == {"0f9f10eb": "two"}
@@ -528,7 +534,7 @@ def test_a_fork_at_any_entry_shows_the_same_conversation(record):
         if position in source.reading.inner or tree.nearest_conversation_entry(position) != position:
             continue
 
-        fork = read(OPERATOR.fork(source, position, NEW))
+        fork = read(OPERATOR.writer.fork(source, position, NEW))
 
         assert fork.findings == []
         assert fork.tree.conversation_path(fork.leaf) == tree.conversation_path(tree.keys[position])
@@ -541,7 +547,7 @@ def test_a_fork_at_any_entry_shows_the_same_conversation(record):
 def test_a_fork_at_the_leaf_keeps_the_title_that_was_given_last():
     source = read(sample("019eb0d0-6ff0"))
 
-    fork = read(OPERATOR.fork(source, source.tree.position("d90b9c39"), NEW))
+    fork = read(OPERATOR.writer.fork(source, source.tree.position("d90b9c39"), NEW))
 
     assert fork.reading.title == "Reading a.py"
 
@@ -549,7 +555,7 @@ def test_a_fork_at_the_leaf_keeps_the_title_that_was_given_last():
 def test_a_fork_of_a_compacted_path_has_the_same_context():
     source = read(sample("019eb0d1-9d8d"))
 
-    fork = read(OPERATOR.fork(source, source.reading.leaf, NEW))
+    fork = read(OPERATOR.writer.fork(source, source.reading.leaf, NEW))
 
     assert context_letters(fork) == context_letters(source) == "kuaua"
 
@@ -575,7 +581,7 @@ def test_a_fork_moves_the_first_kept_entry_when_it_leaves_that_entry_out(session
 def test_a_copy_holds_every_line_as_it_was():
     source = read(sample("torn-then-append"))
 
-    data = OPERATOR.copy(source, NEW)
+    data = OPERATOR.writer.copy(source, NEW)
 
     assert data.split(b"\n", 1)[1] == sample("torn-then-append").read_bytes().split(b"\n", 1)[1]
     assert read(data).tree.keys == source.tree.keys
@@ -586,10 +592,14 @@ def test_a_copy_holds_every_line_as_it_was():
 
 @pytest.mark.parity("OPR-13")
 def test_all_projects_lie_together_under_the_profiles():
-    roots = OPERATOR.roots({}, "/home/dev")
+    roots = OPERATOR.home.roots({}, "/home/dev")
 
     assert roots == ["/home/dev/.operator/profiles", "/home/dev/.operator/sessions"]
-    assert OPERATOR.directory("/p", {}, "/home/dev") == OPERATOR.directory("/q", {}, "/home/dev") == roots[1]
+    assert (
+        OPERATOR.home.directory("/p", {}, "/home/dev")
+        == OPERATOR.home.directory("/q", {}, "/home/dev")
+        == roots[1]
+    )
 
 
 @pytest.mark.parity("OPR-13")
@@ -600,7 +610,10 @@ def test_a_file_is_named_by_local_time_and_id(monkeypatch):
     try:
         monkeypatch.setenv("TZ", "Asia/Kolkata")
         time.tzset()
-        assert OPERATOR.file_key(header) == "2026-06-10T14-45-02-433000_019eb0d0-4e6b-7ad7-ab51-8362b10cdb6d"
+        assert (
+            OPERATOR.home.file_key(header)
+            == "2026-06-10T14-45-02-433000_019eb0d0-4e6b-7ad7-ab51-8362b10cdb6d"
+        )
     finally:
         monkeypatch.undo()
         time.tzset()

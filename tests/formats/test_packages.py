@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from branchline.formats.packages import may_have_entry_points
+from branchline.plugins.packages import may_have_entry_points
 
 
 def test_every_group_of_the_installed_packages_is_seen_and_no_other() -> None:
@@ -65,7 +65,7 @@ def test_where_something_else_finds_packages_only_the_long_look_can_tell(
 
 def test_without_such_packages_the_long_look_is_never_loaded() -> None:
     code = (
-        "import sys; from branchline.formats import installed_formats; installed_formats(); "
+        "import sys; from branchline.plugins import installed_formats; installed_formats(); "
         "print('importlib.metadata' in sys.modules)"
     )
 

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from branchline import formats
 from branchline.errors import NotASession
-from branchline.formats import EntryLog, peek_header
+from branchline.formats import EntryLog
 from branchline.formats import peek as peek_format
 from support import CORPUS, load
 
@@ -24,7 +25,10 @@ def peek(data: bytes) -> tuple[str | None, int]:
         asked = max(asked, offset + size)
         return data[offset : offset + size]
 
-    header = peek_header(read)
+    try:
+        header = formats.peek(read).header
+    except NotASession:
+        header = None
     return (None if header is None else header.id), asked
 
 

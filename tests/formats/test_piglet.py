@@ -518,22 +518,22 @@ def test_a_chain_of_a_hundred_thousand_entries_is_walked_without_recursion():
 
 
 def test_all_sessions_lie_in_one_directory():
-    assert PIGLET.roots({}, "/home/dev") == ["/home/dev/.config/piglet/sessions"]
-    assert PIGLET.roots({"XDG_CONFIG_HOME": "/c"}, "/home/dev") == ["/c/piglet/sessions"]
-    assert PIGLET.directory("/any", {"XDG_CONFIG_HOME": "/c"}, "/home/dev") == "/c/piglet/sessions"
+    assert PIGLET.home.roots({}, "/home/dev") == ["/home/dev/.config/piglet/sessions"]
+    assert PIGLET.home.roots({"XDG_CONFIG_HOME": "/c"}, "/home/dev") == ["/c/piglet/sessions"]
+    assert PIGLET.home.directory("/any", {"XDG_CONFIG_HOME": "/c"}, "/home/dev") == "/c/piglet/sessions"
 
 
 def test_piglets_own_lock_lies_beside_the_file():
-    assert PIGLET.lock_file("/x/46f1d87e.jsonl") == "/x/46f1d87e.jsonl.lock"
+    assert PIGLET.home.lock_file("/x/46f1d87e.jsonl") == "/x/46f1d87e.jsonl.lock"
 
 
 def test_what_is_not_piglets_is_not_taken_for_it():
     pi = b'{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}\n'
 
-    assert not PIGLET.sniff(pi + user("a", None, "x"), "x.jsonl")
-    assert not PIGLET.sniff(b'{"type":"meta","meta":{"id":"x"}}\n', "x.jsonl")
-    assert not PIGLET.sniff(b"hello\n", "x.jsonl")
-    assert PIGLET.sniff(b"\0\0\0\n" + user("", None, "x"), "x.jsonl")
+    assert not PIGLET.reader.sniff(pi + user("a", None, "x"), "x.jsonl")
+    assert not PIGLET.reader.sniff(b'{"type":"meta","meta":{"id":"x"}}\n', "x.jsonl")
+    assert not PIGLET.reader.sniff(b"hello\n", "x.jsonl")
+    assert PIGLET.reader.sniff(b"\0\0\0\n" + user("", None, "x"), "x.jsonl")
 
 
 def test_user_and_answer_are_messages():

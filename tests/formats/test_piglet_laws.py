@@ -214,7 +214,10 @@ def test_any_file_can_be_forked_and_copied_and_the_copy_says_the_same(data):
     if found.reading.header is None or found.reading.read_only:
         return
 
-    copied, forked = read(PIGLET.copy(found, HEADER)), read(PIGLET.fork(found, found.reading.leaf, HEADER))
+    copied, forked = (
+        read(PIGLET.writer.copy(found, HEADER)),
+        read(PIGLET.writer.fork(found, found.reading.leaf, HEADER)),
+    )
 
     assert letters_of(forked) == letters_of(found)
     assert forked.tree.parents == list(range(-1, len(forked.tree) - 1))
@@ -362,7 +365,7 @@ def test_whatever_is_done_piglet_stands_where_we_stand(steps):
 @given(files(), st.integers(0, 20))
 def test_a_message_can_be_appended_to_any_file_that_is_open_for_it(data, number):
     found = read(data)
-    if found.reading.read_only or found.reading.unterminated or not PIGLET.sniff(data, NAME):
+    if found.reading.read_only or found.reading.unterminated or not PIGLET.reader.sniff(data, NAME):
         return
     session = live(data)
 

@@ -23,6 +23,7 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
+    UnknownBlock,
     Usage,
     UserMessage,
     message_text,
@@ -338,7 +339,7 @@ def test_a_compaction_without_the_messages_that_it_keeps_is_refused():
     compaction = Compaction(id="c" * 16, parent=session.leaf, summary="short", first_kept="bbbbbbbb")
 
     with pytest.raises(NotSupported, match="kept messages"):
-        PIGLET.encode([compaction], session.transcript.reading)
+        PIGLET.writer.encode([compaction], session.transcript.reading)
 
     assert content(session) == TALK
 
@@ -438,7 +439,9 @@ def test_a_parent_whose_id_was_used_again_is_refused():
             "x", [{"type": "image", "data": "", "mimeType": "image/png"}]
         ),
         lambda session: session.append_message({"role": "bashExecution", "command": "ls", "output": ""}),
-        lambda session: session.append_message({"role": "assistant", "content": [{"type": "video"}]}),
+        lambda session: session.append_message(
+            AssistantMessage(content=(UnknownBlock(type="video", fields={"type": "video"}),))
+        ),
     ],
     ids=["edit", "custom", "picture", "bash", "block"],
 )
@@ -474,20 +477,20 @@ def test_a_new_session_begins_with_a_meta_row_and_one_that_names_its_model():
         cwd="/home/dev/acme",
     )
 
-    assert PIGLET.encode_header(header) == META
-    named = PIGLET.encode_header(
+    assert PIGLET.writer.encode_header(header) == META
+    named = PIGLET.writer.encode_header(
         Header(id=header.id, timestamp=header.timestamp, cwd=header.cwd, metadata={"model": "m"})
     )
     assert named.startswith(META)
     assert read(named).reading.model == "m"
-    assert PIGLET.file_key(header) == header.id
+    assert PIGLET.home.file_key(header) == header.id
 
 
 @pytest.mark.parity("PIG-09", "PIG-15")
 def test_a_fork_holds_the_messages_of_the_path_in_a_straight_line():
     parent, made = read(sample("302f642e")), read(sample("d2bf80bf"))
 
-    found = read(PIGLET.fork(parent, parent.reading.leaf, HEADER))
+    found = read(PIGLET.writer.fork(parent, parent.reading.leaf, HEADER))
 
     assert found.reading.header is not None
     assert found.reading.header.parent_session == "302f642e-51a8-48e5-a27b-f0c8451ddc14"
@@ -503,7 +506,7 @@ def test_a_fork_holds_the_messages_of_the_path_in_a_straight_line():
 def test_a_fork_of_a_compacted_path_holds_what_the_compaction_holds():
     parent, made = read(sample("d14fa134")), read(sample("cc56e6d4"))
 
-    found = read(PIGLET.fork(parent, parent.reading.leaf, HEADER))
+    found = read(PIGLET.writer.fork(parent, parent.reading.leaf, HEADER))
 
     assert [message_text(m) for m in said(found)] == [
         "Summary of 0-3",
@@ -521,7 +524,7 @@ def test_a_fork_of_a_compacted_path_holds_what_the_compaction_holds():
 def test_a_fork_of_the_first_messages_holds_those():
     parent = read(sample("302f642e"))
 
-    found = read(PIGLET.fork(parent, parent.tree.positions["3226f25a"], HEADER))
+    found = read(PIGLET.writer.fork(parent, parent.tree.positions["3226f25a"], HEADER))
 
     assert [message_text(m) for m in said(found)] == ["plan the migration", "answer 1"]
     assert (found.reading.header and (found.reading.header.metadata or {}))["fork_point"] == 2
@@ -530,7 +533,7 @@ def test_a_fork_of_the_first_messages_holds_those():
 def test_a_fork_makes_plain_messages_of_what_extensions_said():
     parent = read(sample("22f3986e"))
 
-    data = PIGLET.fork(parent, parent.reading.leaf, HEADER)
+    data = PIGLET.writer.fork(parent, parent.reading.leaf, HEADER)
 
     found = read(data)
     assert letters(said(found)) == "uattauaa"
@@ -541,7 +544,7 @@ def test_a_fork_makes_plain_messages_of_what_extensions_said():
 def test_a_copy_holds_the_whole_tree_with_labels_title_and_every_id():
     source = read(sample("302f642e"))
 
-    found = read(PIGLET.copy(source, HEADER))
+    found = read(PIGLET.writer.copy(source, HEADER))
 
     assert (found.tree.keys, found.tree.parents, found.tree.types) == (
         source.tree.keys,
@@ -556,7 +559,7 @@ def test_a_copy_holds_the_whole_tree_with_labels_title_and_every_id():
 def test_a_copy_of_a_file_without_ids_has_them():
     source = read(sample("legacy-upgraded"))
 
-    data = PIGLET.copy(source, HEADER)
+    data = PIGLET.writer.copy(source, HEADER)
 
     assert b'"id":"L0"' in data
     assert read(data).tree.keys == source.tree.keys

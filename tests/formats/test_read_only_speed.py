@@ -76,7 +76,7 @@ def test_a_transcript_of_claude_code_costs_at_most_two_and_a_half_times_as_much(
 
 @pytest.mark.slow
 def test_a_rollout_of_codex_costs_little_more_per_line():
-    """It has two and a half times as many lines for the same words."""
+    """It has two and a half times as many lines for same text."""
     entries = talk(15_000)
     native, foreign = written(PI, entries), as_codex(entries)
     more = foreign.count(b"\n") / native.count(b"\n")

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from branchline.formats import PI, EntryLog
-from branchline.formats.pi import PiReader
+from branchline.formats.common.native_reader import NativeReader
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
 from support import CORPUS, transcript
@@ -154,8 +154,8 @@ def test_an_odd_line_is_the_only_one_that_is_read_alone(monkeypatch):
     lines.insert(30, b'{"type":"custom","id":"torn","parentId":"e28","timest')
     data = b"\n".join([*lines, b""])
     careful = []
-    feed_line = PiReader._feed_line
-    monkeypatch.setattr(PiReader, "_feed_line", lambda *given: [careful.append(given), feed_line(*given)])
+    feed_line = NativeReader._feed_line
+    monkeypatch.setattr(NativeReader, "_feed_line", lambda *given: [careful.append(given), feed_line(*given)])
 
     found = facts(transcript(data))
 

@@ -65,7 +65,7 @@ def messages_of(path: Path) -> list:
 def test_a_sample_is_recognized_by_its_rows(expected):
     path = SAMPLES / expected["file"]
 
-    assert ZOT.sniff(path.read_bytes()[:65536], str(path)) == bool(expected["lines"])
+    assert ZOT.reader.sniff(path.read_bytes()[:65536], str(path)) == bool(expected["lines"])
     assert not expected["lines"] or detect(path.read_bytes()[:65536], str(path)) is ZOT
 
 
@@ -415,20 +415,21 @@ def test_a_file_without_a_readable_meta_row_is_known_by_its_name_and_only_read()
 def test_the_folder_of_a_working_directory_is_zots():
     home = "/home/dev"
 
-    assert ZOT.directory("/home/dev/acme", {"ZOT_HOME": "/z"}, home) == "/z/sessions/decceffad0360217"
-    assert ZOT.directory("/home/dev/acme/", {"ZOT_HOME": "/z"}, home) == "/z/sessions/2031976951db625b"
+    assert ZOT.home.directory("/home/dev/acme", {"ZOT_HOME": "/z"}, home) == "/z/sessions/decceffad0360217"
+    assert ZOT.home.directory("/home/dev/acme/", {"ZOT_HOME": "/z"}, home) == "/z/sessions/2031976951db625b"
     assert (
-        ZOT.directory("/home/dev/acme", {"XDG_STATE_HOME": "/s"}, home) == "/s/zot/sessions/decceffad0360217"
+        ZOT.home.directory("/home/dev/acme", {"XDG_STATE_HOME": "/s"}, home)
+        == "/s/zot/sessions/decceffad0360217"
     )
-    assert ZOT.roots({}, home) == ["/home/dev/.local/state/zot/sessions"]
-    assert ZOT.roots({}, "") == [".zot/sessions"]
+    assert ZOT.home.roots({}, home) == ["/home/dev/.local/state/zot/sessions"]
+    assert ZOT.home.roots({}, "") == [".zot/sessions"]
 
 
 def test_other_systems_have_other_roots(monkeypatch):
     monkeypatch.setattr("sys.platform", "darwin")
-    assert ZOT.roots({}, "/Users/dev") == ["/Users/dev/Library/Application Support/zot/sessions"]
+    assert ZOT.home.roots({}, "/Users/dev") == ["/Users/dev/Library/Application Support/zot/sessions"]
     monkeypatch.setattr("sys.platform", "win32")
-    assert ZOT.roots({"LOCALAPPDATA": "/local"}, "/Users/dev") == ["/local/zot/sessions"]
+    assert ZOT.home.roots({"LOCALAPPDATA": "/local"}, "/Users/dev") == ["/local/zot/sessions"]
 
 
 @pytest.mark.parity("ZOT-13")
@@ -505,18 +506,18 @@ def test_a_line_of_100_megabytes_opens():
 def test_what_is_not_zots_is_not_taken_for_it():
     pi = b'{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}\n'
 
-    assert not ZOT.sniff(pi + message("user", {"text": "x"}), "x.jsonl")
-    assert not ZOT.sniff(
+    assert not ZOT.reader.sniff(pi + message("user", {"text": "x"}), "x.jsonl")
+    assert not ZOT.reader.sniff(
         b'{"type":"message","id":"a","parentId":null,"message":{"role":"user"}}\n', "x.jsonl"
     )
-    assert not ZOT.sniff(
+    assert not ZOT.reader.sniff(
         b'{"type":"message","timestamp":"t","message":{"role":"user","content":[]}}\n', "x.jsonl"
     )
-    assert not ZOT.sniff(b'{"type":[],"message":{}}\n', "x.jsonl")
-    assert not ZOT.sniff(b"hello\n", "x.jsonl")
-    assert ZOT.sniff(b'{"meta":{"id":"x"},"type":"meta"}\n', "x.jsonl")
-    assert ZOT.sniff(b"\0\0\0\n" + message("user", {"text": "x"}), "x.jsonl")
-    assert ZOT.sniff(b"", "sessions/0011223344556677/20261115-072812-f27a4840.jsonl")
+    assert not ZOT.reader.sniff(b'{"type":[],"message":{}}\n', "x.jsonl")
+    assert not ZOT.reader.sniff(b"hello\n", "x.jsonl")
+    assert ZOT.reader.sniff(b'{"meta":{"id":"x"},"type":"meta"}\n', "x.jsonl")
+    assert ZOT.reader.sniff(b"\0\0\0\n" + message("user", {"text": "x"}), "x.jsonl")
+    assert ZOT.reader.sniff(b"", "sessions/0011223344556677/20261115-072812-f27a4840.jsonl")
 
 
 def test_what_an_answer_cost_is_told_in_any_order_of_asking():

@@ -234,7 +234,10 @@ def test_any_file_can_be_forked_copied_and_the_copy_says_the_same(data):
     if found.reading.header is None or found.reading.read_only:
         return
 
-    copied, forked = read(ZOT.copy(found, HEADER)), read(ZOT.fork(found, len(found.tree) - 1, HEADER))
+    copied, forked = (
+        read(ZOT.writer.copy(found, HEADER)),
+        read(ZOT.writer.fork(found, len(found.tree) - 1, HEADER)),
+    )
 
     kept = [place for place, kind in enumerate(found.tree.types) if kind == "message"]
     for other in (copied, forked):
@@ -356,7 +359,7 @@ def test_what_is_written_is_read_again(groups):
             entry_for(said, 10 * number + place, parent if not place else f"new{10 * number + place - 1}")
             for place, said in enumerate(group)
         ]
-        data += ZOT.encode(entries, found.reading)
+        data += ZOT.writer.encode(entries, found.reading)
 
     found = read(data)
     records = found.entries(range(len(found.tree)))
@@ -388,7 +391,7 @@ def test_appending_never_changes_what_is_there(groups):
             entry_for(said, 10 * number + place, found.leaf if not place else f"new{10 * number + place - 1}")
             for place, said in enumerate(group)
         ]
-        found.take(ZOT.encode(entries, found.reading))
+        found.take(ZOT.writer.encode(entries, found.reading))
 
     assert found.tree.keys[: len(before.tree)] == before.tree.keys
 

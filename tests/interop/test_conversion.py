@@ -32,7 +32,7 @@ def healthy(program: str, target: Format) -> list[Any]:
 
 def kept(target: Format, data: bytes, place: Path) -> Session:
     place.mkdir(parents=True, exist_ok=True)
-    path = place / f"{target.file_key(HEADER)}{target.suffix}"
+    path = place / f"{target.home.file_key(HEADER)}{target.traits.suffix}"
     path.write_bytes(data)
     return Session.open(path)
 
@@ -64,7 +64,7 @@ def test_induscode_opens_what_was_converted(induscode: Any, tmp_path: Path, prog
     for source in healthy(program, INDUSCODE):
         data = convert(source, INDUSCODE, HEADER).data
         with kept(INDUSCODE, data, tmp_path) as session:
-            shown = induscode("look", directory=str(tmp_path), session=INDUSCODE.file_key(HEADER))
+            shown = induscode("look", directory=str(tmp_path), session=INDUSCODE.home.file_key(HEADER))
 
             assert shown["path"] == session.path()
             assert said(written(data, INDUSCODE)) == said(session.transcript)

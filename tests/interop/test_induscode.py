@@ -122,7 +122,7 @@ def opened(directory: Path, seed: int = 0) -> Session:
 
 
 def agree(induscode: Ask, session: Session, directory: Path) -> dict[str, Any]:
-    """Both show the same path with the same words."""
+    """Both show the same path with same text."""
     shown = induscode("look", directory=str(directory), session=SESSION)
     assert shown["path"] == session.path()
     assert shown["texts"] == [message_text(item.message) for item in session.context().messages]
@@ -261,7 +261,7 @@ def test_induscode_reads_a_compaction_with_the_messages_that_were_kept(induscode
         retained_tail=kept,
     )
 
-    path.write_bytes(data + INDUSCODE.encode([compaction], found.reading))
+    path.write_bytes(data + INDUSCODE.writer.encode([compaction], found.reading))
 
     with opened(tmp_path) as session:
         assert agree(induscode, session, tmp_path)["texts"] == ["short", "three", "four"]
@@ -272,7 +272,7 @@ def test_induscode_reads_a_fork(induscode, tmp_path):
     found = EntryLog(INDUSCODE, lambda offset, size: data[offset : offset + size], "s.ndjson")
 
     (tmp_path / f"{SESSION}.ndjson").write_bytes(
-        INDUSCODE.fork(found, found.reading.leaf, Header(id=SESSION))
+        INDUSCODE.writer.fork(found, found.reading.leaf, Header(id=SESSION))
     )
 
     assert induscode("look", directory=str(tmp_path), session=SESSION)["path"] == found.tree.path(found.leaf)

@@ -108,9 +108,9 @@ def session(home: Path) -> Session:
     header = Header(
         version=3, id="01a1de18-d375-7203-a171-ae8a7c213d6f", timestamp="2026-11-15T07:25:31.381Z", cwd=CWD
     )
-    file = home / "agent" / "sessions" / "--home-u-project--" / f"{OH_MY_PI.file_key(header)}.jsonl"
+    file = home / "agent" / "sessions" / "--home-u-project--" / f"{OH_MY_PI.home.file_key(header)}.jsonl"
     file.parent.mkdir(parents=True)
-    file.write_bytes(OH_MY_PI.encode_header(header))
+    file.write_bytes(OH_MY_PI.writer.encode_header(header))
     return Session.open(file, durability="os")
 
 
@@ -140,7 +140,7 @@ def test_the_slot_keeps_its_bytes_and_the_program_goes_on_renaming(
 ):
     """Our name is an entry: oh-my-pi keeps showing the one in its slot until it gives one itself."""
     everything(session)
-    slot = OH_MY_PI.encode_header(session.header)[:256]
+    slot = OH_MY_PI.writer.encode_header(session.header)[:256]
     assert session.file is not None
 
     seen = ask(oh_my_pi, home, open=session.file, steps=[["setSessionName", "Theirs", "user"]])
@@ -163,7 +163,7 @@ def test_oh_my_pi_opens_our_fork(oh_my_pi: Peer, home: Path, session: Session, w
     )
     file = home / "agent" / "sessions" / "--home-u-project--" / "fork.jsonl"
 
-    file.write_bytes(OH_MY_PI.fork(session.transcript, session.index.position(here), header))
+    file.write_bytes(OH_MY_PI.writer.fork(session.transcript, session.index.position(here), header))
     fork = Session.open(file, durability="os")
     seen = assert_oh_my_pi_agrees(oh_my_pi, home, fork)
 
@@ -179,7 +179,7 @@ def test_oh_my_pi_opens_our_copy_of_a_whole_session(oh_my_pi: Peer, home: Path, 
     )
     file = home / "agent" / "sessions" / "--home-u-project--" / "copy.jsonl"
 
-    file.write_bytes(OH_MY_PI.copy(session.transcript, header))
+    file.write_bytes(OH_MY_PI.writer.copy(session.transcript, header))
     seen = assert_oh_my_pi_agrees(oh_my_pi, home, Session.open(file))
 
     assert seen["header"]["parentSession"] == session.id
@@ -439,7 +439,7 @@ def test_the_root_of_all_sessions_is_that_of_the_program(oh_my_pi: Peer, home: P
     wish = json.dumps({"directories": ["/opt/app"], "whole": True})
     named = oh_my_pi.run(DRIVER, text=wish, environment=environment)
 
-    assert OH_MY_PI.directory("/opt/app", environment, str(home)) == named["/opt/app"]
+    assert OH_MY_PI.home.directory("/opt/app", environment, str(home)) == named["/opt/app"]
 
 
 # -- taking turns ----------------------------------------------------------------------------------------
@@ -586,7 +586,7 @@ def test_directories_are_named_as_oh_my_pi_names_them(oh_my_pi: Peer, home: Path
         environment=environment,
     )
 
-    ours = {cwd: OH_MY_PI.directory(cwd, environment, str(home)) for cwd in named}
+    ours = {cwd: OH_MY_PI.home.directory(cwd, environment, str(home)) for cwd in named}
     assert {cwd: os.path.basename(path or "") for cwd, path in ours.items()} == named
 
 

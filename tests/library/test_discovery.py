@@ -94,7 +94,7 @@ def test_only_the_programs_that_were_asked_for_are_looked_at(shared_home, agents
     ("name", "meant"), [("claude", "'claude-code'"), ("opperator", "'operator'"), ("xyz", "known are")]
 )
 def test_an_unknown_program_is_an_error_that_names_the_nearest(name, meant):
-    with pytest.raises(ValueError, match=f"there is no agent '{name}'.*{meant}"):
+    with pytest.raises(ValueError, match=f"unknown agent '{name}'.*{meant}"):
         SessionLibrary.everywhere(agents=[name])
 
 
@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_read_is_a_marked_row_where_its_folder_tells_the_p
     row = next(row for row in discovery(home).list(deep=True) if row.problem)
 
     assert (row.agent, row.key) == ("pi", "broken")
-    assert "is not a session of any known program (tried: " in row.problem
+    assert "is not a session of any known agent (tried: " in row.problem
 
 
 def test_a_file_that_cannot_be_read_among_all_projects_is_hidden_from_one_of_them(home):
@@ -200,7 +200,7 @@ def test_a_folder_that_cannot_be_looked_at_is_told(tmp_path):
 
     listing = SessionLibrary.everywhere(CWD, environment={}, home=tmp_path).list(deep=True)
 
-    assert [item.reason for item in listing.hidden] == ["cannot be looked at: not a directory (ENOTDIR)"]
+    assert [item.reason for item in listing.hidden] == ["cannot be read: not a directory (ENOTDIR)"]
 
 
 def test_a_directory_reached_by_a_link_is_the_directory_that_it_leads_to(tmp_path):
@@ -246,7 +246,7 @@ def test_a_compressed_rollout_is_listed_and_opens_to_read(home):
     with Session.open(found.path) as session:
         assert (session.id, session.key, session.file) == (found.id, found.key, found.path)
         assert found.messages > 0
-        assert "read here, not written" in session.read_only
+        assert "read-only" in session.read_only
 
 
 def test_a_rollout_beside_its_compressed_form_counts_once(home):
@@ -256,7 +256,7 @@ def test_a_rollout_beside_its_compressed_form_counts_once(home):
     listing = discovery(home, all_projects=True).list(deep=True)
 
     assert str(plain) in {row.path for row in listing}
-    assert dict(listing.hidden)[f"{plain}.zst"] == "the same session lies beside it, not compressed"
+    assert dict(listing.hidden)[f"{plain}.zst"] == "an uncompressed copy of this session exists"
 
 
 def test_without_what_unpacks_it_a_compressed_rollout_says_what_to_install(home, monkeypatch):
@@ -359,13 +359,13 @@ def test_of_a_thread_of_codex_the_rollout_that_it_goes_on_in_is_meant(shared_hom
 
 
 def test_several_sessions_of_one_name_are_told_with_their_programs(shared_home):
-    with pytest.raises(Ambiguous, match=r"can be \d+ sessions: .*\(operator"):
+    with pytest.raises(Ambiguous, match=r"matches \d+ sessions: .*\(operator"):
         discovery(shared_home).find("2026-06-10")
 
 
 @pytest.mark.parametrize("text", ["nobody-has-this", "zzzzzzzz"])
 def test_what_no_session_is_called_is_not_found(shared_home, text):
-    with pytest.raises(SessionNotFound, match=f"there is no session '{text}' in /home/dev/acme"):
+    with pytest.raises(SessionNotFound, match=f"no session matches '{text}' in /home/dev/acme"):
         discovery(shared_home).find(text)
 
 

@@ -27,7 +27,7 @@ def fill(home, agent, entries):
     folder = {
         "branchline": places.session_directory(CWD, {}, str(home)),
         "operator": f"{home}/.operator/sessions",
-        "induscode": INDUSCODE.directory(CWD, {}, str(home)),
+        "induscode": INDUSCODE.home.directory(CWD, {}, str(home)),
         "claude-code": f"{home}/.claude/projects/-p",
         "codex": f"{home}/.codex/sessions/2026/09/02",
     }[agent]
@@ -61,7 +61,7 @@ def test_our_own_sessions_cost_little_more_among_all_programs_than_alone(tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("agent", ["operator", "induscode", "claude-code", "codex"])
 def test_sessions_of_other_programs_cost_little_more_than_ours(tmp_path, agent):
-    """Of Codex a line is compared with a line: it has two and a half times as many for the same words."""
+    """Of Codex a line is compared with a line: it has two and a half times as many for same text."""
     entries = talk(60)
     fill(tmp_path / "ours", "branchline", entries)
     fill(tmp_path / "theirs", agent, entries)

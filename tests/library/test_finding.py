@@ -80,7 +80,7 @@ def test_several_candidates_are_named_and_the_rest_counted(place):
         SessionLibrary(place).find("abc")
 
     message = str(problem.value)
-    assert "'abc' can be 7 sessions" in message
+    assert "'abc' matches 7 sessions" in message
     assert [f"abc-{number}" in message for number in range(7)] == [False, False, True, True, True, True, True]
     assert "and 2 more" in message
 
@@ -118,7 +118,7 @@ def test_two_sessions_of_one_title_are_ambiguous(place):
 
 
 def test_nothing_found_says_where_it_looked(place):
-    with pytest.raises(SessionNotFound, match=f"there is no session 'x' in {place}"):
+    with pytest.raises(SessionNotFound, match=f"no session matches 'x' in {place}"):
         fill(place, 1).find("x")
 
 
@@ -316,7 +316,7 @@ def test_side_records_are_no_branches(place):
 
 
 def test_describing_what_is_not_there_says_so(place):
-    with pytest.raises(SessionNotFound, match="there is no session 'x'"):
+    with pytest.raises(SessionNotFound, match="no session named 'x'"):
         fill(place, 1).describe("x")
 
 

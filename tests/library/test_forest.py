@@ -151,7 +151,7 @@ def test_a_ring_is_shown_from_its_oldest_session_and_says_so():
     forest = build_forest(rows)
 
     assert shape(forest) == [("a", 0), ("b", 1), ("c", 2)]
-    assert "ring" in forest[0].note
+    assert "cycle" in forest[0].note
 
 
 @pytest.mark.parity("ZOT-03")

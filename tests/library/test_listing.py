@@ -284,7 +284,7 @@ def test_a_file_that_vanishes_while_the_list_is_made_is_a_marked_row(place):
 
     assert len(listing) == 2
     (lost,) = listing.unreadable
-    assert "there is no session" in lost.problem
+    assert "no session" in lost.problem
 
 
 def test_a_disk_that_fails_costs_one_row(place):
@@ -451,9 +451,7 @@ def test_a_session_that_says_no_working_directory_is_hidden_from_those_who_ask_f
     listing = SessionLibrary(place, cwd=place).list(deep=deep)
 
     assert len(listing) == 0
-    assert [item.reason for item in listing.hidden] == [
-        "no header, so its working directory is not known"
-    ] * 2
+    assert [item.reason for item in listing.hidden] == ["no header, so its working directory is unknown"] * 2
 
 
 def test_of_sessions_elsewhere_only_the_beginning_is_read(place):

@@ -59,7 +59,7 @@ def test_a_missing_source_and_an_existing_target_are_refused(place):
     one, other = library.list()
     before = {path.name: path.read_bytes() for path in place.glob("*.jsonl")}
 
-    with pytest.raises(ValueError, match="there is no session 'absent'"):
+    with pytest.raises(ValueError, match="no session named 'absent'"):
         library.rename_file("absent", "new")
     with pytest.raises(ValueError, match="already"):
         library.rename_file(one.key, other.key)
@@ -104,7 +104,7 @@ def test_a_draft_has_no_file_to_rename(place):
         session.append_message(user("unanswered"))
     library = SessionLibrary(place)
 
-    with pytest.raises(ValueError, match="there is no session"):
+    with pytest.raises(ValueError, match="no session"):
         library.rename_file(session.key, "new")
 
     assert [draft.key for draft in library.drafts()] == [session.key]

@@ -169,7 +169,7 @@ def test_a_writer_is_of_no_use_after_its_block(new):
     with log.exclusive() as writer:
         pass
 
-    with pytest.raises(RuntimeError, match="does not hold the lock"):
+    with pytest.raises(RuntimeError, match="no longer holds the lock"):
         writer.append(b"{}\n")
 
     assert whole(log) == b"{}\n"

@@ -44,7 +44,7 @@ def test_a_full_disk_loses_nothing_and_room_on_it_heals_it(tmp_path, kind):
     assert len(result["said"]) == 4
     for said in result["said"]:
         assert "disk full (ENOSPC)" in said
-    assert result["said"][0].endswith("nothing was saved, the file is as it was")
+    assert result["said"][0].endswith("nothing was saved, the file is unchanged")
 
 
 def test_a_limit_for_the_size_of_files_is_reported_and_nothing_half_written_stays(tmp_path):
@@ -54,7 +54,7 @@ def test_a_limit_for_the_size_of_files_is_reported_and_nothing_half_written_stay
     refused, healed = run("limited", path, 10_000)
 
     assert refused.startswith("NotSaved True 28 ")
-    assert "file larger than allowed (EFBIG); nothing was saved, the file is as it was" in refused
+    assert "file larger than allowed (EFBIG); nothing was saved, the file is unchanged" in refused
     assert healed == "True"
     assert records_in(path.read_bytes()) == ([("header", 0), *(("limited", n) for n in range(29))], 0)
 

@@ -185,7 +185,7 @@ def test_the_message_says_what_failed_and_that_nothing_was_saved(session, number
             append(log, record("one"))
 
     assert (
-        str(caught.value) == f"cannot append to {session}: {words}; nothing was saved, the file is as it was"
+        str(caught.value) == f"cannot append to {session}: {words}; nothing was saved, the file is unchanged"
     )
     assert caught.value.__cause__.errno == number
     assert session.read_bytes() == HEADER
@@ -220,7 +220,7 @@ def test_a_descriptor_on_which_a_sync_failed_is_closed_and_not_asked_again(sessi
         system.broken = True
         calls.clear()
 
-        with pytest.raises(NotSaved, match="the file is as it was"):
+        with pytest.raises(NotSaved, match="the file is unchanged"):
             append(log, record("two"))
         during = list(calls)
         append(log, record("two"))
@@ -234,10 +234,10 @@ def test_a_record_that_could_not_be_taken_back_is_taken_back_before_the_next_app
     system = Broken("fdatasync", "ftruncate")
     with FileLog(session, system=system) as log:
         system.error = errno.EIO
-        with pytest.raises(NotSaved, match=r"taking the record back failed too .* may or may not be there"):
+        with pytest.raises(NotSaved, match=r"removing the record failed too .* may or may not be there"):
             append(log, record("one"))
         there = session.read_bytes()
-        with pytest.raises(NotSaved, match="could not be taken back"):
+        with pytest.raises(NotSaved, match="could not be removed"):
             append(log, record("two"))
         system.error = 0
 
@@ -312,7 +312,7 @@ def test_bytes_that_another_program_wrote_in_the_moment_of_failure_are_never_cut
     system = Intruded()
     with FileLog(session, system=system) as log:
         system.error = errno.EIO
-        with pytest.raises(NotSaved, match="another program wrote at the same moment"):
+        with pytest.raises(NotSaved, match="another program wrote at the same time"):
             append(log, record("one"))
         system.error = 0
 

@@ -42,7 +42,7 @@ def mounts(tmp_path):
 def test_a_session_on_a_network_or_user_space_file_system_gets_a_warning(mounts, path, title):
     warning = filesystem_warning(path, mountinfo=mounts)
 
-    assert warning.startswith(f"{path} lies on {title}, mounted at /mnt/")
+    assert warning.startswith(f"{path} is on {title}, mounted at /mnt/")
     assert "one machine at a time" in warning
 
 
@@ -67,4 +67,4 @@ def test_where_there_is_no_table_of_mounts_nothing_is_said(tmp_path):
 def test_the_table_of_this_machine_can_be_read(tmp_path):
     warning = filesystem_warning(tmp_path)
 
-    assert warning is None or "lies on" in warning
+    assert warning is None or " is on " in warning

@@ -85,7 +85,7 @@ def test_who_holds_it_is_waited_for_no_longer_than_the_limit_and_named(path):
     with held(lock) as process, pytest.raises(LockTimeout) as caught:
         append(log)
 
-    who = rf"pid {process.pid} \(.*\)|a program that left no name in {re.escape(str(lock))}"
+    who = rf"pid {process.pid} \(.*\)|an unknown program, see {re.escape(str(lock))}"
     assert re.search(
         rf"cannot append to .*s\.jsonl: the lock is held by ({who}); tried for 0\.2 s", str(caught.value)
     )

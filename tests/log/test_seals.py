@@ -211,7 +211,7 @@ def test_only_whole_lines_are_sealed(session):
 def test_what_has_no_whole_line_is_not_sealed(session, content):
     session.write_bytes(content)
 
-    with pytest.raises(NotSaved, match="no whole line"):
+    with pytest.raises(NotSaved, match="no complete line"):
         seal(session)
 
     assert read_seal(session) is None
@@ -267,7 +267,7 @@ def test_a_seal_that_has_changed_itself_is_not_believed(session):
             read_seal(session)
     for cut in range(len(data) - 2):
         place.write_bytes(data[:cut])
-        with pytest.raises(LogError, match="damaged itself"):
+        with pytest.raises(LogError, match="seal is damaged"):
             read_seal(session)
     place.write_bytes(data)
     assert read_seal(session).blocks == made.blocks
@@ -277,11 +277,11 @@ def test_a_seal_that_has_changed_itself_is_not_believed(session):
     ("fields", "words"),
     [
         ({"seal": 2}, "version 2"),
-        ({"start": 5}, "damaged itself"),
-        ({"start": 1 << 40}, "damaged itself"),
-        ({"size": -1}, "damaged itself"),
-        ({"blocks": [[-4, "00"]]}, "damaged itself"),
-        ({"blocks": None}, "damaged itself"),
+        ({"start": 5}, "seal is damaged"),
+        ({"start": 1 << 40}, "seal is damaged"),
+        ({"size": -1}, "seal is damaged"),
+        ({"blocks": [[-4, "00"]]}, "seal is damaged"),
+        ({"blocks": None}, "seal is damaged"),
     ],
 )
 def test_a_seal_that_says_what_cannot_be_is_not_believed(session, fields, words):
@@ -308,11 +308,11 @@ def test_what_is_no_file_of_ours_in_the_place_of_a_seal_is_neither_read_nor_writ
         seal(session)
     place.unlink()
     os.mkfifo(place)
-    with pytest.raises(LogError, match="no file that we wrote"):
+    with pytest.raises(LogError, match="not written by branchline"):
         read_seal(session)
     place.unlink()
     place.mkdir()
-    with pytest.raises(LogError, match="no file that we wrote"):
+    with pytest.raises(LogError, match="not written by branchline"):
         read_seal(session)
     with pytest.raises(NotSaved, match="cannot seal"):
         seal(session)

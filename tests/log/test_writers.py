@@ -200,7 +200,7 @@ def test_a_holder_without_a_readable_name_is_reported_as_such(session, words):
         FileLog(session, system=Unnamed()) as log,
         FileLog(session, lock_timeout=0) as other,
         log.exclusive(),
-        pytest.raises(LockTimeout, match="a program that left no name"),
+        pytest.raises(LockTimeout, match="an unknown program"),
     ):
         append(other)
 

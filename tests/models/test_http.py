@@ -142,7 +142,7 @@ def test_a_thought_comes_as_a_thought_and_goes_back_to_the_model_that_had_it(ser
             "maximum context length is 8",
         ),
         (refuses(400, {"message": "exceeds the available context size"}), ContextOverflow, "too long"),
-        (refuses(401, {"message": "bad key"}), AuthMissing, "the key that you gave"),
+        (refuses(401, {"message": "bad key"}), AuthMissing, "set BRANCHLINE_API_KEY"),
         (refuses(404, {"message": "no such model"}), UnknownModel, "no such model"),
         (refuses(422, {"message": "weird"}), ModelRefused, "weird"),
         (refuses(402, {"message": "pay first"}), ModelRefused, "pay first"),

@@ -7,7 +7,7 @@ import pytest
 
 from branchline.context import ModelRef
 from branchline.errors import AuthMissing, UnknownModel
-from branchline.models import OfflineModel, model_by_name, model_by_reference, model_by_setting, model_name
+from branchline.models import ModelRegistry, OfflineModel, model_by_name, model_by_reference, model_name
 
 
 def test_without_a_name_it_is_the_offline_model():
@@ -17,8 +17,8 @@ def test_without_a_name_it_is_the_offline_model():
 
 @pytest.mark.parametrize("name", ["offline/parrot", "offline:parrot"])
 def test_the_model_of_the_settings_may_be_written_as_lists_write_it(name):
-    assert model_name(model_by_setting(name)) == "offline:parrot"
-    assert model_name(model_by_setting(name, base_url="http://localhost:1/v1")) == "offline:parrot"
+    assert model_name(ModelRegistry().find(name)) == "offline:parrot"
+    assert model_name(ModelRegistry(base_url="http://localhost:1/v1").find(name)) == "offline:parrot"
 
 
 def test_a_model_comes_back_from_what_a_path_says():
@@ -34,7 +34,7 @@ def test_a_name_without_a_provider_or_a_model_is_refused_with_an_example(name):
 
 
 def test_an_unknown_provider_is_said_to_be_unknown():
-    with pytest.raises(UnknownModel, match="there is no model nosuch:thing"):
+    with pytest.raises(UnknownModel, match="unknown model nosuch:thing"):
         model_by_name("nosuch:thing")
 
 

@@ -85,7 +85,7 @@ def test_a_tool_that_does_not_exist_is_a_result_too():
     result = called(None)
 
     assert result.is_error is True
-    assert result.content == (Text(text="There is no tool called any."),)
+    assert result.content == (Text(text="Unknown tool: any."),)
 
 
 def test_nothing_to_say_is_said():

@@ -353,7 +353,7 @@ def test_servers_and_settings_are_never_taken_from_a_directory(
 
     assert done.exit_code == 0, done.output
     assert "evil" not in done.stdout.replace("evil_run", "")
-    assert "offline model answers" in done.stderr
+    assert "using the offline model" in done.stderr
     assert trap.sprung == set()
 
 

@@ -12,7 +12,7 @@ from branchline import Session
 from branchline.errors import BranchlineError, LogReplaced
 from branchline.log.file import FileWriter
 from branchline.session import ForkScope
-from branchline.stores import FilesStore, Store
+from branchline.stores import FilesStore, Store, drafts_in
 from session.faults import striking
 from session.kit import (
     CWD,
@@ -161,7 +161,7 @@ def prove_two_hands_on_a_draft(store: Store) -> None:
     session.refresh_log()
     assert not session.is_draft
     assert not other.is_draft
-    assert store.drafts() == []
+    assert drafts_in(store) == []
     assert len(store.scan().found) == 1
     assert session.index.keys == other.index.keys
     assert len(session.children(session.path()[0])) == 2

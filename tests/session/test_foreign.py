@@ -19,7 +19,7 @@ from branchline.entries import (
     Unknown,
 )
 from branchline.errors import LockTimeout, NotSupported
-from branchline.formats import format_named
+from branchline.plugins.formats import format_named
 from branchline.stores import FilesStore, MemoryStore
 from log.test_other_locks import held
 from session.foreign_kit import READ_ONLY, WRITABLE, copied, named, opened, samples, told
@@ -187,7 +187,7 @@ def test_a_fork_can_stop_before_an_entry_have_an_id_and_belong_elsewhere(program
     assert words(fork) == ["question 1", "answer 1"]
     assert fork.id == "a-name-of-its-own"
     assert fork.cwd == str(tmp_path)
-    directory = format_named(program).directory(str(tmp_path), {}, str(home))
+    directory = format_named(program).home.directory(str(tmp_path), {}, str(home))
     shared = program in ("operator", "piglet")  # all projects lie together there
     assert Path(fork.file).parent == (tmp_path if shared else Path(directory))
     assert Path(fork.file).exists()
@@ -201,7 +201,7 @@ def test_labels_go_along_where_the_format_has_them(program, tmp_path):
         key for key in path if session.index.types[session.index.position(key)] == "message"
     ]
     session.append_label(first, "start")
-    session.append_label(second, "left out")
+    session.append_label(second, "redacted")
 
     fork = session.fork(second, position="before")
 
@@ -246,7 +246,7 @@ def test_a_fork_may_become_a_session_of_any_program_that_is_written(tmp_path, ho
 def test_a_fork_becomes_no_session_of_a_program_that_is_only_read(tmp_path):
     with pytest.raises(NotSupported, match="codex are read here"):
         begun("zot", tmp_path / "2").fork(to="codex")
-    with pytest.raises(ValueError, match="no format 'nobody'; known are"):
+    with pytest.raises(ValueError, match="unknown format 'nobody'; known are"):
         begun("zot", tmp_path / "3").fork(to="nobody")
 
 
@@ -295,7 +295,7 @@ def test_a_new_session_of_another_program_lies_where_that_program_keeps_its_own(
     session = Session.create(tmp_path, format=program, clock=clock())
     session.append_messages([user("hello"), assistant("hi")])
 
-    directory = format_named(program).directory(str(tmp_path), {}, str(home))
+    directory = format_named(program).home.directory(str(tmp_path), {}, str(home))
     assert Path(session.file).parent == Path(directory)
     assert re.fullmatch(NAMES.get(program, r"2027.*\.jsonl"), Path(session.file).name)
     again = Session.open(session.file)
@@ -308,7 +308,7 @@ def test_a_new_session_of_another_program_lies_where_that_program_keeps_its_own(
 def test_a_draft_of_another_program_is_not_listed_and_survives_its_process(program, tmp_path):
     session = Session.create(CWD, format=program, directory=tmp_path, clock=clock())
     session.append_message("hello")
-    store = FilesStore(tmp_path, suffix=format_named(program).suffix)
+    store = FilesStore(tmp_path, suffix=format_named(program).traits.suffix)
 
     assert store.scan().found == []
     (draft,) = store.drafts()
@@ -369,7 +369,7 @@ def test_only_sessions_of_the_program_that_was_asked_for_are_gone_on_with(tmp_pa
 
 
 def test_a_program_that_is_only_read_here_gets_no_new_session(tmp_path):
-    with pytest.raises(NotSupported, match="codex are read here, not written"):
+    with pytest.raises(NotSupported, match="codex are read-only"):
         Session.create(tmp_path, format="codex")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import readings
 from branchline import Session
-from branchline.entries import Text, message_fields
+from branchline.entries import Text, UnknownMessage, message_fields
 from session.kit import (
     bytes_of,
     clock,
@@ -132,7 +132,7 @@ def test_what_memory_says_of_a_message_that_was_just_written_is_what_its_line_sa
     session = Session.in_memory("/p", clock=clock())
 
     for message in given_messages:
-        session.append_message(message)
+        session.append_message(UnknownMessage(role=message["role"], fields=message))
 
     written = session.transcript.bytes_between(0, None)
     assert readings.facts(session.transcript) == readings.facts(transcript(written))
@@ -174,7 +174,7 @@ def test_what_is_written_is_decoded_as_it_was_meant(steps):
                     pass
                 case _:
                     raise AssertionError(step)
-            encoded = session._pen.format.encode([entry], session.transcript.reading)
+            encoded = session._pen.format.required_writer().encode([entry], session.transcript.reading)
             assert encoded == session.raw(made) + b"\n"
             assert msgspec.structs.asdict(entry)["id"] == made
 

@@ -66,7 +66,7 @@ def remember_first(monkeypatch):
 
     def append(pen, make):
         entries = make()
-        data = pen.format.encode(entries, pen.transcript.reading)
+        data = pen.format.required_writer().encode(entries, pen.transcript.reading)
         pen.transcript.take(data)
         return real(pen, lambda: entries)
 

@@ -201,8 +201,8 @@ def test_a_crash_during_the_upgrade_leaves_the_old_file_or_the_new_one_whole(old
 
 def test_an_upgrade_that_would_lose_an_entry_is_refused_and_changes_nothing(old, monkeypatch):
     before = old.read_bytes()
-    real = type(PI).upgrade
-    monkeypatch.setattr(type(PI), "upgrade", lambda self, transcript: list(real(self, transcript))[:2])
+    real = type(PI.writer).upgrade
+    monkeypatch.setattr(type(PI.writer), "upgrade", lambda self, transcript: list(real(self, transcript))[:2])
 
     with Session.open(old, clock=clock()) as session:
         known = facts(session)

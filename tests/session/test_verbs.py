@@ -258,9 +258,9 @@ def test_only_what_the_model_sees_on_the_active_path_can_be_edited_for_it(source
     source.branch("0000000b")
     with pytest.raises(ValueError, match="compaction"):
         source.append_context_edit("00000009", None)
-    with pytest.raises(ValueError, match="None, a text or a list"):
+    with pytest.raises(ValueError, match="None, a string or a list"):
         source.append_context_edit("00000007", {"content": 5})
-    with pytest.raises(ValueError, match="None, a text or a list"):
+    with pytest.raises(ValueError, match="None, a string or a list"):
         source.append_context_edit("00000007", 5)
 
 
@@ -413,6 +413,56 @@ def test_a_message_without_a_role_is_refused_and_nothing_is_written(place, messa
     assert not place.exists()
 
 
+@pytest.mark.parametrize(
+    ("message", "way"),
+    [
+        (
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "x", "input": {}}]},
+            "from_anthropic",
+        ),
+        ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}]}, "from_anthropic"),
+        ({"role": "user", "content": [{"type": "image", "source": {"type": "base64"}}]}, "from_anthropic"),
+        (
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "s"}]},
+            "from_anthropic",
+        ),
+        ({"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}, "from_openai"),
+        ({"role": "assistant", "content": "x", "tool_calls": [{"id": "c"}]}, "from_openai"),
+        ({"role": "tool", "tool_call_id": "c", "content": "x"}, "from_openai"),
+        ({"role": "tool", "content": "x"}, "from_openai"),
+        ({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}, "from_openai"),
+        ({"choices": [], "object": "chat.completion"}, "from_openai"),
+        ({"role": "oracle", "content": "x"}, "there are user, assistant, toolResult"),
+        ({"role": "user", "content": [{"type": "video"}]}, "there are text, image, thinking and toolCall"),
+        ({"role": "user", "content": [{"type": "text", "text": 5}]}, "wrong type"),
+        ({"role": "user"}, "needs the field 'content'"),
+        ({"role": "toolResult", "content": "x"}, "needs the field 'toolCallId'"),
+        ({"role": "user", "content": 5}, "its content is int"),
+        ([], "append_messages"),
+        (["one", "two"], "append_messages"),
+    ],
+)
+def test_what_a_model_would_not_see_is_refused_with_the_way_to_append_it(place, message, way):
+    session = Session.create(CWD, directory=place)
+
+    with pytest.raises(ValueError, match=way):
+        session.append_message(message)
+
+    assert len(session) == 0
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("message", [5, None, object(), b"bytes", 1.5, Session])
+def test_what_is_no_message_at_all_is_refused_with_the_ways_there_are(place, message):
+    session = Session.create(CWD, directory=place)
+
+    for verb in (session.append_message, lambda message: session.append_messages([message])):
+        with pytest.raises(TypeError, match=r"from_openai\(…\) and from_anthropic\(…\)"):
+            verb(message)
+
+    assert len(session) == 0
+
+
 def test_what_is_no_json_is_refused_and_leaves_no_trace(place):
     session = Session.create(CWD, directory=place, clock=clock())
     session.append_message("hello")
@@ -423,7 +473,7 @@ def test_what_is_no_json_is_refused_and_leaves_no_trace(place):
         lambda: session.append_custom("x", {1, object()}),
         lambda: session.append_compaction("x", details=object()),
     ):
-        with pytest.raises(TypeError):
+        with pytest.raises((TypeError, ValueError)):
             verb()
 
     assert (path_bytes(session), facts(session)) == (before, memory)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from branchline.settings import (
+    ProviderSettings,
     Settings,
     describe_setting,
     load,
@@ -61,7 +62,7 @@ def test_an_unknown_name_is_told_with_its_line_and_the_nearest_name(read):
 
     (finding,) = loaded.findings
     assert finding.line == 2
-    assert finding.message == "there is no setting 'them'; did you mean theme?"
+    assert finding.message == "unknown setting 'them'; did you mean theme?"
 
 
 @pytest.mark.parametrize(
@@ -75,9 +76,24 @@ def test_an_unknown_name_is_told_with_its_line_and_the_nearest_name(read):
             'keep_recent_tokens = "many"',
             'keep_recent_tokens must be a whole number of at least 0, not "many"',
         ),
-        ("pins = [1]", "pins must be a list of texts, not [1]"),
+        ("pins = [1]", "pins must be a list of strings, not [1]"),
         ("model = 2026-01-05", 'model must be a text, not "2026-01-05"'),
-        ("[model]\nx = 1", "model must be a text, not \"{'x': 1}\""),
+        ("[model]\nx = 1", 'model must be a text, not {"x" = 1}'),
+        ("providers = 3", "providers must be a table for each of them, as [providers.NAME], not 3"),
+        ("[providers.x]\nmodels = []", "providers.x: base_url is missing"),
+        ('[providers.x]\nbase_url = "x:1"', "providers.x: base_url must begin with http:// or https://"),
+        (
+            '[providers.x]\nbase_url = "http://x"\nkey = "s"',
+            "providers.x: there is no 'key'; a provider has base_url, api_key_env, models, headers, api",
+        ),
+        (
+            '[providers.x]\nbase_url = "http://x"\nmodels = "m"',
+            "providers.x: models: Expected `array`, got `str`",
+        ),
+        (
+            '[providers.offline]\nbase_url = "http://x"',
+            "providers.offline: this name is taken; choose another one",
+        ),
     ],
 )
 def test_a_value_of_the_wrong_kind_leaves_the_default_and_says_what_it_can_be(read, text, message):
@@ -85,6 +101,27 @@ def test_a_value_of_the_wrong_kind_leaves_the_default_and_says_what_it_can_be(re
 
     assert loaded.settings == Settings()
     assert [(finding.line, finding.message) for finding in loaded.findings] == [(1, message)]
+
+
+def test_providers_are_tables_and_a_wrong_one_costs_itself_alone(read):
+    loaded = read(
+        'model = "gateway:qwen3"\n'
+        '[providers.gateway]\nbase_url = "https://gateway.example/v1"\napi_key_env = "GATEWAY_KEY"\n'
+        'models = ["qwen3", "glm"]\nheaders = { "X-Team" = "tree" }\n'
+        "[providers.bad]\napi_key_env = 1\n"
+    )
+
+    assert loaded.settings.model == "gateway:qwen3"
+    assert loaded.settings.providers == {
+        "gateway": ProviderSettings(
+            base_url="https://gateway.example/v1",
+            api_key_env="GATEWAY_KEY",
+            models=("qwen3", "glm"),
+            headers={"X-Team": "tree"},
+        )
+    }
+    assert loaded.sources["providers"] == "file"
+    assert [finding.line for finding in loaded.findings] == [7]
 
 
 def test_one_wrong_value_costs_no_other(read):
@@ -110,7 +147,7 @@ def test_a_file_that_is_no_toml_costs_itself_and_is_told(read, text, line):
     assert loaded.settings == Settings()
     (finding,) = loaded.findings
     assert finding.line == line
-    assert "nothing in the file counts" in finding.message
+    assert "the file is ignored" in finding.message
 
 
 @pytest.mark.parametrize(("size", "used"), [(1 << 20, True), ((1 << 20) + 1, False)])

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from branchline.stores import FilesStore, MemoryStore, Store
-from branchline.stores.conformance import StoreContract
+from branchline.stores import FilesStore, MemoryStore
+from branchline.stores.conformance import DraftContract, TrashContract
 
 
-class TestFilesStore(StoreContract):
+class TestFilesStore(DraftContract, TrashContract):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path):
         self.directory = tmp_path / "not made yet" / "sessions"
 
-    def make_store(self) -> Store:
+    def make_store(self) -> FilesStore:
         return FilesStore(self.directory)
 
 
-class TestMemoryStore(StoreContract):
-    def make_store(self) -> Store:
+class TestMemoryStore(DraftContract, TrashContract):
+    def make_store(self) -> MemoryStore:
         return MemoryStore()
 
 
@@ -31,8 +31,8 @@ def test_a_store_that_breaks_the_contract_is_caught():
             self._trash.clear()
             return found
 
-    class Contract(StoreContract):
-        def make_store(self) -> Store:
+    class Contract(TrashContract):
+        def make_store(self):
             return Careless()
 
     with pytest.raises(AssertionError):

@@ -127,9 +127,9 @@ def test_what_is_not_a_session_is_hidden_with_a_reason_or_ignored(store):
     assert {item.name: item.reason for item in scan.hidden} == {
         "pipe.jsonl": "not a regular file",
         "folder.jsonl": "not a regular file",
-        "dangling.jsonl": "cannot be looked at: no such file or directory (ENOENT)",
-        ".hidden.jsonl": "its name cannot be an id",
-        "tab\there.jsonl": "its name cannot be an id",
+        "dangling.jsonl": "cannot be read: no such file or directory (ENOENT)",
+        ".hidden.jsonl": "its name is not a valid id",
+        "tab\there.jsonl": "its name is not a valid id",
     }
 
 
@@ -307,7 +307,7 @@ def test_a_link_in_the_place_of_our_hidden_folder_is_not_followed(store, tmp_pat
     os.symlink(tmp_path / "stolen", os.path.join(hidden, kind) if kind else hidden)
 
     act = partial(store.create, "two", LINE, draft=True) if kind == "drafts" else partial(store.remove, "one")
-    with pytest.raises(LogError, match="not a directory of its own"):
+    with pytest.raises(LogError, match="a link or not a directory"):
         act()
 
     assert list((tmp_path / "stolen").iterdir()) == []

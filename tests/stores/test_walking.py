@@ -88,7 +88,7 @@ def test_what_is_no_session_is_told(tmp_path):
     assert sorted(item.reason.split(":")[0] for item in walked.hidden) == [
         "a conflict copy of 'a' made by Syncthing",
         "a placeholder of Nextcloud for 'b.jsonl', not the session itself",
-        "cannot be looked at",
+        "cannot be read",
         "not a regular file",
     ]
 

@@ -82,7 +82,7 @@ def in_order(tree: Tree, leaf: int) -> list[int]:
 def passes(case: Case, position: int, kind: str) -> bool:
     tree = case.tree
     type_, role = tree.types[position], tree.roles[position]
-    if type_ == "usage" or (position in tree.textless and position != case.leaf):
+    if type_ in ("usage", "leaf") or (position in tree.textless and position != case.leaf):
         return False
     background = [
         "label",
@@ -91,7 +91,6 @@ def passes(case: Case, position: int, kind: str) -> bool:
         "model_change",
         "thinking_level_change",
         "session_info",
-        "leaf",
     ]
     match kind:
         case "default":
@@ -170,10 +169,10 @@ def test_rows_are_those_of_the_rules(case, kind, with_folds):
 
 @settings(deadline=None)
 @given(cases())
-def test_the_filter_all_shows_every_entry_once_but_usage_and_quiet_answers(case):
+def test_the_filter_all_shows_every_entry_once_but_usage_moves_and_quiet_answers(case):
     rows = Outline(case.tree, case.leaf, filter="all")
 
-    hidden = {place for place, kind in enumerate(case.tree.types) if kind == "usage"}
+    hidden = {place for place, kind in enumerate(case.tree.types) if kind in ("usage", "leaf")}
     hidden |= case.tree.textless - {case.leaf}
     assert sorted(rows.positions) == sorted(set(range(len(case.tree))) - hidden)
 

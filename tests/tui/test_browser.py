@@ -45,7 +45,7 @@ def test_a_search_narrows_the_list_as_it_is_typed_looks_inside_and_says_what_is_
         assert names(app) == ["Red checkout test"]
         await press(pilot, "escape", "slash", "=after:soon")
         assert names(app) == []
-        assert "is no time" in screen(app)
+        assert "is not a valid time" in screen(app)
         await press(pilot, "enter", "escape")
         assert len(names(app)) == 6
         assert app.browser.words == ""
@@ -77,7 +77,7 @@ def test_several_sessions_go_to_the_trash_at_once_and_come_back_with_one_key(ses
         assert sorted(names(app)) == sorted(before)
         assert library.trash() == []
         await press(pilot, "u")
-        assert "nothing was deleted here" in said(app)
+        assert "nothing to undo" in said(app)
 
     drive(app_on(sessions), told)
 
@@ -90,7 +90,7 @@ def test_sessions_of_other_programs_are_removed_only_after_a_question(sessions: 
         assert len(names(app)) == 6
         await press(pilot, "d", "enter")
         assert len(names(app)) == 5
-        assert "is not there any more" not in said(app)
+        assert "no longer exists" not in said(app)
         await press(pilot, "u")
         assert len(names(app)) == 6
 
@@ -234,7 +234,7 @@ def test_a_program_that_is_not_installed_is_named_before_a_fork_goes_on_in_chat(
         assert row is not None
         await press(pilot, "enter")
         assert isinstance(app.screen, ConfirmDialog)
-        assert "pi is not installed here" in " ".join(screen(app).split())
+        assert "pi is not installed" in " ".join(screen(app).split())
         assert ran == []
         await press(pilot, "enter")
         assert ran == [("branchline", "chat", "--fork", row.path)]
@@ -249,7 +249,7 @@ def test_a_session_that_vanished_while_it_was_shown_is_told_and_left_out(session
         assert row.path is not None
         os.unlink(row.path)
         await press(pilot, "t")
-        assert "is not there any more" in said(app)
+        assert "no longer exists" in said(app)
         assert isinstance(app.screen, BrowserScreen)
         await press(pilot, "f5")
         assert len(names(app)) == 5

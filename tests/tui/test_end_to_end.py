@@ -76,7 +76,7 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Termin
                 session.append_message(user(text))
                 session.append_message(answer(f"About: {text}"))
             session.set_title(title)
-    directory = PI.directory(str(project), {}, str(tmp_path))
+    directory = PI.home.directory(str(project), {}, str(tmp_path))
     with Session.create(project, directory=directory) as session:  # as pi would keep it
         session.append_message(user("Hello from pi"))
         session.append_message(answer("Hello."))
@@ -128,7 +128,7 @@ def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_continu
     terminal.wait("moved to the trash")
     assert len(library.trash()) == 1
     terminal.press("u")
-    terminal.wait("brought back")
+    terminal.wait("restored")
     assert library.trash() == []
 
     terminal.press("Escape")

@@ -124,7 +124,7 @@ def test_a_program_that_a_session_continues_in_has_the_terminal_as_it_was(home: 
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nstty -a > {home}/modes\n")
     program.chmod(0o755)
-    directory = PI.directory(str(home / "project"), {}, str(home))
+    directory = PI.home.directory(str(home / "project"), {}, str(home))
     with Session.create(home / "project", directory=directory) as session:
         session.append_message(user("Hello from pi"))
         session.append_message(answer("Hello."))

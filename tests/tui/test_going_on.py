@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from branchline.actions.resume import ResumePlan, continue_session, plan_resume
-from branchline.formats.detect import formats
 from branchline.formats.resume_commands import RESUME_COMMANDS
+from branchline.plugins.formats import formats
 
 PATH = "/s/a file.jsonl"
 ID = "0199f3a2-7c1e-7d44-9b35-2f6a1c0de987"
@@ -61,7 +61,7 @@ def test_where_the_program_is_missing_a_fork_goes_on_in_chat_and_that_is_said() 
 
     assert going.command == ("branchline", "chat", "--fork", PATH)
     assert "codex is not installed" in (going.note or "")
-    assert going.unusable == "the directory of this session is gone: /home/u/my shop"
+    assert going.unusable == "the directory of this session no longer exists: /home/u/my shop"
 
 
 def test_here_means_a_fork_in_chat_whatever_is_installed() -> None:

@@ -71,7 +71,7 @@ def test_keys_are_answered_while_a_pattern_is_looked_for_and_the_list_says_that_
         assert time.monotonic() - begun < 2
         await pilot.pause(0.6)
         await press(pilot)
-        assert "takes too long" in screen(app) + " ".join(str(note.message) for note in app._notifications)
+        assert "timed out" in screen(app) + " ".join(str(note.message) for note in app._notifications)
 
     drive(app_on(endless), told, (120, 30))
 

@@ -74,7 +74,7 @@ def test_another_branch_is_read_without_changing_the_session(path: Path) -> None
         await press(pilot, "enter")
         text = screen(app)
         assert "Freeze the clock then" in text
-        assert "another branch than the current one" in text
+        assert "not on the active branch" in text
         assert "[frozen clock]" in text
 
     drive(app_on(path.parent), told)
@@ -102,7 +102,7 @@ def test_a_live_session_is_followed_at_its_end_and_left_alone_further_up(path: P
         os.unlink(path)
         reading(app)._look()
         await settle(pilot)
-        assert "is gone" in said(app)
+        assert "was deleted" in said(app)
 
     drive(app_on(path.parent), told)
 
@@ -121,7 +121,7 @@ def test_a_file_that_becomes_no_session_while_it_is_shown_is_told_and_ends_nothi
         await pilot.resize_terminal(60, 20)
         await press(pilot, "home", "up")
         assert app.screen is shown
-        assert "became shorter or another one" in " ".join(note.message for note in app._notifications)
+        assert "was truncated or replaced" in " ".join(note.message for note in app._notifications)
 
     drive(app_on(path.parent), told)
 
@@ -139,7 +139,7 @@ def test_a_picture_is_a_placeholder_with_its_size_and_is_saved_privately_when_op
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "n", "o", "p")
-        assert "picture: image/png, 8 bytes" in screen(app)
+        assert "image: image/png, 8 bytes" in screen(app)
         await press(pilot, "o")
         assert "saved until you quit:" in said(app)
         saved.extend(file.read_bytes() for file in files())

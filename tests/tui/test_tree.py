@@ -13,7 +13,7 @@ from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.screens.tree import TreeScreen
 from branchline.tui.screens.turns import TurnPickerScreen
-from branchline.tui.summarizing import SummaryModel
+from branchline.tui.summary_model import SummaryModel
 from branchline.views.text import width
 from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
 
@@ -207,7 +207,7 @@ def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) ->
         assert "nothing has moved yet" in screen(app)
         await press(pilot, "escape")
         assert isinstance(app.screen, TreeScreen)
-        assert "not moved: you stopped it" in said(app)
+        assert "not moved: cancelled" in said(app)
 
     drive(app_on(path.parent, summary_model=SummaryModel(name="offline:echo")), told)
 
@@ -218,7 +218,7 @@ def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) ->
     ("model", "reason"),
     [
         (None, "config set model"),
-        (SummaryModel(name="nobody"), "is not the name of a model"),
+        (SummaryModel(name="nobody"), "is not a model name"),
         (SummaryModel(name="offline:echo"), "was told to refuse this request"),
     ],
 )
@@ -328,13 +328,13 @@ def test_a_file_that_shrinks_or_vanishes_is_told_once_and_nothing_breaks(path: P
         os.truncate(path, sum(map(len, lines[:4])))
         tree(app)._look()
         await settle(pilot)
-        assert "became shorter" in said(app)
+        assert "was truncated" in said(app)
         assert len(texts(app)) == 2
         os.unlink(path)
         tree(app)._look()
         tree(app)._look()
         await settle(pilot)
-        assert said(app).count("is gone") == 1
+        assert said(app).count("was deleted") == 1
         assert len(texts(app)) == 2
 
     drive(app_on(path.parent), told)

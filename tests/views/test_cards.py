@@ -99,9 +99,9 @@ def test_an_answer_that_failed_says_why():
     )
 
     assert brief(deck) == [
-        ("assistant", "Assistant", "overloaded"),
+        ("note", "Error: overloaded", ""),
         ("assistant", "Assistant", "half"),
-        ("assistant", "Stopped", ""),
+        ("note", "Stopped", ""),
         ("assistant", "Assistant", "(no content)"),
     ]
     assert [card.error for card in deck] == [True, True, True, False]
@@ -161,7 +161,7 @@ def test_commands_summaries_settings_and_damage_have_their_cards():
     ]
     assert deck[0].meta == ("exit code 2", "not sent to the model")
     assert deck[0].error
-    assert deck[1].meta == ("cancelled", "output cut, all of it in /o")
+    assert deck[1].meta == ("cancelled", "output cut, full output in /o")
     assert deck[2].body == "be good\n\na:\nb\n\nc: removed\n\nTools added: read"
     assert deck[3].meta == ("12k tokens before",)
     assert deck[7].meta == ("hidden",)
@@ -182,7 +182,7 @@ def test_side_records_are_shown_only_when_asked_for():
     assert [card.title for card in cards(path, side_records=True)[1:]] == [
         "Label of e1: start",
         "Title: T",
-        "Moved to the beginning",
+        "Moved to the start",
         "Usage: cache",
         "Data of ext",
     ]

@@ -110,11 +110,11 @@ def test_a_match_in_the_name_comes_before_one_elsewhere_before_one_of_letters() 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("re:", "re: what?"),
-        ("re:(", "not a regular expression"),
-        ("after:soon", "is no time"),
-        ("agent:", "agent: what?"),
-        ("x re:y", "re: takes the whole query"),
+        ("re:", "re: needs a regular expression"),
+        ("re:(", "invalid regular expression"),
+        ("after:soon", "is not a valid time"),
+        ("agent:", "agent: the value is missing"),
+        ("x re:y", "re: must be the whole query"),
     ],
 )
 def test_a_query_that_cannot_be_understood_says_why_and_finds_nothing(text: str, says: str) -> None:

@@ -125,7 +125,12 @@ def test_a_call_with_odd_fields_is_still_found():
         (record(**message("user", [])), "user:"),
         (record(**message("assistant", words("yes"), stopReason="aborted")), "assistant: yes"),
         (record(**message("assistant", [], stopReason="aborted", errorMessage="no")), "assistant: (aborted)"),
-        (record(**message("assistant", [], errorMessage="e\n" * 90)), "assistant: " + "e " * 40),
+        (record(**message("assistant", [], stopReason="error")), "assistant: (no content)"),
+        (
+            record(**message("assistant", words("half"), stopReason="error", errorMessage="no")),
+            "assistant: half",
+        ),
+        (record(**message("assistant", [], errorMessage="e\n" * 90)), "error: " + "e " * 40),
         (record(**message("assistant", words(" \n"))), "assistant: (no content)"),
         (record(**message("bashExecution", command="make\nall", output="")), "[bash]: make all"),
         (record(**message("system", "be good")), "[system]"),

@@ -15,12 +15,13 @@ import msgspec
 from branchline.actions.seal import Sealing, SealReport, update_seal, verify_seal
 from branchline.clock import SystemClock
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import PI, EntryLog, detect
+from branchline.formats import PI, EntryLog
 from branchline.formats.detect import RETIRED_STORES, is_retired_store
 from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import has_suffix
 from branchline.library import SessionLibrary
 from branchline.log import FileLog
+from branchline.plugins.formats import detect
 from branchline.session import Session
 from branchline.stores import unpacked
 from branchline.tree import Finding, severity
@@ -128,8 +129,8 @@ def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLo
         format_ = detect(head, name)
     except NotASession:
         format_ = PI
-    if format_.is_compressed(head):
-        return EntryLog(format_, unpacked(format_, read, size).read, name)
+    if compression := format_.compression_of(head):
+        return EntryLog(format_, unpacked(compression, read, size).read, name)
     return EntryLog(format_, read, name)
 
 

@@ -89,7 +89,7 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     target = target_format(request.to)
     leaves = _leaves(session, request)
     if request.output is not None and len(leaves) > 1 and not os.path.isdir(request.output):
-        raise ValueError(f"{len(leaves)} files need a directory that exists; give one with -o")
+        raise ValueError(f"{len(leaves)} files need an existing directory; give one with -o")
     made: dict[str, Converted] = {}
     for leaf in leaves:
         header = _header(session, target, request)
@@ -117,7 +117,7 @@ def target_format(name: str) -> Format:
     try:
         return writable_format(name)
     except ValueError:
-        raise ValueError(f"there is no program {name!r}; choose one of {', '.join(TARGETS)}") from None
+        raise ValueError(f"unknown agent {name!r}; choose one of {', '.join(TARGETS)}") from None
 
 
 def _leaves(session: Session, request: ConvertRequest) -> tuple[int | None, ...]:
@@ -140,16 +140,16 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
     timestamp = time_after(session.index.times, clock.now())
     return Header(
         version=3,
-        id=target.session_id(clock.session_id(), timestamp),
+        id=target.required_writer().session_id(clock.session_id(), timestamp),
         timestamp=timestamp,
         cwd=cwd,
-        parent_session=target.parent_link(session.id, session.file),
+        parent_session=target.required_writer().parent_link(session.id, session.file),
     )
 
 
 def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
-    name = check_key(target.file_key(header)) + target.suffix
+    name = check_key(target.home.file_key(header)) + target.traits.suffix
     if request.install:
         directory = store_of(request.to, header.cwd).directory
         create_directory(directory)

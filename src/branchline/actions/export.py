@@ -18,9 +18,10 @@ from branchline.actions.output_file import write_new
 from branchline.clock import SystemClock, iso, local_time
 from branchline.entries import Entry, Header, encode_header, splice
 from branchline.errors import NotSaved, NotSupported, SecretsLeft
-from branchline.formats import EntryLog, detect
+from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL
-from branchline.formats.zot import export_portable
+from branchline.formats.zot import ZOT, export_portable
+from branchline.plugins.formats import detect
 from branchline.redaction import Hit, redact, redact_bytes, require_clean
 from branchline.session import Session
 from branchline.session.forks import fork_position
@@ -112,7 +113,11 @@ def export(
     target = os.path.abspath(os.path.expanduser(path))
     rendered = _render(session, request, target)
     if os.path.isdir(target):
-        ending = session.transcript.format.suffix if rendered.format == "jsonl" else ENDINGS[rendered.format]
+        ending = (
+            session.transcript.format.traits.suffix
+            if rendered.format == "jsonl"
+            else ENDINGS[rendered.format]
+        )
         target = os.path.join(target, session.key + ending)
 
     def scan(finished: str) -> None:
@@ -147,7 +152,7 @@ def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
             data, branch = _markdown(session, redactor, request.entry), True
         case "zotsession":
             if branch:
-                raise NotSupported("the portable form of zot holds a whole session; leave the entry out")
+                raise NotSupported("zot's portable format holds a whole session; omit the entry")
             data = _lines(session, _portable_zot(session), redactor)
         case "jsonl":
             lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
@@ -163,7 +168,7 @@ def _format_of(name: str) -> ExportFormat:
         return "md"
     if name.endswith(_OTHER_DOCUMENTS):
         raise NotSupported(
-            f"cannot export to {os.path.basename(name)}: there is no such export; choose .md or .jsonl"
+            f"cannot export to {os.path.basename(name)}: unknown export format; choose .md or .jsonl"
         )
     return "zotsession" if name.endswith(ENDINGS["zotsession"]) else "jsonl"
 
@@ -207,7 +212,7 @@ def _require_clean(session: Session, format_: ExportFormat, data: bytes) -> None
         require_clean(data, lines=format_ != "md")
     except SecretsLeft as problem:
         raise SecretsLeft(
-            f"cannot export {session.id}: {problem}; nothing was written, and --no-redact exports it as it is"
+            f"cannot export {session.id}: {problem}; nothing was written; --no-redact exports it unchanged"
         ) from None
 
 
@@ -221,8 +226,8 @@ def _lines(session: Session, data: bytes, redactor: Redactor) -> bytes:
         return clean
     if clean != data and _shape(session, clean) != _shape(session, data):
         raise NotSaved(
-            f"cannot export {session.id}: without its secrets it would be another tree; "
-            "nothing was written, and --no-redact exports it as it is"
+            f"cannot export {session.id}: redaction would change its tree; "
+            "nothing was written; --no-redact exports it unchanged"
         )
     return clean
 
@@ -246,12 +251,12 @@ def _whole(session: Session, *, portable: bool) -> bytes:
         return data  # says neither
     if format_ not in _PARENTS:
         raise NotSupported(
-            f"sessions of {format_} name their working directory in more than one place; "
-            "fork it into one of ours and export that"
+            f"sessions of {format_} name their working directory in several places; "
+            "fork it into a native session and export that"
         )
     if reading.header is None or not reading.header_line:
         raise NotSupported(
-            f"{session.id} has no header to take the working directory from; export it as it is"
+            f"{session.id} has no header with a working directory; export it without --portable"
         )
     parent = {} if reading.header.parent_session is None else {_PARENTS[format_]: None}
     fields = {"cwd": ""} | parent
@@ -265,7 +270,8 @@ def _portable_zot(session: Session) -> bytes:
         raise NotSupported(
             f"only a session of zot has its portable form; {session.id} is of {session.format}"
         )
-    return export_portable(session.transcript)
+    data = session.transcript.bytes_between(0, None)
+    return export_portable(EntryLog(ZOT, lambda start, size: data[start : start + size], session.key))
 
 
 def _branch(session: Session, request: ExportRequest) -> bytes:
@@ -274,7 +280,7 @@ def _branch(session: Session, request: ExportRequest) -> bytes:
     It has the format of its agent; for agents whose sessions are only read, ours.
     """
     format_ = session.transcript.format
-    if format_.writable and format_.name not in ("pi", "oh-my-pi"):
+    if format_.writer is not None and not format_.traits.native_entries:
         return _own_branch(session, request)
     header = Header(
         version=3,
@@ -298,13 +304,13 @@ def _own_branch(session: Session, request: ExportRequest) -> bytes:
     """A path as its agent would write it, with labels and title where the agent has them."""
     if request.portable and session.header.cwd:
         raise NotSupported(
-            f"a path of a session of {session.format} is exported with its working directory; "
-            "fork it into one of ours, or export all of it"
+            f"a {session.format} path is exported with its working directory; "
+            "fork it into a native session, or export all of it"
         )
     known, leaf = session.header, fork_position(session, request.entry, "at")
     header = Header(version=3, id=known.id, timestamp=known.timestamp, cwd=known.cwd)
     format_ = session.transcript.format
-    data = format_.fork(session.transcript, leaf, header)
+    data = format_.required_writer().fork(session.transcript, leaf, header)
     if format_.name != "piglet":
         return data
     with Session.in_memory(data=data) as copy:
@@ -358,6 +364,6 @@ def _entries(session: Session, redactor: Redactor, entry: str | None) -> list[En
         clean = redactor.lines(line)
         # A record may hold more than its line does, so a clean one stays as it was read.
         entries.append(
-            record if clean == line else transcript.format.decode(clean, transcript.reading, position)
+            record if clean == line else transcript.format.reader.decode(clean, transcript.reading, position)
         )
     return entries

@@ -57,7 +57,7 @@ def import_file(
         target = os.path.abspath(directory) if directory is not None else places.session_directory(cwd)
 
         def write(key: str, data: bytes) -> str:
-            path = os.path.join(target, key + source.transcript.format.suffix)
+            path = os.path.join(target, key + source.transcript.format.traits.suffix)
             write_new(path, data)
             return path
 
@@ -80,7 +80,7 @@ def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -
     (store,) = library.stores
     with Session.open(file) as source:
         if isinstance(store, FilesStore):
-            suffix = source.transcript.format.suffix
+            suffix = source.transcript.format.traits.suffix
             if suffix != store.suffix:
                 raise NotSupported(
                     f"cannot import {source.file} into {library.name}: files of {source.format} end in "
@@ -99,7 +99,7 @@ def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -
 
 def _require_header(source: Session) -> None:
     if source.transcript.reading.header is None:
-        raise NotASession(f"cannot import {source.file}: it has no header; `branchline repair` makes one")
+        raise NotASession(f"cannot import {source.file}: it has no header; `branchline repair` adds one")
 
 
 def _import_portable(source: Session, cwd: _Path | None, directory: _Path | None) -> ImportResult:
@@ -107,9 +107,11 @@ def _import_portable(source: Session, cwd: _Path | None, directory: _Path | None
     clock = SystemClock()
     now = iso(clock.now())
     home = places.resolve_cwd(cwd)
-    header = Header(id=ZOT.session_id(clock.session_id(), now), timestamp=now, cwd=home)
+    header = Header(id=ZOT.required_writer().session_id(clock.session_id(), now), timestamp=now, cwd=home)
     data = import_portable(source.transcript.bytes_between(0, None), header)
-    target = os.path.abspath(directory) if directory is not None else places.directory_in(ZOT.directory, home)
+    target = (
+        os.path.abspath(directory) if directory is not None else places.directory_in(ZOT.home.directory, home)
+    )
     assert target is not None
     create_directory(target)
 
@@ -118,7 +120,7 @@ def _import_portable(source: Session, cwd: _Path | None, directory: _Path | None
         write_new(path, data)
         return path
 
-    return _result(source, _free(ZOT.file_key(header), data, write), header.id)
+    return _result(source, _free(ZOT.home.file_key(header), data, write), header.id)
 
 
 def _result(source: Session, path: str, session_id: str, *, copied: bool = True) -> ImportResult:
@@ -142,13 +144,15 @@ def _adopted(source: Session, cwd: _Path | None, *, new_id: bool) -> tuple[str, 
     reading, format_ = source.transcript.reading, source.transcript.format
     fields: dict[str, Any] = {}
     if new_id:
-        fields["id"] = format_.session_id(SystemClock().session_id(), source.header.timestamp)
+        fields["id"] = format_.required_writer().session_id(
+            SystemClock().session_id(), source.header.timestamp
+        )
     if cwd is not None or not source.header.cwd:
         fields["cwd"] = places.resolve_cwd(cwd)
     data = source.transcript.bytes_between(0, None)
-    if fields and format_.name not in ("pi", "oh-my-pi"):
+    if fields and not format_.traits.native_entries:
         header = msgspec.structs.replace(source.header, **fields, parent_session=None)
-        data = format_.copy(source.transcript, header)
+        data = format_.required_writer().copy(source.transcript, header)
     elif fields:
         start = reading.header_end - len(reading.header_line)
         data = data[:start] + splice.set_fields(reading.header_line, fields) + data[reading.header_end :]
@@ -160,7 +164,7 @@ def _name(source: Session, session_id: str) -> str:
     try:
         check_session_id(session_id)
         header = msgspec.structs.replace(source.header, id=session_id)
-        return check_key(source.transcript.format.file_key(header))
+        return check_key(source.transcript.format.home.file_key(header))
     except InvalidId:
         pass
     try:

@@ -9,7 +9,7 @@ from branchline.actions.check import read_leniently
 from branchline.context import UsageSum, usage_rows
 from branchline.entries import SIDE_TYPES
 from branchline.formats.integrity import check_log
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.session import Session
 from branchline.session.message_input import role_of
 from branchline.tree import ROOT, Finding, walk_nodes
@@ -20,7 +20,7 @@ __all__ = ["report", "report_of_nothing"]
 def _path_in_file(session: Session, leaf: int) -> list[str]:
     """The path, with what the program itself takes for a part of it, and without what it does not."""
     index, format_ = session.index, session.transcript.format
-    hidden = (SIDE_TYPES | format_.metadata_types) - format_.path_types
+    hidden = (SIDE_TYPES | format_.traits.metadata_types) - format_.traits.path_types
     return [index.keys[place] for place in index.path_positions(leaf) if index.types[place] not in hidden]
 
 

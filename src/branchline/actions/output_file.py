@@ -61,4 +61,4 @@ def write_new(
 
 
 def _taken(path: str) -> FileExists:
-    return FileExists(errno.EEXIST, "exists already", path)
+    return FileExists(errno.EEXIST, "already exists", path)

@@ -84,7 +84,7 @@ def _remove(path: str) -> RemovedSession:
     key = without_suffix(os.path.basename(path))
     trashed = _store(path).remove(key)
     if trashed is None:
-        raise SessionNotFound(f"cannot remove {path}: it is not there any more")
+        raise SessionNotFound(f"cannot remove {path}: it no longer exists")
     return RemovedSession(path=path, key=trashed.key, token=trashed.token)
 
 
@@ -150,5 +150,5 @@ def _holder(name: str | None, directory: _Path | None) -> SessionLibrary:
         if any(name in (item.token, item.key) or item.key.endswith("_" + name) for item in library.trash()):
             return library
     raise SessionNotFound(
-        f"there is no {name!r} in the trash; `branchline restore --list` says what is there"
+        f"there is no {name!r} in the trash; `branchline restore --list` shows its contents"
     )

@@ -71,11 +71,11 @@ def plan_resume(
         command = ("branchline", "chat", "--resume" if ours else "--fork", session_argument(path, id))
         if known is not None:
             missing = known.argv[0]
-            note = f"{missing} is not installed here: it goes on in branchline chat, in a fork of the session"
+            note = f"{missing} is not installed; continuing in a fork, in branchline chat"
     unusable = directory_problem(cwd) if cwd else None
     usable = cwd if cwd and unusable is None else None
     if usable is not None and not is_directory(usable):
-        unusable = f"the directory of this session is gone: {usable}"
+        unusable = f"the directory of this session no longer exists: {usable}"
     return ResumePlan(
         program=command[0],
         command=command,

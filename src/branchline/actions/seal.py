@@ -13,7 +13,7 @@ import msgspec
 
 from branchline.clock import Clock, iso, local_time
 from branchline.errors import BranchlineError, LogError
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.log import FileLog
 from branchline.log.seals import Difference, Seal, compare, read_seal, seal_log, session_name
 from branchline.tree import Finding
@@ -56,13 +56,13 @@ def update_seal(
 ) -> SealReport:
     """Seal a file as it is now, unless it does not match the seal it has; ``force`` seals it all the same."""
     if found.state not in ("none", "intact") and not force:
-        why = found.message or "it is not what was sealed"
+        why = found.message or "it differs from the sealed version"
         return msgspec.structs.replace(
             found, message=f"{why}; not sealed again, --force replaces the old seal"
         )
     header = reading.header
     if header is None:
-        return msgspec.structs.replace(found, message="not sealed: it has no header to be known by")
+        return msgspec.structs.replace(found, message="not sealed: it has no header")
     try:
         seal = seal_log(
             log,
@@ -85,7 +85,7 @@ def _whose(seal: Seal, difference: Difference, reading: LogIndex) -> SealReport 
     if header is None:
         return None
     if session_name(header.id) != seal.session and not difference.same_log:
-        message = f"the seal is that of session {seal.session}, which lay here on {_day(seal)}"
+        message = f"the seal is that of session {seal.session}, which was stored here on {_day(seal)}"
         return SealReport(state="other-session", seal=seal, message=message)
     if seal.version < _version(reading) == reading.current_version:
         message = (

@@ -31,7 +31,7 @@ from branchline.entries import (
     blocks_text,
     message_text,
 )
-from branchline.formats import EntryLog, Format
+from branchline.formats import EntryLog, FormatReader
 from branchline.tree import ROOT
 from branchline.views.tool_calls import calls_of
 
@@ -147,7 +147,7 @@ def spending_before(transcript: EntryLog, end: int) -> dict[int, Spending | None
 
     The record that counts is known when the last of them is written.
     """
-    if type(transcript.format).merge_answers is Format.merge_answers:
+    if type(transcript.format.reader).merge_answers is FormatReader.merge_answers:
         return {}
     types = transcript.tree.types
     window = [place for place in range(max(0, end - _WINDOW), end) if types[place] == "message"]

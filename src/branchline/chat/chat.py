@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
 
-from branchline.chat.commands import COMMANDS, command_named
+from branchline.chat.commands import COMMANDS, Command
 from branchline.chat.frontend import Frontend
 from branchline.chat.notices import event_notice, others_wrote
 from branchline.chat.permissions import ChatPermissions
@@ -21,12 +21,13 @@ from branchline.chat.services import Services
 from branchline.chat.shell import ShellCommand
 from branchline.conductor import Conductor, Event, MessageAppended, SummaryDelta, TurnEnded
 from branchline.entries import BashExecution, UserMessage
-from branchline.errors import BranchlineError
-from branchline.flows import Choose, Chosen
+from branchline.errors import BranchlineError, NotSupported
+from branchline.flows import Choose, Chosen, PluginCommand
 from branchline.models import COUNT_WORDS, Tool
 
 __all__ = ["Chat"]
 
+_NATIVE_FORMAT = "pi"
 _COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?\Z", re.DOTALL)
 
 
@@ -50,9 +51,11 @@ class Chat:
         self._talking = False
         self._said = True  # what was sent last is in the session
         self._model_problem: str | None = conductor.model_problem
+        self._added: tuple[Command, ...] | None = None  # commands of plugins, once they were asked
 
     async def run(self) -> None:
         """Read and do what is read, until the person leaves."""
+        await self._ask_plugins()
         while not self.left and (line := await self.front.read()) is not None:
             await self.handle(line)
 
@@ -70,6 +73,10 @@ class Chat:
                 await self.send(line.strip())
         except BrokenPipeError:
             raise  # nobody sees what would be said
+        except NotSupported as problem:
+            native = self.conductor.session.format == _NATIVE_FORMAT
+            hint = "" if native else " /fork --native does that and continues there."
+            self.front.notice(f"{problem}{hint}")
         except (BranchlineError, ValueError, LookupError, OSError, RuntimeError) as problem:
             self.front.notice(str(problem) or type(problem).__name__)
         self._say_model_problem()
@@ -92,6 +99,15 @@ class Chat:
         return True
 
     # -- what commands use ----------------------------------------------------------------------------
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands of this chat, those of plugins last."""
+        return (*COMMANDS, *(self._added or ()))
+
+    def command(self, name: str) -> Command | None:
+        """The command with this name."""
+        return next((each for each in self.commands if name in (each.name, *each.aliases)), None)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -169,23 +185,32 @@ class Chat:
     # -- inside ---------------------------------------------------------------------------------------
 
     async def _command(self, name: str, words: str) -> None:
-        command = command_named(name)
+        await self._ask_plugins()
+        command = self.command(name)
         if command is None:
-            names = [known for each in COMMANDS for known in (each.name, *each.aliases)]
+            names = [known for each in self.commands for known in (each.name, *each.aliases)]
             close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join('/' + one for one in close)}?" if close else "/help lists all"
-            self.front.notice(f"there is no command /{name}; {hint}")
+            self.front.notice(f"unknown command /{name}; {hint}")
             return
         if words and not command.arguments:
-            self.front.notice(f"/{command.name} takes no words; {words!r} was left out")
+            self.front.notice(f"/{command.name} takes no argument; {words!r} was ignored")
         await command.run(self, words)
+
+    async def _ask_plugins(self) -> None:
+        """Take the commands of plugins, once."""
+        if self._added is None:
+            taken = [known for each in COMMANDS for known in (each.name, *each.aliases)]
+            self._added = tuple(map(_added, await self.conductor.plugin_commands(taken)))
 
     async def _shell(self, line: str) -> None:
         """``!command`` runs it and lets the model know, ``!!command`` runs it for the person alone."""
         in_context = not line.startswith("!!")
         text = line.lstrip("!").strip()
         if not text:
-            self.front.notice("!COMMAND runs a command and shows it to the model, !!COMMAND to you alone")
+            self.front.notice(
+                "!COMMAND runs a command and shows the output to the model, !!COMMAND only to you"
+            )
             return
         command = ShellCommand(text, self.services.directory(self.conductor.session))
         with self.working(command.stop):
@@ -194,7 +219,7 @@ class Chat:
         self.front.notice(_outcome(done))
 
     def _look(self) -> None:
-        """Say it when somebody else wrote. Who cannot read the file any more can still leave it."""
+        """Say it when another writer appended. Who cannot read the file any more can still leave it."""
         try:
             others = self.conductor.poll()
         except (BranchlineError, OSError) as problem:
@@ -206,11 +231,25 @@ class Chat:
     def _say_model_problem(self) -> None:
         problem = self.conductor.model_problem
         if problem is not None and problem != self._model_problem:
-            self.front.notice(f"the model of this path cannot be had here: {problem}")
+            self.front.notice(f"the model of this path is unavailable: {problem}")
         self._model_problem = problem
+
+
+def _added(offered: PluginCommand) -> Command:
+    """A command of a plugin as one of the chat."""
+
+    async def run(chat: Chat, words: str) -> None:
+        with chat.working():
+            said = await chat.conductor.run_plugin_command(offered, words)
+        if said:
+            chat.front.text(said)
+
+    command = offered.command
+    about = f"{command.help} (plugin {offered.plugin})".strip()
+    return Command(name=command.name, help=about, arguments=command.arguments or "[WORDS]", run=run)
 
 
 def _outcome(done: BashExecution) -> str:
     how = "stopped" if done.cancelled else f"exit code {done.exit_code:g}"
     where = ", not shown to the model" if done.exclude_from_context else ""
-    return f"{how}{', only the end of its output is kept' if done.truncated is True else ''}{where}"
+    return f"{how}{', only the end of its output was kept' if done.truncated is True else ''}{where}"

@@ -13,9 +13,9 @@ from branchline.views.spans import Span
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["COMMANDS", "Command", "Completes", "command_named"]
+__all__ = ["COMMANDS", "Command", "Completes"]
 
-Completes = Literal["entry", "turn", "session", "thinking", "tool", "command"]
+Completes = Literal["entry", "turn", "session", "operation", "model", "thinking", "tool", "command"]
 """What can be completed behind a command."""
 
 
@@ -32,8 +32,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 async def _help(chat: Chat, words: str) -> None:
     """All commands, or the one that is named."""
-    named = command_named(words.lstrip("/"))
-    shown = COMMANDS if named is None else (named,)
+    named = chat.command(words.lstrip("/"))
+    shown = chat.commands if named is None else (named,)
     usages = [f"/{each.name} {each.arguments}".rstrip() for each in shown]
     room = max(map(len, usages))
     for usage, each in zip(usages, shown, strict=True):
@@ -41,10 +41,12 @@ async def _help(chat: Chat, words: str) -> None:
         chat.front.line(Span(f"{usage:<{room}}", "heading"), f"  {each.help}{also}")
     if named is None:
         chat.front.line(
-            Span(f"{'!COMMAND':<{room}}", "heading"), "  Run a shell command and show it to the model."
+            Span(f"{'!COMMAND':<{room}}", "heading"),
+            "  Run a shell command and show its output to the model.",
         )
         chat.front.line(
-            Span(f"{'!!COMMAND':<{room}}", "heading"), "  Run a shell command for yourself alone."
+            Span(f"{'!!COMMAND':<{room}}", "heading"),
+            "  Run a shell command without showing it to the model.",
         )
 
 
@@ -59,75 +61,88 @@ COMMANDS: tuple[Command, ...] = (
         arguments="[ENTRY]",
         completes="entry",
         run=tree_commands.tree,
-        help="Go to any entry of the session; a prompt is given back for editing.",
+        help="Go to any entry; a prompt is returned for editing.",
     ),
     Command(
         name="jump",
         arguments="[ENTRY]",
         completes="turn",
         run=tree_commands.jump,
-        help="Go back to before something that you said, and say it otherwise.",
+        help="Go back to an earlier prompt and rephrase it.",
     ),
     Command(
         name="branch",
         arguments="[ENTRY]",
         completes="turn",
         run=tree_commands.branch,
-        help="Say something otherwise in a new session that holds what came before it.",
+        help="Rephrase an earlier prompt in a new session.",
     ),
     Command(
         name="fork",
-        arguments="[ENTRY]",
+        arguments="[--native] [ENTRY]",
         completes="entry",
         run=tree_commands.fork,
-        help="Copy the conversation, up to a turn or an entry, into a new session and go on there.",
+        help="Copy the conversation, up to a turn or an entry, into a new session and continue there.",
     ),
     Command(
         name="undo",
         run=tree_commands.undo,
-        help="Go back to before the last turn; what you said is given back.",
+        help="Undo the last turn; your prompt is returned for editing.",
     ),
     Command(name="retry", run=tree_commands.retry, help="Get another answer; the old one stays in the tree."),
     Command(
         name="label",
         arguments="[TEXT | --clear]",
         run=tree_commands.label,
-        help="Name the entry that you stand on; alone, list all labels.",
+        help="Label the current entry; without TEXT, list labels.",
     ),
     Command(
         name="compact",
         arguments="[FOCUS]",
         run=tree_commands.compact,
-        help="Sum up the older part of the conversation; nothing is removed.",
+        help="Compact the context; nothing is removed.",
     ),
     Command(
         name="name",
         arguments="[TITLE]",
         run=session_commands.name,
-        help="Give the session a title, or show it.",
+        help="Set or show the title of the session.",
     ),
-    Command(name="session", run=session_commands.facts, help="Show the facts: file, entries, tokens, cost."),
-    Command(name="sessions", run=session_commands.list_all, help="List the sessions of this directory."),
+    Command(
+        name="session",
+        arguments="[fork | tree | export [FILE] | import FILE]",
+        completes="operation",
+        run=session_commands.session,
+        help="Show file, entries, tokens and cost; or fork, pick from the tree of forks, export, import.",
+    ),
+    Command(
+        name="sessions",
+        arguments="[SESSION]",
+        completes="session",
+        run=session_commands.sessions,
+        help="Pick another session of this directory and continue in it.",
+    ),
     Command(
         name="resume",
         arguments="[SESSION]",
         completes="session",
         run=session_commands.resume,
-        help="Go on in another session.",
+        help="Continue another session.",
     ),
-    Command(name="new", run=session_commands.new, help="Start a fresh session."),
+    Command(name="new", run=session_commands.new, help="Start a new session."),
     Command(
         name="model",
         arguments="[PROVIDER:MODEL]",
+        completes="model",
         run=model_commands.model,
-        help="Let another model answer, or show which one does.",
+        help="Switch models, named or picked.",
     ),
     Command(
         name="thinking",
         arguments="[LEVEL]",
         completes="thinking",
         run=model_commands.thinking,
-        help="Let the model think more or less.",
+        help="Set the thinking level.",
     ),
     Command(
         name="tools",
@@ -140,7 +155,7 @@ COMMANDS: tuple[Command, ...] = (
         name="export",
         arguments="[FILE]",
         run=model_commands.export,
-        help="Write the conversation as Markdown, or the session as .jsonl, without its secrets.",
+        help="Export the conversation as Markdown, or the session as .jsonl, with secrets redacted.",
     ),
     Command(
         name="help",
@@ -150,11 +165,5 @@ COMMANDS: tuple[Command, ...] = (
         run=_help,
         help="List the commands.",
     ),
-    Command(name="quit", aliases=("exit", "q"), run=_quit, help="Leave; the session stays as it is."),
+    Command(name="quit", aliases=("exit", "q"), run=_quit, help="Quit; the session is saved."),
 )
-_NAMED = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
-
-
-def command_named(name: str) -> Command | None:
-    """The command with this name."""
-    return _NAMED.get(name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from branchline.chat.commands import COMMANDS, command_named
+from branchline.chat import session_commands
 from branchline.chat.permissions import Permission
 from branchline.library.turns import prior_turns
 from branchline.models import THINKING_LEVELS
@@ -38,11 +38,11 @@ def suggestions(chat: Chat, written: str) -> Iterator[Suggestion]:
         return
     name, blank, words = written[1:].partition(" ")
     if not blank:
-        for one in COMMANDS:
+        for one in chat.commands:
             if one.name.startswith(name):
                 yield Suggestion(text=f"/{one.name}", replaces=len(written), about=one.help)
         return
-    command = command_named(name)
+    command = chat.command(name)
     if command is None or command.completes is None:
         return
     for text, about in itertools.islice(_offers(chat, command.completes, words), _OFFERED):
@@ -64,6 +64,13 @@ def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
                     yield row.id, about
                 elif row.title and row.title.lower().startswith(typed.lower()):
                     yield row.title, row.id
+        case "operation":
+            yield from ((name, "") for name in session_commands.OPERATIONS if name.startswith(typed))
+        case "model":
+            for one in chat.services.providers():
+                for model in one.models if one.ready else ():
+                    if (name := f"{one.name}:{model}").startswith(typed):
+                        yield name, one.base_url or ""
         case "thinking":
             yield from ((level, "") for level in THINKING_LEVELS if level.startswith(typed))
         case "tool":
@@ -72,7 +79,7 @@ def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
                     if (text := f"{verb} {one_line(tool.full_name)}").startswith(typed):
                         yield text, tool.description
         case "command":
-            yield from ((one.name, one.help) for one in COMMANDS if one.name.startswith(typed))
+            yield from ((one.name, one.help) for one in chat.commands if one.name.startswith(typed))
 
 
 def _entries(chat: Chat, typed: str) -> Iterator[tuple[str, str]]:

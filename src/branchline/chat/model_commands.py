@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.pickers import model_picker, unpickable
 from branchline.models import THINKING_LEVELS, model_name
 from branchline.views.humanize import count
 from branchline.views.spans import make_line
@@ -16,9 +17,17 @@ __all__ = ["export", "model", "thinking"]
 
 
 async def model(chat: Chat, words: str) -> None:
-    """Show or change the model."""
-    if words:
-        chat.conductor.set_model(chat.services.model(words))
+    """Pick or name the model."""
+    current = chat.conductor.model
+    wanted: str | None = words
+    if not words:
+        picker = model_picker(chat.services.providers(), None if current is None else model_name(current))
+        wanted = await chat.front.pick(picker)
+    named = next((one for one in chat.services.providers() if one.name == wanted), None)
+    if named is not None:
+        chat.front.notice(f"{named.name}: {unpickable(named) or f'/model {named.name}:MODEL names a model'}")
+    elif wanted is not None:
+        chat.conductor.set_model(chat.services.model(wanted))
     current = chat.conductor.model
     chat.front.line("no model" if current is None else model_name(current))
 
@@ -35,7 +44,7 @@ async def thinking(chat: Chat, words: str) -> None:
         )
         level = await chat.front.pick(
             Picker(
-                question="How hard shall the model think?",
+                question="Thinking level?",
                 options=options,
                 find=lambda typed: options_with(options, typed),
                 selected=at,
@@ -53,5 +62,5 @@ async def export(chat: Chat, words: str) -> None:
 
     request = ExportRequest(format=None if words else "md")
     done = export_session(chat.conductor.session, words or ".", request)
-    replaced = f"; {count(done.secrets, 'secret')} left out" if done.secrets else ""
+    replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
     chat.front.notice(f"exported to {done.path}{replaced}")

@@ -13,15 +13,16 @@ from branchline.conductor import (
     TurnEnded,
 )
 from branchline.models import model_name
+from branchline.session import Session
 from branchline.views.humanize import count, money, tokens
 from branchline.views.spans import Line, Span, make_line
 
-__all__ = ["event_notice", "others_wrote", "status_line"]
+__all__ = ["compacted_into", "event_notice", "forked_because", "others_wrote", "status_line"]
 
 _ENDINGS = {
     "length": "the answer was cut at the model's length limit",
-    "rounds": "the turn was ended: the model called tools as often as it may",
-    "aborted": "aborted; what came until then is kept",
+    "rounds": "turn stopped: tool-call limit reached",
+    "aborted": "aborted; partial output was saved",
 }
 
 
@@ -31,29 +32,43 @@ def event_notice(event: Event) -> str | None:
         case ForeignAppend():
             return others_wrote(event.entries)
         case RetryScheduled():
-            return f"{event.error}; trying again in {event.delay:g} s ({event.attempt} of {event.attempts})"
+            return f"{event.error}; retrying in {event.delay:g} s ({event.attempt} of {event.attempts})"
         case CompactionStarted():
-            why = "the context is full" if event.reason == "threshold" else "the model found it too long"
-            return f"{why}: summing up the older part"
+            why = (
+                "the context is full" if event.reason == "threshold" else "the model rejected it as too long"
+            )
+            return f"{why}: compacting"
         case ContextCompacted():
             before = (
                 "" if event.tokens_before is None else f" (it had about {tokens(event.tokens_before)} tokens)"
             )
+            if event.session is not None:
+                return compacted_into(event.session)
             return f"the context was compacted{before}"
         case CompactionFailed():
             return f"the context was not compacted: {event.message}"
         case TurnEnded() if event.error is not None:
-            return f"{event.error}; /retry asks again"
+            return f"{event.error}; /retry sends it again"
         case TurnEnded():
             return _ENDINGS.get(event.reason)
         case _:
             return None
 
 
+def forked_because(session: Session) -> str:
+    """Why going somewhere in a session has led to a fork."""
+    return f"{session.format} sessions have no branches: you continue in the fork"
+
+
+def compacted_into(session: str) -> str:
+    """That the conversation goes on in a fork, because its format keeps every message."""
+    return f"the context was compacted into a fork: you continue in session {session}"
+
+
 def others_wrote(entries: int) -> str:
     """That somebody else talks in the same session."""
     return (
-        f"somebody else wrote {count(entries, 'entry', 'entries')} in this session; "
+        f"another writer appended {count(entries, 'entry', 'entries')} in this session; "
         "you go on from where you stand, as a branch (/tree shows both)"
     )
 

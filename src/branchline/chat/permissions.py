@@ -148,7 +148,7 @@ async def tools(chat: Chat, words: str) -> None:
         for tool in _named(chat.tools, name.strip()):
             chat.permissions.set(tool, permission)
     if not chat.tools:
-        chat.front.notice("there are no tools; --mcp FILE brings those of MCP servers")
+        chat.front.notice("no tools; --mcp FILE adds the tools of MCP servers")
         return
     names = [one_line(tool.full_name) for tool in chat.tools]
     room = max(map(len, names))

@@ -11,16 +11,28 @@ from branchline.chat.frontend import Picker, PickerOption, options_with
 from branchline.flows import Choose
 from branchline.library import Prompt, SessionRow
 from branchline.library.turns import prior_turns
+from branchline.models import ProviderStatus
 from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.tree import Filter, Outline
 from branchline.views.entry_rows import RowTexts
+from branchline.views.forest import ForestRow, drawn_branches
 from branchline.views.humanize import age
 from branchline.views.outline import entry_role, indentation, outline_line
+from branchline.views.session_row import row_name
+from branchline.views.short_ids import short_ids
 from branchline.views.spans import Span, make_line
 from branchline.views.tree_search import Search
 
-__all__ = ["choice_picker", "session_line", "session_picker", "tree_picker", "turn_picker"]
+__all__ = [
+    "choice_picker",
+    "forest_picker",
+    "model_picker",
+    "session_picker",
+    "tree_picker",
+    "turn_picker",
+    "unpickable",
+]
 
 _ID = 8
 
@@ -90,24 +102,85 @@ def turn_picker(session: Session, question: str) -> Picker | None:
     return _picker(question, options, at=len(options) - 1) if options else None
 
 
-def session_line(row: SessionRow, now: float) -> PickerOption:
-    """One session as a row: when, how long, of which program, what it is called."""
+def session_picker(
+    rows: Iterable[SessionRow], question: str, *, current: str | None = None, now: float | None = None
+) -> Picker:
+    """Sessions, in the order in which they are given; the key is the file, ``current`` that of this chat."""
+    now = time.time() if now is None else now
+    listed = [row for row in rows if row.problem is None]
+    ids = short_ids((row.id for row in listed), {row.id for row in listed})
+    options = [_session_option(row, ids[row.id], now, current=current) for row in listed]
+    at = next((number for number, row in enumerate(listed) if _is_current(row, current)), 0)
+    return _picker(question, options, at=at)
+
+
+def forest_picker(
+    forest: Sequence[ForestRow], question: str, *, current: str | None = None, now: float | None = None
+) -> Picker:
+    """Sessions below those that they were forked from; the key is the file, ``current`` that of this chat."""
+    now = time.time() if now is None else now
+    drawn = drawn_branches(forest)
+    listed = [
+        (item, branches) for item, branches in zip(forest, drawn, strict=True) if item.row.problem is None
+    ]
+    ids = short_ids((item.row.id for item, _ in listed), {item.row.id for item, _ in listed})
+    options = [
+        _session_option(item.row, ids[item.row.id], now, current=current, branches=branches)
+        for item, branches in listed
+    ]
+    at = next((number for number, (item, _) in enumerate(listed) if _is_current(item.row, current)), 0)
+    return _picker(question, options, at=at)
+
+
+def _session_option(
+    row: SessionRow, name: str, now: float, *, current: str | None, branches: str = ""
+) -> PickerOption:
+    """One session as a row: id, when, how long, of which program, what it is called, whether one is in it."""
     words = row.title or row.first_prompt or "(no messages)"
     facts = (
-        Span(f"{row.id[:_ID]:<{_ID}}", "id"),
+        Span(f"{name:<{_ID}}", "id"),
         Span(f"  {age(row.active_ms, now):>4}  ", "time"),
-        Span(f"{row.messages or 0:>4}  ", "number"),
+        Span(f"{row.messages or 0:>4} msgs  ", "number"),
+        Span(branches, "dim"),
         Span("" if row.agent in (None, NATIVE_AGENT) else f"{row.agent}  ", "program"),
         Span("(no reply yet) " if row.draft else "", "warning"),
         Span(words, "title" if row.title else "plain"),
+        Span("  [current]" if _is_current(row, current) else "", "dim"),
     )
-    return PickerOption(key=row.path or row.key, line=make_line(*facts))
+    return PickerOption(key=row_name(row), line=make_line(*facts))
 
 
-def session_picker(rows: Iterable[SessionRow], question: str, now: float | None = None) -> Picker:
-    """Sessions, in the order in which they are given; the key is the file."""
-    now = time.time() if now is None else now
-    return _picker(question, [session_line(row, now) for row in rows if row.problem is None])
+def _is_current(row: SessionRow, current: str | None) -> bool:
+    return current is not None and row.path == current
+
+
+def model_picker(providers: Iterable[ProviderStatus], current: str | None) -> Picker:
+    """The models that can be used, the current one under the cursor; then providers that need something.
+
+    The key of a provider whose models cannot be picked is its name alone.
+    """
+    ready: list[str] = []
+    others: list[tuple[str, str]] = []
+    for one in providers:
+        ready += [f"{one.name}:{model}" for model in one.models if one.ready]
+        if unusable := unpickable(one):
+            others.append((one.name, unusable))
+    if current is not None and current not in ready:
+        ready.insert(0, current)
+    options = [PickerOption(key=name, line=make_line(Span(name, "model"))) for name in ready]
+    options += [
+        PickerOption(key=name, line=make_line(Span(f"{name}  ", "dim"), Span(why, "warning")))
+        for name, why in others
+    ]
+    at = 0 if current is None else ready.index(current)
+    return _picker(f"Which model shall answer? Now: {current or 'none'}", options, at=at)
+
+
+def unpickable(provider: ProviderStatus) -> str | None:
+    """Why no model of a provider can be picked, and what helps; None when some can."""
+    if provider.ready and not provider.models:
+        return f"name a model of it: /model {provider.name}:MODEL"
+    return provider.needs
 
 
 def choice_picker(step: Choose) -> Picker:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from branchline.library import SessionRow
-from branchline.models import Model
+from branchline.models import Model, ProviderStatus
 from branchline.session import Session
+from branchline.views.forest import ForestRow
 
 __all__ = ["Services"]
 
@@ -24,6 +25,10 @@ class Services(Protocol):
         """The sessions of this working directory, newest first, with those whose first reply never came."""
         ...
 
+    def forest(self) -> Sequence[ForestRow]:
+        """The sessions of this working directory, each below the one that it was forked from."""
+        ...
+
     def open(self, name: str, /) -> Session:
         """The session that a person means: a file, an id, the beginning of one, a title, ``@last``."""
         ...
@@ -38,4 +43,8 @@ class Services(Protocol):
 
     def model(self, name: str, /) -> Model:
         """The model with this name. A ModelError when it cannot be had."""
+        ...
+
+    def providers(self) -> Sequence[ProviderStatus]:
+        """The providers of models: which can be used now, and what the others still need."""
         ...

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import os
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from branchline.chat.pickers import session_line, session_picker
+from branchline.chat.pickers import forest_picker, session_picker
 from branchline.chat.startup import ensure_writable
+from branchline.chat.tree_commands import fork
 from branchline.library.description import count_branches
 from branchline.library.turns import prior_turns
 from branchline.models import model_name
@@ -16,11 +18,11 @@ from branchline.views.spans import Span
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["facts", "list_all", "name", "new", "resume", "say_where"]
+__all__ = ["OPERATIONS", "forest", "name", "new", "resume", "say_where", "session", "sessions"]
 
 
 async def name(chat: Chat, words: str) -> None:
-    """Give the session a title, or show it."""
+    """Set or show the title of the session."""
     if words:
         chat.conductor.set_title(words)
     chat.front.line(chat.conductor.session.title or "(no title)")
@@ -54,36 +56,88 @@ async def facts(chat: Chat, words: str) -> None:
         for model, spent in usage.all.models.items()
     ]
     if session.is_draft:
-        rows.append(("note", "no reply yet: lists do not show this session"))
+        rows.append(("note", "draft: not listed until the first reply"))
     room = max(len(left) for left, _ in rows)
     for left, right in rows:
         chat.front.line(Span(f"{left:<{room}}  ", "dim"), right)
 
 
-async def list_all(chat: Chat, words: str) -> None:
-    """The sessions of this directory."""
+async def session(chat: Chat, words: str) -> None:
+    """The facts about this session, or one of the operations on sessions."""
+    name, _, rest = words.partition(" ")
+    operation = OPERATIONS.get(name)
+    if not words:
+        await facts(chat, "")
+    elif operation is None:
+        raise ValueError(f"there is no /session {name}; there are {', '.join(OPERATIONS)}")
+    else:
+        await operation(chat, rest.strip())
+
+
+async def sessions(chat: Chat, words: str) -> None:
+    """Pick another session of this directory and continue there."""
+    picker = session_picker(
+        chat.services.sessions(), "Continue which session?", current=chat.conductor.session.file
+    )
+    await _switch(chat, words or await chat.front.pick(picker))
+
+
+async def forest(chat: Chat, words: str) -> None:
+    """Pick a session among those of this directory, each below the one that it was forked from."""
     del words
-    now = time.time()
-    rows = chat.services.sessions()
-    for row in rows:
-        here = row.path is not None and row.path == chat.conductor.session.file
-        chat.front.line(Span("› " if here else "  ", "cursor"), *session_line(row, now).line)
-    if not rows:
-        chat.front.notice("there are no sessions of this directory yet")
+    picker = forest_picker(
+        chat.services.forest(), "Continue which session?", current=chat.conductor.session.file
+    )
+    if not picker.options:
+        chat.front.notice("no sessions in this directory yet")
+        return
+    await _switch(chat, await chat.front.pick(picker))
 
 
 async def resume(chat: Chat, words: str) -> None:
-    """Go on in another session, named or picked."""
-    wanted: str | None = words
+    """Continue in another session, named or picked."""
+    await sessions(chat, words)
+
+
+async def export(chat: Chat, words: str) -> None:
+    """Write the session to a portable file, without its working directory and its secrets."""
+    from branchline.actions.export import ENDINGS, ExportRequest  # noqa: PLC0415
+    from branchline.actions.export import export as export_session  # noqa: PLC0415
+
+    session = chat.conductor.session
+    portable = not words.endswith(ENDINGS["md"])
+    named = words.endswith(tuple(ENDINGS.values()))
+    zot = session.format == "zot" and not named
+    request = ExportRequest(format="zotsession" if zot else None, portable=portable)
+    done = export_session(session, words or ".", request)
+    replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
+    chat.front.notice(f"exported to {done.path}{replaced}")
+
+
+async def import_(chat: Chat, words: str) -> None:
+    """Copy a session file into the library, under a new id, and continue in it."""
+    from branchline.actions.import_ import import_file  # noqa: PLC0415
+
     if not words:
-        wanted = await chat.front.pick(session_picker(chat.services.sessions(), "Go on in which session?"))
+        raise ValueError("which file? Write /session import FILE")
+    done = import_file(_expanded(words), cwd=chat.services.cwd, new_id=True)
+    chat.front.notice(f"imported {done.source} as {done.session}")
+    await _switch(chat, done.path)
+
+
+def _expanded(file: str) -> str:
+    return os.path.expanduser(file)
+
+
+async def _switch(chat: Chat, wanted: str | None) -> None:
+    """Leave this session for the one that is named; None stays."""
     if wanted is None:
-        chat.front.notice("nothing was picked; you stay in this session")
+        chat.front.notice("nothing selected; you stay in this session")
         return
     found = chat.services.open(wanted)
     if found.file is not None and found.file == chat.conductor.session.file:
         found.close()
-        chat.front.notice("you are in this session already")
+        chat.front.notice("you are already in this session")
         return
     ready = await ensure_writable(found, chat.front, chat.services)
     if ready is None:
@@ -106,7 +160,7 @@ async def new(chat: Chat, words: str) -> None:
     if done.status != "done":
         chat.front.notice(f"{done.status}, you stay in this session: {done.reason}")
         return
-    chat.front.notice("a fresh session; the last one is kept")
+    chat.front.notice("new session; the previous one is saved")
 
 
 def say_where(chat: Chat) -> None:
@@ -114,5 +168,13 @@ def say_where(chat: Chat) -> None:
     session = chat.conductor.session
     turns = list(prior_turns(session))
     title = f" ({session.title})" if session.title else ""
-    last = f"; the last thing you said: {turns[-1].preview}" if turns else ""
+    last = f"; last prompt: {turns[-1].preview}" if turns else ""
     chat.front.notice(f"session {session.id}{title}, {count(len(turns), 'turn')}{last}")
+
+
+OPERATIONS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {
+    "fork": fork,
+    "tree": forest,
+    "export": export,
+    "import": import_,
+}

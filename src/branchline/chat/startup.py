@@ -47,11 +47,11 @@ async def _resumed(name: str, front: Frontend, services: Services) -> Session | 
     if not name:
         rows = services.sessions()
         if not rows:
-            front.notice("there are no sessions of this directory yet; a fresh one begins")
+            front.notice("no sessions in this directory yet; starting a new one")
             return None
-        picked = await front.pick(session_picker(rows, "Go on in which session?"))
+        picked = await front.pick(session_picker(rows, "Continue which session?"))
         if picked is None:
-            front.notice("nothing was picked; a fresh session begins")
+            front.notice("nothing selected; starting a new session")
             return None
         name = picked
     return await ensure_writable(services.open(name), front, services)
@@ -86,9 +86,7 @@ async def ensure_writable(session: Session, front: Frontend, services: Services)
         if session.read_only is not None:
             with session:
                 made = session.fork(cwd=session.cwd if is_usable_directory(session.cwd) else services.cwd)
-            front.notice(
-                f"{session.id} can only be read ({session.read_only}); you go on in {made.id}, a fork of it"
-            )
+            front.notice(f"{session.id} is read-only ({session.read_only}); continuing in a fork, {made.id}")
             return made
         if session.cwd and not is_usable_directory(session.cwd):
             return await _moved(session, front, services)
@@ -102,12 +100,12 @@ async def ensure_writable(session: Session, front: Frontend, services: Services)
 
 async def _moved(session: Session, front: Frontend, services: Services) -> Session | None:
     options = [
-        PickerOption(key="fork", line=make_line(f"Fork it and go on in {services.cwd}")),
-        PickerOption(key="stay", line=make_line("Go on in it as it is")),
+        PickerOption(key="fork", line=make_line(f"Fork it and continue in {services.cwd}")),
+        PickerOption(key="stay", line=make_line("Continue without changes")),
     ]
     picked = await front.pick(
         Picker(
-            question=f"The directory of this session is gone: {session.cwd}",
+            question=f"The directory of this session no longer exists: {session.cwd}",
             options=options,
             find=lambda words: options_with(options, words),
         )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from branchline.chat.frontend import Picker
+from branchline.chat.notices import compacted_into, forked_because
 from branchline.chat.pickers import tree_picker, turn_picker
 from branchline.library.turns import prior_turns
+from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.views.entry_rows import RowTexts
 from branchline.views.humanize import tokens
+from branchline.views.short_ids import short_ids
 from branchline.views.spans import Span
 
 if TYPE_CHECKING:
@@ -17,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["branch", "compact", "fork", "jump", "label", "retry", "tree", "undo"]
 
-_NOTHING_SAID = "nothing was said yet"
+_NOTHING_SAID = "no messages yet"
 _SETTINGS = frozenset({"model_change", "thinking_level_change"})
-_STAYED = "nothing was picked; you are where you were"
+_STAYED = "nothing selected; position unchanged"
 
 
 async def tree(chat: Chat, words: str) -> None:
@@ -32,14 +35,14 @@ async def tree(chat: Chat, words: str) -> None:
 
 async def jump(chat: Chat, words: str) -> None:
     """A prompt of the path, in this session."""
-    picker = turn_picker(chat.conductor.session, "Go back to before which prompt?")
+    picker = turn_picker(chat.conductor.session, "Go back to which prompt?")
     if (entry := await _picked(chat, words, picker)) is not None:
         await _navigate(chat, entry)
 
 
 async def branch(chat: Chat, words: str) -> None:
     """A prompt of the path, in a new session."""
-    picker = turn_picker(chat.conductor.session, "Say which prompt otherwise, in a new session?")
+    picker = turn_picker(chat.conductor.session, "Rephrase which prompt in a new session?")
     if (entry := await _picked(chat, words, picker)) is None:
         return
     with chat.working():
@@ -52,15 +55,18 @@ async def branch(chat: Chat, words: str) -> None:
 
 
 async def fork(chat: Chat, words: str) -> None:
-    """The path up to an entry, or up to the end of a turn, as a new session."""
+    """The path up to an entry, or up to the end of a turn, as a new session; ``--native``: one of our own."""
     session = chat.conductor.session
+    option, _, rest = words.partition(" ")
+    native = option == "--native"
+    words = rest.strip() if native else words
     entry = await _picked(chat, words, turn_picker(session, "Fork after which turn?"))
     if entry is None:
         return
     if not words:
         entry = _end_of_turn(session, entry)
     with chat.working():
-        done = await chat.conductor.fork(entry)
+        done = await chat.conductor.fork(entry, to=NATIVE_AGENT if native else None)
     if done.status != "done":
         chat.front.notice(f"{done.status}: {done.reason}")
         return
@@ -81,7 +87,11 @@ async def undo(chat: Chat, words: str) -> None:
 async def retry(chat: Chat, words: str) -> None:
     """Another answer to what the path ends with."""
     del words
+    before = chat.conductor.session
     await chat.show(chat.conductor.retry())
+    made = chat.conductor.session
+    if made is not before:
+        chat.front.notice(f"{forked_because(before)} {made.id}")
 
 
 async def label(chat: Chat, words: str) -> None:
@@ -89,19 +99,20 @@ async def label(chat: Chat, words: str) -> None:
     session = chat.conductor.session
     if not words:
         texts = RowTexts(session.transcript)
+        ids = short_ids(session.labels, session.index.keys)
         for entry, name in session.labels.items():
             words_of = texts(session.index.position(entry))
-            chat.front.line(Span(f"{entry[:8]}  ", "id"), Span(f"[{name}] ", "label"), words_of)
+            chat.front.line(Span(f"{ids[entry]}  ", "id"), Span(f"[{name}] ", "label"), words_of)
         if not session.labels:
-            chat.front.notice("there are no labels; /label TEXT names the entry that you stand on")
+            chat.front.notice("no labels; /label TEXT labels the current entry")
         return
     if session.leaf is None:
-        chat.front.notice(f"there is nothing to name: {_NOTHING_SAID}")
+        chat.front.notice(f"nothing to label: {_NOTHING_SAID}")
         return
     clear = words == "--clear"
     chat.conductor.label(session.leaf, None if clear else words)
     chat.front.notice(
-        f"{session.leaf} has no label any more" if clear else f"labelled {session.leaf}: {words}"
+        f"{session.leaf} no longer has a label" if clear else f"labelled {session.leaf}: {words}"
     )
 
 
@@ -113,6 +124,8 @@ async def compact(chat: Chat, words: str) -> None:
         chat.front.notice(f"nothing was compacted: {done.reason or done.status}")
         return
     chat.front.text(done.summary or "", role="summary")
+    if done.session is not None:
+        chat.front.notice(compacted_into(chat.conductor.session.id))
     before = "" if done.tokens_before is None else f" instead of {tokens(done.tokens_before)}"
     chat.front.notice(f"the model sees about {tokens(chat.conductor.context_tokens)} tokens{before} now")
 
@@ -131,6 +144,7 @@ async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
 
 
 async def _navigate(chat: Chat, entry: str, *, summarize: bool | None = None) -> None:
+    before = chat.conductor.session
     with chat.working():
         done = await chat.conductor.navigate(
             entry, summarize=summarize, choose=chat.choose, on_progress=chat.front.progress
@@ -138,13 +152,16 @@ async def _navigate(chat: Chat, entry: str, *, summarize: bool | None = None) ->
     session = chat.conductor.session
     match done.status:
         case "unchanged":
-            chat.front.notice("you are there already")
+            chat.front.notice("you are already there")
+        case "done" if session is not before:
+            chat.front.notice(f"{forked_because(before)} {session.id}, at {_described(session)}")
+            chat.give_back(done.text)
         case "done":
-            summed_up = "; what you left was summed up" if done.summary_entry else ""
-            chat.front.notice(f"you stand at {_described(session)}{summed_up}")
+            summed_up = "; the abandoned branch was summarized" if done.summary_entry else ""
+            chat.front.notice(f"now at {_described(session)}{summed_up}")
             chat.give_back(done.text)
         case _:
-            chat.front.notice(f"{done.status}, you are where you were: {done.reason}")
+            chat.front.notice(f"{done.status}, position unchanged: {done.reason}")
 
 
 def _end_of_turn(session: Session, prompt: str) -> str:
@@ -168,4 +185,5 @@ def _described(session: Session) -> str:
     if entry is None:
         return "the beginning"
     text = RowTexts(session.transcript)(session.index.position(entry))
-    return f"{entry[:8]} ({text[:60].strip()}{'…' if len(text) > 60 else ''})"
+    name = short_ids([entry], index.keys)[entry]
+    return f"{name} ({text[:60].strip()}{'…' if len(text) > 60 else ''})"

@@ -28,6 +28,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     "Chat": {
         "chat": ("chat", "Chat with a model in a session that branches."),
         "resume": ("resume", "Continue a session in the agent that owns it."),
+        "models": ("models", "List the models you can use, and what the others need."),
     },
     "Browse": {
         "browse": ("browse", "Open the full-screen browser."),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+import click
 import msgspec
 
 from branchline.chat import Chat
@@ -25,6 +26,7 @@ from branchline.conductor import Conductor, Policy, TurnEnded
 from branchline.entries import MessageEntry, message_text
 from branchline.errors import ModelError
 from branchline.models import Model, Tool, mcp_tools, model_name
+from branchline.models.providers import COMPATIBLE
 from branchline.places import resolve_cwd
 from branchline.plugins import Plugins
 from branchline.session import Session
@@ -35,7 +37,7 @@ __all__ = ["ChatOptions", "run_chat"]
 _FAILED, _INTERRUPTED = 1, 130
 _OFFLINE = (
     "no model configured: using the offline model, which only echoes; "
-    "--model or `branchline config set model PROVIDER:MODEL` chooses another"
+    "`branchline models` lists the models you can use, --model or the setting model chooses one"
 )
 
 
@@ -45,6 +47,7 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     beginning: StartOptions
     model: str | None = None
     base_url: str | None = None
+    api_key_env: str | None = None
     servers: str | None = None
     """A file that names MCP servers."""
     allowed_tools: tuple[str, ...] = ()
@@ -74,7 +77,12 @@ class _Running:
     def __init__(self, out: Output, wishes: ChatOptions) -> None:
         self._out = out
         self._wishes = wishes
-        self._world = CliServices(resolve_cwd(wishes.cwd), out.settings, wishes.base_url)
+        self._world = CliServices(
+            resolve_cwd(wishes.cwd),
+            out.settings,
+            base_url=wishes.base_url,
+            api_key_env=wishes.api_key_env,
+        )
         self._chat: Chat | None = None
         self._front: _Screen = self._screen()
         self._ended_by: signal.Signals | None = None
@@ -162,8 +170,16 @@ class _Running:
 
     def _model(self, session: Session) -> Model:
         """The one that was asked for, else the one of the session, else the one of the settings."""
-        if self._wishes.model is not None:
-            return self._world.model(self._wishes.model)
+        wishes = self._wishes
+        if wishes.model is not None:
+            if wishes.base_url is not None and self._world.has_own_server(wishes.model):
+                raise click.UsageError(
+                    f"{wishes.model} has a server of its own and is not asked at {wishes.base_url}; "
+                    f"leave out --base-url, or write {COMPATIBLE}:{wishes.model} for a model of that server"
+                )
+            return self._world.model(wishes.model)
+        if wishes.base_url is not None or wishes.api_key_env is not None:
+            remark("--base-url and --api-key-env are for models of that server; --model names one")
         used = session.context().model
         if used is not None:
             try:

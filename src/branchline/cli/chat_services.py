@@ -10,10 +10,11 @@ from branchline.cli.resolver import resolve_entry, resolve_path
 from branchline.context import ModelRef
 from branchline.errors import SessionNotFound
 from branchline.library import SessionLibrary, SessionRow
-from branchline.models import DEFAULT_MODEL, Model, model_by_name, model_by_reference, model_by_setting
+from branchline.models import DEFAULT_MODEL, Model, ModelRegistry, ProviderStatus
 from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.settings import Settings
+from branchline.views.forest import ForestRow
 
 __all__ = ["CliServices"]
 
@@ -23,13 +24,15 @@ _LISTED = 100
 class CliServices:
     """What a chat in this working directory can reach.
 
-    With ``base_url`` every model but the offline one is looked for at that address.
+    ``base_url`` and ``api_key_env`` take the place of the settings of these names.
     """
 
-    def __init__(self, cwd: str, settings: Settings, base_url: str | None = None) -> None:
+    def __init__(
+        self, cwd: str, settings: Settings, *, base_url: str | None = None, api_key_env: str | None = None
+    ) -> None:
         self.cwd = cwd
         self._settings = settings
-        self._base_url = base_url or settings.base_url
+        self._models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
 
     def sessions(self) -> Sequence[SessionRow]:
         """Of all programs, and drafts of our own: a chat that was killed before its first reply is found."""
@@ -37,6 +40,9 @@ class CliServices:
         rows = [row for row in found if row.problem is None]
         rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
         return sorted(rows, key=lambda row: -row.active_ms)
+
+    def forest(self) -> Sequence[ForestRow]:
+        return SessionLibrary.everywhere(self.cwd).forest()
 
     def open(self, name: str, /) -> Session:
         library = SessionLibrary.for_cwd(self.cwd)
@@ -61,10 +67,15 @@ class CliServices:
         return self.model(self._settings.model or DEFAULT_MODEL)
 
     def model(self, name: str, /) -> Model:
-        return model_by_setting(name, base_url=self._base_url)
+        return self._models.find(name)
+
+    def has_own_server(self, name: str, /) -> bool:
+        """Whether a model is asked at the address of its own provider, whatever ``base_url`` is."""
+        return self._models.has_own_server(name)
+
+    def providers(self) -> Sequence[ProviderStatus]:
+        return self._models.statuses()
 
     def model_of_path(self, reference: ModelRef) -> Model:
         """The model that a path names."""
-        if self._base_url is not None and reference.provider == "openai-compatible":
-            return model_by_name(reference.id, base_url=self._base_url)
-        return model_by_reference(reference)
+        return self._models.find_reference(reference)

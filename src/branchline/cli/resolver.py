@@ -90,7 +90,7 @@ def _found(name: str, *, ours: bool) -> SessionRow | None:
     other = _found(name, ours=False)
     if other is not None:
         raise NotSupported(
-            f"{name!r} is a session of {other.agent}, not of branchline; to do this all the same, "
+            f"{name!r} is a session of {other.agent}, not of branchline; to do this anyway, "
             f"give its file: {other.path}"
         )
     return None

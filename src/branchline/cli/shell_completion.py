@@ -157,7 +157,7 @@ def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
 
 
 def _programs(typed: str) -> Iterator[CompletionItem]:
-    from branchline.formats.detect import formats
+    from branchline.plugins.formats import formats
 
     for name in sorted({found.name for found in formats()}):
         if name.startswith(typed):

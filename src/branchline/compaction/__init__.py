@@ -1,4 +1,4 @@
-"""Making room: where a context is cut, what a summarizer is shown, what is stored of its answer."""
+"""Compaction: where to cut a context, what a summarizer is shown, and what is stored of its answer."""
 
 from branchline.compaction.branch_summary import (
     BranchCollection,

@@ -1,4 +1,4 @@
-"""What is left behind when the conversation moves to another branch, and what of it fits a summary."""
+"""The abandoned branch when the conversation moves elsewhere, and the part of it that fits a summary."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SUMMARIES_AND_EDITS = frozenset({"branch_summary", "context_edit"})
 
 
 class BranchCollection(msgspec.Struct, frozen=True, kw_only=True):
-    """The entries between the old leaf and the common ancestor, oldest first, side records left out."""
+    """The entries between the old leaf and the common ancestor, oldest first, without side records."""
 
     common_ancestor: str | None
     positions: tuple[int, ...]
@@ -55,7 +55,7 @@ class BranchCollection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BranchPreparation(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that a summary of the branch is made from, and the files that were touched there."""
+    """The input of a branch summary: its messages, and the files touched."""
 
     messages: tuple[Message, ...]
     tokens: int
@@ -63,14 +63,14 @@ class BranchPreparation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to sum up, so that no model need be asked. An empty summary is a mark."""
+        """Whether there is nothing to summarize, so that no model is called."""
         return all(
             isinstance(message, BranchSummaryMessage) and not message.summary for message in self.messages
         )
 
 
 def collect_branch(source: EntrySource, old_leaf: int, target: int) -> BranchCollection:
-    """What lies between the old leaf and the deepest entry that it shares with the target."""
+    """Collect the entries between the old leaf and its deepest common ancestor with the target."""
     tree = source.tree
     shared = set(tree.path_positions(target))
     left: list[int] = []
@@ -89,7 +89,7 @@ def collect_branch(source: EntrySource, old_leaf: int, target: int) -> BranchCol
 
 
 def branch_budget(window: int | None, reserve: int = BRANCH_RESERVE_TOKENS) -> int:
-    """How many tokens of a branch a model with this context window may be shown; at least a quarter of it."""
+    """Token budget of a branch summary for a context window of this size; at least a quarter of it."""
     window = window or DEFAULT_WINDOW
     return max(window - reserve, window // 4)
 
@@ -97,9 +97,9 @@ def branch_budget(window: int | None, reserve: int = BRANCH_RESERVE_TOKENS) -> i
 def prepare_branch_summary(
     source: EntrySource, collection: BranchCollection, budget_tokens: float = 0
 ) -> BranchPreparation:
-    """The newest messages of the collection that fit the budget (0: all of them), and the files of those.
+    """Select the newest messages that fit the budget (0: all of them), and the files they touched.
 
-    A summary that does not fit is still taken while less than nine tenths are used: it stands for much.
+    A summary that does not fit is still included while less than nine tenths of the budget are used.
     """
     files = FileTally()
     edits: Edits = {}
@@ -129,7 +129,7 @@ def prepare_branch_summary(
 
 
 def _decoded(source: EntrySource, collection: BranchCollection, types: Container[str]) -> Iterator[Entry]:
-    """The entries of these types, newest first, decoded some at a time: a walk may end early."""
+    """Yield the entries of these types, newest first, decoded in batches because the walk may end early."""
     of_type = source.tree.types
     positions = [position for position in collection.positions if of_type[position] in types]
     for end in range(len(positions), 0, -_CHUNK):
@@ -137,7 +137,7 @@ def _decoded(source: EntrySource, collection: BranchCollection, types: Container
 
 
 def _shown(entry: Entry) -> tuple[Message, ...]:
-    """What an entry says to the summarizer. Results of tools are left out: answers say what mattered."""
+    """The messages of an entry for the summarizer. Tool results are omitted: answers say what mattered."""
     match entry:
         case MessageEntry(message=ToolResult()):
             return ()

@@ -1,4 +1,4 @@
-"""A conversation that is too long for its summarizer, in pieces that are not.
+"""Splits a conversation that is too long for its summarizer.
 
 A session that was made with a large window, or by another program, may hold many times what the model that
 sums it up can read. Its pieces are summed up one after the other, each as an update of the one before.

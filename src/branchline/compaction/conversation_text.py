@@ -1,4 +1,4 @@
-"""A conversation as plain text for whoever sums it up: who said what, which tools ran, what they gave."""
+"""A conversation as plain text for a summarizer: messages, tool calls and their results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RESULT_LIMIT = 2000
 
 
 def conversation_text(messages: Iterable[Message], *, longest: int | None = None) -> str:
-    """The messages as text, blank lines between. Thoughts, pictures and system messages are left out.
+    """Return the messages as text, separated by blank lines, without thinking, images and system messages.
 
     Results of tools are shortened; ``longest`` shortens whatever else has more characters than that.
     """

@@ -1,4 +1,4 @@
-"""Where to cut a context in two: what is summed up, and what is kept word for word.
+"""Where to cut a context: what is summarized, and what is kept verbatim.
 
 The cut never falls between a tool call and its result, also where something else was said between the two.
 When it falls inside a turn, the beginning of that turn is summed up on its own, so that the kept half still

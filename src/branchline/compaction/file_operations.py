@@ -1,4 +1,4 @@
-"""Which files a stretch of conversation read and changed, by the calls of the tools that do such things."""
+"""Files read and changed by a part of a conversation, according to its tool calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FileOperations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileTally:
-    """Collects file operations while messages go by."""
+    """Collects file operations from messages."""
 
     def __init__(self) -> None:
         self._read: set[str] = set()
@@ -67,7 +67,7 @@ class FileTally:
 
 
 def files_block(files: FileOperations) -> str:
-    """The lists as they are appended to a summary, each after a blank line; empty when there is nothing."""
+    """The lists as appended to a summary, each after a blank line; empty if there are none."""
     blocks = [("read-files", files.read), ("modified-files", files.modified)]
     return "".join("\n\n" + "\n".join([f"<{name}>", *paths, f"</{name}>"]) for name, paths in blocks if paths)
 

@@ -1,4 +1,4 @@
-"""What a compaction at some leaf would sum up and what it would keep, before any model is asked."""
+"""What a compaction would summarize and keep, determined before any model is called."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 from branchline.compaction.cut import find_cut
 from branchline.compaction.file_operations import FileOperations, FileTally
 from branchline.context.projection import ProjectedEntry, project
+from branchline.context.source import ContextSource
 from branchline.entries import SIDE_TYPES, Message, SystemMessage
-from branchline.tree import EntrySource
 
 __all__ = ["KEEP_RECENT_TOKENS", "CompactionPreparation", "prepare_compaction"]
 
@@ -34,9 +34,9 @@ class CompactionPreparation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepare_compaction(
-    source: EntrySource, leaf: int, *, keep_recent_tokens: float = KEEP_RECENT_TOKENS
+    source: ContextSource, leaf: int, *, keep_recent_tokens: float = KEEP_RECENT_TOKENS
 ) -> CompactionPreparation | None:
-    """What to sum up at this leaf; None when there is nothing to do.
+    """Prepare a compaction at this leaf; None if there is nothing to do.
 
     About ``keep_recent_tokens`` at the end are kept. A context that was just compacted, and one that is too
     small, gives None.

@@ -1,4 +1,4 @@
-"""What a summarizer is asked: one system prompt, and a task for each kind of summary.
+"""Prompts for summarizers: one system prompt, and a task for each kind of summary.
 
 The words are plain text for any model. The conversation comes wrapped in a tag, so that what is said in it
 is not mistaken for the task.
@@ -117,7 +117,7 @@ BRANCH_TOKENS = 2048
 
 
 class SummaryRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a summarizer.
+    """One request to a summarizer.
 
     ``max_tokens`` is how long the answer may be; one that was cut off there must not be used.
     """

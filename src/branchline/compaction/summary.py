@@ -1,4 +1,4 @@
-"""The text that is stored: a model's summaries put together, with the files that were touched."""
+"""The stored text: the model's summaries combined with the files touched."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ NOTHING_TO_SUMMARIZE = "The branch that was left holds nothing to summarize."
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a summarizer gives back. ``problem`` says why it cannot be used: cut off, refused, aborted."""
+    """The result of a summarizer. ``problem`` says why it is unusable: truncated, refused, aborted."""
 
     text: str
     usage: Usage | None = None
     problem: str | None = None
 
     def why_unusable(self) -> str | None:
-        """Why nothing may be stored of this; None when it may."""
+        """Why this must not be stored; None if it may be."""
         return self.problem or (None if self.text.strip() else "the summarizer wrote nothing")
 
 
@@ -60,7 +60,7 @@ def branch_summary(preparation: BranchPreparation, text: str | None = None) -> s
 
 
 def summary_problem(answer: AssistantMessage) -> str | None:
-    """Why an answer of the summarizer cannot be used; None when it can."""
+    """Why an answer of the summarizer is unusable; None if it is usable."""
     if answer.stop_reason in ("error", "aborted"):
         return answer.error_message or f"the summarizer's answer ended with {answer.stop_reason}"
     if answer.stop_reason == "length":
@@ -71,14 +71,14 @@ def summary_problem(answer: AssistantMessage) -> str | None:
 
 
 def summary_of(answer: AssistantMessage) -> Summary:
-    """An answer of a model as a summary, with the reason if it cannot be used."""
+    """Turn a model's answer into a summary, with the reason if it is unusable."""
     return Summary(
         text=blocks_text(answer.content).strip(), usage=answer.usage, problem=summary_problem(answer)
     )
 
 
 def usage_of(summaries: Iterable[Summary]) -> Usage | None:
-    """What some summaries have spent together; None when none of them says."""
+    """Total usage of several summaries; None if none reports any."""
     spent = [summary.usage for summary in summaries if summary.usage is not None]
     if len(spent) <= 1:
         return spent[0] if spent else None

@@ -1,8 +1,8 @@
-"""When a context has grown too long."""
+"""When to compact a context."""
 
 from __future__ import annotations
 
-from branchline.context import Context, context_tokens
+from branchline.context import Context, ModelRef, context_tokens, request_tokens
 from branchline.entries import AssistantMessage, CompactionSummaryMessage
 
 __all__ = ["RESERVE_TOKENS", "compaction_due", "should_compact"]
@@ -16,12 +16,18 @@ def should_compact(tokens: float, window: float, reserve: float = RESERVE_TOKENS
     return tokens > window - reserve
 
 
-def compaction_due(context: Context, window: float | None, reserve: float = RESERVE_TOKENS) -> bool:
-    """Whether a context shall be compacted before the model is asked again.
+def compaction_due(
+    context: Context,
+    window: float | None,
+    reserve: float = RESERVE_TOKENS,
+    *,
+    model: ModelRef | None = None,
+) -> bool:
+    """Whether to compact a context before the next request.
 
-    Its size is what the last answer reported and an estimate for what came after. A context that was
-    compacted is left alone until the model has answered: what is still too long then does not get shorter
-    by being summed up once more. Never, where the window is not known.
+    Its size is what the last answer, or the last one of ``model``, reported and an estimate for what came
+    after. A context that was compacted is left alone until the model has answered: what is still too long
+    then does not get shorter by being summed up once more. Never, where the window is not known.
     """
     if window is None:
         return False
@@ -30,4 +36,5 @@ def compaction_due(context: Context, window: float | None, reserve: float = RESE
     answered = any(isinstance(message, AssistantMessage) for message in said[context.measured_from :])
     if compacted and not answered:
         return False
-    return should_compact(context_tokens(context).tokens, window, reserve)
+    size = context_tokens(context).tokens if model is None else request_tokens(context, model)
+    return should_compact(size, window, reserve)

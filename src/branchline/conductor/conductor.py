@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -26,7 +26,7 @@ from branchline.conductor.state import ConversationState
 from branchline.conductor.turn_runner import TurnRunner, user_message, write_summary
 from branchline.context import ModelRef
 from branchline.entries import AssistantMessage, Content, Message
-from branchline.errors import ModelError
+from branchline.errors import FlowError, ModelError
 from branchline.flows import (
     NO_HOOKS,
     Chooser,
@@ -35,17 +35,21 @@ from branchline.flows import (
     ForkResult,
     Hooks,
     NavigateResult,
+    PluginCommand,
     SwitchResult,
     arun,
     branch_to_new_session,
+    chat_commands,
     compact,
     fork,
     navigate,
     rewind_failed,
+    run_chat_command,
     shut_down,
     start,
     switch,
 )
+from branchline.flows.editable_prompt import editable_prompt
 from branchline.models import (
     THINKING_LEVELS,
     Model,
@@ -126,17 +130,18 @@ class Conductor(ConversationState):
     def retry(self) -> AsyncGenerator[Event, None]:
         """Get another answer to what the path ends with.
 
-        An answer at its end, failed or not, leaves the context first; its record stays in the tree.
-        ValueError when nothing was said yet.
+        An answer at its end, failed or not, leaves the context first; its record stays in the tree. In a
+        format without branches the conversation goes on in a fork that ends before the answer. ValueError
+        if there are no messages yet.
         """
 
         async def work(run: Run) -> None:
             session = self._session
             session.refresh_log()
             if session.leaf is None or not self.context().messages:
-                raise ValueError("there is nothing to retry: nothing was said yet")
+                raise ValueError("nothing to retry: no messages yet")
             if session.index.roles[session.index.position(session.leaf)] == "assistant":
-                await self._arun(rewind_failed(session))
+                await self._leave_answer(run)
             turn = TurnRunner(self, run)
             await turn.report_foreign_appends()
             self._record_choices()
@@ -153,7 +158,7 @@ class Conductor(ConversationState):
             elif isinstance(event, TurnEnded) and event.error is not None:
                 raise event.error
         if answer is None:
-            raise ModelError("the turn was aborted before the model was asked")
+            raise ModelError("the turn was aborted before the request was sent")
         return answer
 
     def steer(self, text: str) -> None:
@@ -162,7 +167,7 @@ class Conductor(ConversationState):
         What comes too late is given back by TurnEnded. RuntimeError when nothing is running.
         """
         if self._run is None or self._run.over:
-            raise RuntimeError("nothing is running that could be steered; send it instead")
+            raise RuntimeError("no turn is running; use send() instead")
         self._run.steering.append(text)
 
     def abort(self, reason: str = "aborted") -> bool:
@@ -190,12 +195,12 @@ class Conductor(ConversationState):
         """Let the model think more or less from now on; recorded in the session."""
         self._require_idle("change the thinking level")
         if level not in THINKING_LEVELS:
-            raise ValueError(f"{level!r} is no thinking level; there are {', '.join(THINKING_LEVELS)}")
+            raise ValueError(f"{level!r} is not a thinking level; choose from {', '.join(THINKING_LEVELS)}")
         self._thinking = level
         self._record_choices()
 
     def set_title(self, name: str) -> None:
-        """Give the session a title of its own; empty takes it away."""
+        """Give the session a title of its own; empty removes it."""
         self._session.set_title(name)
 
     def label(self, entry: str, label: str | None) -> None:
@@ -229,8 +234,11 @@ class Conductor(ConversationState):
         """Go to an entry as a person does; see :func:`branchline.flows.navigate`.
 
         ``summarize`` None asks the person by ``choose``. A summary that is wanted and cannot be had is an
-        error before anything has moved.
+        error before anything has moved. In a format without branches the conversation goes on in a fork that
+        ends there, without a summary.
         """
+        if not self.can_branch and not summarize:
+            return await self._navigate_by_fork(entry, label)
         with self._busy("navigate") as run:
             done = await self._arun(
                 navigate(
@@ -256,7 +264,10 @@ class Conductor(ConversationState):
         keep_recent_tokens: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> CompactResult:
-        """Sum up the older part of the context now; see :func:`branchline.flows.compact`."""
+        """Sum up the older part of the context now; see :func:`branchline.flows.compact`.
+
+        In a format that compacts into a fork the conversation goes on there.
+        """
         keep = self.policy.keep(self.context_window) if keep_recent_tokens is None else keep_recent_tokens
         with self._busy("compact") as run:
             flow = compact(
@@ -266,7 +277,10 @@ class Conductor(ConversationState):
                 window=self.context_window,
                 abort=run.abort,
             )
-            return await self._arun(flow, on_progress=on_progress)
+            done = await self._arun(flow, on_progress=on_progress)
+        if isinstance(done.session, Session):
+            self.go_on_in(done.session)
+        return done
 
     # -- other sessions -------------------------------------------------------------------------------
 
@@ -277,8 +291,9 @@ class Conductor(ConversationState):
         position: ForkAt = "at",
         scope: ForkScope = "path",
         cwd: str | os.PathLike[str] | None = None,
+        to: str | None = None,
     ) -> ForkResult[Session]:
-        """Copy the path to an entry into a new, linked session and go on there."""
+        """Copy the path to an entry into a new, linked session, of the program ``to``, and go on there."""
         with self._busy("fork") as run:
             flow = fork(
                 self._session,
@@ -286,6 +301,7 @@ class Conductor(ConversationState):
                 position=position,
                 scope=scope,
                 cwd=cwd,
+                to=to,
                 switch=True,
                 abort=run.abort,
             )
@@ -338,6 +354,19 @@ class Conductor(ConversationState):
         self._told = self._session.foreign_appends
         return self._told - before
 
+    # -- commands of plugins --------------------------------------------------------------------------
+
+    async def plugin_commands(self, taken: Collection[str]) -> list[PluginCommand]:
+        """The commands that plugins add to a chat which has those that are ``taken``."""
+        return await self._arun(chat_commands(self._session, taken))
+
+    async def run_plugin_command(self, command: PluginCommand, words: str) -> str | None:
+        """Run such a command; what it says to the person. FlowError when it fails."""
+        with self._busy(f"run /{command.command.name}"):
+            said = await self._arun(run_chat_command(self._session, command, words))
+        self._follow_path()
+        return said
+
     # -- beginning and ending -------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
@@ -370,6 +399,39 @@ class Conductor(ConversationState):
             self._models.clear()
 
     # -- inside ---------------------------------------------------------------------------------------
+
+    async def _leave_answer(self, run: Run) -> None:
+        """Go back to before the answer at the end of the path, in a fork where there are no branches."""
+        session = self._session
+        if self.can_branch:
+            await self._arun(rewind_failed(session))
+            return
+        done = await self._arun(fork(session, session.leaf, position="before", switch=True, abort=run.abort))
+        if done.session is None:
+            raise FlowError(f"cannot retry in session {session.id}: {done.reason or done.status}")
+        self.go_on_in(done.session)
+        run.others_told = self._told
+
+    async def _navigate_by_fork(self, entry: str, label: str | None) -> NavigateResult:
+        """Go to an entry by a fork that ends there, or before it if it is a prompt."""
+        session = self._session
+        session.refresh_log()
+        old = session.leaf
+        given = editable_prompt(session.entry(entry))
+        if entry == old and given is None:
+            return NavigateResult(status="unchanged", old_leaf=old, new_leaf=old)
+        done = await self.fork(entry, position="at" if given is None else "before")
+        leaf = self._session.leaf
+        if done.status == "done" and label is not None and leaf is not None:
+            self._session.append_label(leaf, label)
+        return NavigateResult(
+            status=done.status,
+            old_leaf=old,
+            new_leaf=old if done.session is None else leaf,
+            text=done.text,
+            images=done.images,
+            reason=done.reason,
+        )
 
     async def _events(self, work: Callable[[Run], Coroutine[Any, Any, None]]) -> AsyncGenerator[Event, None]:
         with self._busy("talk") as run:

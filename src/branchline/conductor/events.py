@@ -75,9 +75,14 @@ class SummaryDelta(_Event, frozen=True, kw_only=True):
 
 
 class ContextCompacted(_Event, frozen=True, kw_only=True):
-    """The context was summed up; the compaction is in the session, under this entry."""
+    """The context was summed up; the compaction is in the session, under this entry.
+
+    ``session`` is the id of the fork that begins with the summary, in formats that compact into one; the
+    conversation goes on there.
+    """
 
     entry: str
+    session: str | None = None
     reason: CompactionReason
     summary: str
     tokens_before: int | float | None = None

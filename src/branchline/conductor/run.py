@@ -60,7 +60,7 @@ class Run:
 
     async def stop(self) -> None:
         """Abort the work, let go of an event that it may be holding out, and wait for its end."""
-        self.abort.set("nobody listens any more")
+        self.abort.set("the event iterator was closed")
         if self.task is None:
             return
         self._heard = False

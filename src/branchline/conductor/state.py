@@ -8,7 +8,7 @@ from contextlib import suppress
 from branchline.conductor.permissions import ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.usage_meter import UsageMeter
-from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, context_tokens
+from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, request_tokens
 from branchline.errors import ModelError, NotSupported, UnknownModel
 from branchline.flows import Hooks
 from branchline.models import Model, Tool, model_name
@@ -16,7 +16,7 @@ from branchline.plugins import Plugins
 from branchline.session import Session
 from branchline.tree import ROOT
 
-__all__ = ["ConversationState"]
+__all__ = ["ConversationState", "reference_to"]
 
 
 class ConversationState:
@@ -86,8 +86,8 @@ class ConversationState:
 
     @property
     def context_tokens(self) -> int | float:
-        """How many tokens the next request has: what the last answer reported, the rest estimated."""
-        return context_tokens(self.context()).tokens
+        """How many tokens the next request has: what the model reported last, the rest estimated."""
+        return request_tokens(self.context(), None if self._model is None else reference_to(self._model))
 
     def context(self) -> Context:
         """What the model sees; the same as ``session.context()``, without building it anew every time."""
@@ -100,8 +100,7 @@ class ConversationState:
         """The model. UnknownModel when there is none."""
         if self._model is None:
             raise UnknownModel(
-                f"there is no model to answer: {self._model_problem or 'none was chosen'}; "
-                "choose one, for example offline:echo"
+                f"no model: {self._model_problem or 'none configured'}; choose one, for example offline:echo"
             )
         return self._model
 
@@ -126,12 +125,25 @@ class ConversationState:
             self._detach = None
         self._session.close()
 
+    def go_on_in(self, session: Session) -> None:
+        """Let a fork be the session of this conversation; model and thinking level stay as they are."""
+        model, thinking = self._model, self._thinking
+        self._go_on_in(session)
+        if model is not None:
+            self._take_model(model)
+        self._thinking = thinking
+
     def _go_on_in(self, session: Session | None) -> None:
         """Let another session be the one of this conversation; None when there is no other."""
         if session is not None and session is not self._session:
             self._leave()
             self._use(session)
             self._follow_path()
+
+    @property
+    def can_branch(self) -> bool:
+        """Whether the format of the session has branches; where it has none, the conversation forks."""
+        return "branch" not in self._session.transcript.format.traits.unsupported
 
     def _follow_path(self, *, keep_model: bool = False) -> None:
         """Go on with the model and the thinking level that the path names; with nothing said, as before."""
@@ -140,9 +152,9 @@ class ConversationState:
         context = self.context()
         self._thinking = context.thinking_level
         wanted = context.model
-        if keep_model or wanted is None or (self._model is not None and wanted == _reference(self._model)):
+        if keep_model or wanted is None or (self._model is not None and wanted == reference_to(self._model)):
             return
-        known = next((model for model in reversed(self._models) if _reference(model) == wanted), None)
+        known = next((model for model in reversed(self._models) if reference_to(model) == wanted), None)
         try:
             self._take_model(known or self._find_model(wanted))
         except ModelError as problem:
@@ -159,7 +171,7 @@ class ConversationState:
         A format that has no place for one leaves it to this conversation.
         """
         context = self.context()
-        if self._model is not None and (chosen := _reference(self._model)) != context.model:
+        if self._model is not None and (chosen := reference_to(self._model)) != context.model:
             with suppress(NotSupported):
                 self._session.append_model_change(chosen.provider, chosen.id)
         if self._thinking != context.thinking_level:
@@ -167,5 +179,6 @@ class ConversationState:
                 self._session.append_thinking_level_change(self._thinking)
 
 
-def _reference(model: Model) -> ModelRef:
+def reference_to(model: Model) -> ModelRef:
+    """What sessions call a model."""
     return ModelRef(provider=model.provider, id=model.id)

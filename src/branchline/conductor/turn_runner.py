@@ -31,7 +31,7 @@ from branchline.conductor.events import (
 from branchline.conductor.permissions import ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.run import Run, interruptible
-from branchline.context import Context, usage_sum
+from branchline.context import Context, ModelRef, usage_sum
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -42,6 +42,7 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UserMessage,
+    message_text,
 )
 from branchline.errors import ContextOverflow, FlowError, MalformedStream, ModelError, NotSupported
 from branchline.flows import (
@@ -50,6 +51,7 @@ from branchline.flows import (
     AttemptResult,
     CompactResult,
     Hooks,
+    LiveSession,
     arun,
     compact,
     rewind_failed,
@@ -92,12 +94,13 @@ class TurnHost(Protocol):
     def thinking(self) -> str: ...
     def context(self) -> Context: ...
     def required_model(self) -> Model: ...
+    def go_on_in(self, session: Session) -> None: ...
 
 
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one request: the answer as it was appended, and why it failed, if it did."""
 
-    entry: str
+    entry: str | None
     message: AssistantMessage
     error: ModelError | None = None
 
@@ -113,6 +116,8 @@ class TurnRunner:
         self._stage = stage
         self._run = run
         self._outcome: _Outcome | None = None
+        self._silent: AssistantMessage | None = None  # an attempt that failed without a word
+        self._forked: str | None = None  # the session that a compaction made, if it is one of its own
 
     async def say(self, message: Message) -> str:
         """Append a message and say that it is there."""
@@ -176,12 +181,19 @@ class TurnRunner:
             # The context is too long, and cannot be summed up either.
             await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
             return self._outcome
+        if done.compacted is not None and done.compacted.session is not None:
+            self._count(done.compacted)
         if done.compacted is not None and done.attempts == 1:
             await self._report_compaction("overflow", done.compacted)
         return self._outcome
 
     async def _attempt(self, step: Attempt) -> AttemptResult:
-        """Ask, and ask again after failures that pass; how it ended in the end."""
+        """Ask, and ask again after failures that pass; how it ended in the end.
+
+        Failures without a word leave one record however often they are repeated.
+        """
+        if step.session is not self._stage.session:
+            self._go_on_in(step.session)
         if step.number > 1:
             await self._tell_of_compaction("overflow")
         number = 1
@@ -193,12 +205,32 @@ class TurnRunner:
             delay = self._stage.policy.delay(error, number)
             if delay is None or not await self._wait(error, number, delay):
                 break
-            await arun(rewind_failed(self._stage.session, outcome.entry))
+            if outcome.entry is not None:
+                await arun(rewind_failed(self._stage.session, outcome.entry))
+            else:
+                self._silent = outcome.message
             number += 1
+        self._silent = None
+        if outcome.entry is None and self._keeps_attempts:
+            outcome = self._outcome = _Outcome(
+                entry=await self.say(outcome.message), message=outcome.message, error=error
+            )
         overflow = isinstance(error, ContextOverflow) and step.number == 1
         if overflow:
             await self._run.emit(CompactionStarted(reason="overflow"))
         return AttemptResult(overflow=overflow, failed=outcome.entry, message=str(error))
+
+    @property
+    def _keeps_attempts(self) -> bool:
+        """Whether the format has a place for answers that failed: a branch of their own."""
+        return "branch" not in self._stage.session.transcript.format.traits.unsupported
+
+    async def _record_silent(self) -> None:
+        """Put the record of attempts that failed without a word beside the answer that came at last."""
+        silent, self._silent = self._silent, None
+        if silent is not None and self._keeps_attempts:
+            entry = self._stage.session.append_message(silent)
+            await arun(rewind_failed(self._stage.session, entry))
 
     async def _wait(self, error: ModelError, number: int, delay: float) -> bool:
         """Wait before the next attempt; False when that was aborted."""
@@ -227,7 +259,7 @@ class TurnRunner:
         try:
             await interruptible(self._run.abort, self._listen(model, request, answer))
             if answer.message is None:
-                raise MalformedStream(f"{model_name(model)} ended its answer without saying so")  # noqa: TRY301
+                raise MalformedStream(f"{model_name(model)} ended its answer unexpectedly")  # noqa: TRY301
         except Aborted:
             reason, words = "aborted", ABORTED
         except ModelError as problem:
@@ -247,6 +279,9 @@ class TurnRunner:
             self._run.spent += usage_sum(message.usage)
         if request.thinking_level != "off":
             message = msgspec.structs.replace(message, thinking_level=request.thinking_level)
+        if error is not None and (answer.is_empty or not self._keeps_attempts):
+            return _Outcome(entry=None, message=message, error=error)
+        await self._record_silent()
         return _Outcome(entry=await self.say(message), message=message, error=error)
 
     async def _listen(self, model: Model, request: ModelRequest, answer: PartialAnswer) -> None:
@@ -307,7 +342,8 @@ class TurnRunner:
         room = stage.policy.room(stage.required_model().context_window)
         if room is None or not stage.policy.auto_compact or run.cannot_compact:
             return
-        if not compaction_due(stage.context(), room.window, room.reserve):
+        model = ModelRef(provider=stage.required_model().provider, id=stage.required_model().id)
+        if not compaction_due(stage.context(), room.window, room.reserve, model=model):
             return
         await run.emit(CompactionStarted(reason="threshold"))
         flow = compact(
@@ -324,6 +360,9 @@ class TurnRunner:
             await run.emit(CompactionFailed(reason="threshold", message=str(problem)))
             return
         run.cannot_compact = done.status != "done"
+        if done.session is not None:
+            self._go_on_in(done.session)
+            self._count(done)
         await self._report_compaction("threshold", done)
 
     async def _report_compaction(self, reason: CompactionReason, done: CompactResult) -> None:
@@ -333,9 +372,19 @@ class TurnRunner:
         else:
             await self._run.emit(CompactionFailed(reason=reason, message=done.reason or done.status))
 
+    def _go_on_in(self, fork: LiveSession) -> None:
+        """Let the turn continue in the fork that a compaction made."""
+        assert isinstance(fork, Session)
+        self._stage.go_on_in(fork)
+        self._run.others_told = fork.foreign_appends
+        self._forked = fork.id
+
     async def _tell_of_compaction(self, reason: CompactionReason) -> None:
         """Say what was summed up just now. A plugin may have said something after it."""
         session = self._stage.session
+        if self._forked == session.id:
+            await self._tell_of_fork(session, reason)
+            return
         assert session.leaf is not None
         tree, position = session.index, session.index.position(session.leaf)
         while tree.types[position] != Compaction.type:
@@ -347,6 +396,21 @@ class TurnRunner:
         await self._run.emit(
             ContextCompacted(
                 entry=made.id, reason=reason, summary=made.summary, tokens_before=made.tokens_before
+            )
+        )
+
+    def _count(self, compacted: CompactResult) -> None:
+        """Add what a summary cost that is no entry of its own."""
+        if compacted.usage is not None:
+            self._run.spent += usage_sum(compacted.usage)
+
+    async def _tell_of_fork(self, session: Session, reason: CompactionReason) -> None:
+        entry = session.index.keys[session.index.types.index("message")]
+        made = session.entry(entry)
+        assert isinstance(made, MessageEntry)
+        await self._run.emit(
+            ContextCompacted(
+                entry=entry, session=session.id, reason=reason, summary=message_text(made.message)
             )
         )
 
@@ -398,7 +462,7 @@ async def write_summary(
             number += 1
             continue
         if answer.message is None:
-            raise MalformedStream(f"{model_name(model)} ended its summary without saying so")
+            raise MalformedStream(f"{model_name(model)} ended its summary unexpectedly")
         return summary_of(answer.message)
 
 

@@ -7,6 +7,7 @@ from branchline.context.builder import build_context
 from branchline.context.context import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
 from branchline.context.selection import selected_entries
+from branchline.context.source import ContextSource
 from branchline.context.timestamps import milliseconds
 
 if TYPE_CHECKING:
@@ -19,10 +20,18 @@ if TYPE_CHECKING:
     )
     from branchline.context.providers.anthropic import anthropic
     from branchline.context.providers.common import ProviderRequest
+    from branchline.context.providers.from_anthropic import from_anthropic
+    from branchline.context.providers.from_openai import from_openai
     from branchline.context.providers.openai_chat import openai_chat
     from branchline.context.providers.openai_responses import openai_responses
     from branchline.context.system_prompt import SystemState, replay_system
-    from branchline.context.tokens import TokenEstimate, context_tokens, estimate_message, estimate_messages
+    from branchline.context.tokens import (
+        TokenEstimate,
+        context_tokens,
+        estimate_message,
+        estimate_messages,
+        request_tokens,
+    )
     from branchline.context.tool_pairs import NO_RESULT, close_tool_calls
     from branchline.context.usage import (
         TOOLS_AND_SUMMARIES,
@@ -43,6 +52,7 @@ __all__ = [
     "Context",
     "ContextMessage",
     "ContextRules",
+    "ContextSource",
     "IncrementalContext",
     "ModelRef",
     "ProviderRequest",
@@ -58,11 +68,14 @@ __all__ = [
     "context_tokens",
     "estimate_message",
     "estimate_messages",
+    "from_anthropic",
+    "from_openai",
     "milliseconds",
     "model_messages",
     "openai_chat",
     "openai_responses",
     "replay_system",
+    "request_tokens",
     "selected_entries",
     "to_model",
     "totals",
@@ -77,9 +90,11 @@ _LATER = {
     "providers.openai_responses": ("openai_responses",),
     "providers.openai_chat": ("openai_chat",),
     "providers.common": ("ProviderRequest",),
+    "providers.from_anthropic": ("from_anthropic",),
+    "providers.from_openai": ("from_openai",),
     "system_prompt": ("SystemState", "replay_system"),
     "model_input": ("BRANCH_SUMMARY_PREFIX", "COMPACTION_SUMMARY_PREFIX", "model_messages", "to_model"),
-    "tokens": ("TokenEstimate", "context_tokens", "estimate_message", "estimate_messages"),
+    "tokens": ("TokenEstimate", "context_tokens", "estimate_message", "estimate_messages", "request_tokens"),
     "usage": (
         "TOOLS_AND_SUMMARIES",
         "UsageBreakdown",

@@ -13,8 +13,8 @@ from typing import cast
 import msgspec
 
 from branchline.context.context import Context, ContextMessage
-from branchline.context.rules import rules_of
 from branchline.context.selection import Selection, ancestor_with_id, model_of, select, thinking_level_of
+from branchline.context.source import ContextSource
 from branchline.context.timestamps import milliseconds
 from branchline.entries import (
     AssistantMessage,
@@ -33,7 +33,7 @@ from branchline.entries import (
     ToolResult,
     UserMessage,
 )
-from branchline.tree import EntrySource, Tree
+from branchline.tree import Tree
 
 __all__ = [
     "SPEAKING",
@@ -51,10 +51,10 @@ Edits = dict[str, ContextEdit]
 SPEAKING = frozenset({"message", "custom_message", "branch_summary", "context_edit"})
 
 
-def build_context(source: EntrySource, leaf: int) -> Context:
+def build_context(source: ContextSource, leaf: int) -> Context:
     """What a model sees at this position of the tree; -1, before the first entry, gives the empty context."""
     tree = source.tree
-    rules = rules_of(source)
+    rules = source.context_rules
     selection = select(source, leaf)
     types = tree.types
     spoken = SPEAKING - rules.excluded_types if rules.excluded_types else SPEAKING

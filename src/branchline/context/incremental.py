@@ -10,7 +10,8 @@ import msgspec
 
 from branchline.context.builder import build_context, entry_messages
 from branchline.context.context import Context, ContextMessage, ModelRef
-from branchline.context.rules import ContextRules, rules_of
+from branchline.context.rules import ContextRules
+from branchline.context.source import ContextSource
 from branchline.entries import (
     SIDE_TYPES,
     AssistantMessage,
@@ -19,7 +20,7 @@ from branchline.entries import (
     ModelChange,
     ThinkingLevelChange,
 )
-from branchline.tree import ROOT, EntrySource, Tree
+from branchline.tree import ROOT, Tree
 
 __all__ = ["IncrementalContext"]
 
@@ -35,7 +36,7 @@ class IncrementalContext:
         self._leaf = ROOT
         self._context: Context | None = None
 
-    def at(self, source: EntrySource, leaf: int, *, settled: bool = True) -> Context:
+    def at(self, source: ContextSource, leaf: int, *, settled: bool = True) -> Context:
         """The context at this position.
 
         ``settled`` says that no parent in the tree can have changed since the last call, as it can where
@@ -47,10 +48,10 @@ class IncrementalContext:
         self._tree, self._leaf, self._context = source.tree, leaf, context
         return context
 
-    def _grown(self, source: EntrySource, leaf: int) -> Context | None:
+    def _grown(self, source: ContextSource, leaf: int) -> Context | None:
         """The last context and what came after it; None when it did not just grow."""
         before, tree = self._context, source.tree
-        if before is None or tree is not self._tree or rules_of(source) != ContextRules():
+        if before is None or tree is not self._tree or source.context_rules != ContextRules():
             return None
         new: list[int] = []
         position = leaf

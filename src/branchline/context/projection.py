@@ -8,9 +8,9 @@ import msgspec
 
 from branchline.context.builder import SPEAKING, apply_edit, edits_in, entry_messages, opening_messages
 from branchline.context.selection import select
+from branchline.context.source import ContextSource
 from branchline.context.tokens import TokenEstimate, projected_tokens
 from branchline.entries import Compaction, Entry, Message
-from branchline.tree import EntrySource
 
 __all__ = ["ProjectedEntry", "Projection", "project"]
 
@@ -48,7 +48,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
         return projected_tokens([*before, *newer], len(before))
 
 
-def project(source: EntrySource, leaf: int) -> Projection:
+def project(source: ContextSource, leaf: int) -> Projection:
     """The selected entries at this leaf, side records too, each with its messages."""
     tree = source.tree
     keys, types = tree.keys, tree.types

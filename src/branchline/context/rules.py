@@ -1,7 +1,4 @@
-"""Where programs of the family differ in what a path says to a model; the defaults are pi's rules.
-
-A source of entries may bring rules of its own as ``context_rules``; a transcript has those of its format.
-"""
+"""Where programs of the family differ in what a path says to a model; the defaults are pi's rules."""
 
 from __future__ import annotations
 
@@ -10,9 +7,8 @@ from collections.abc import Callable
 import msgspec
 
 from branchline.context.context import ContextMessage
-from branchline.tree import EntrySource
 
-__all__ = ["ContextRules", "rules_of"]
+__all__ = ["ContextRules"]
 
 
 class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,12 +28,3 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     keeps_system_messages: bool = False
     excluded_types: frozenset[str] = frozenset()
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
-
-
-_PI = ContextRules()
-
-
-def rules_of(source: EntrySource) -> ContextRules:
-    """The rules that a source brings, or pi's."""
-    rules = getattr(source, "context_rules", _PI)
-    return rules if isinstance(rules, ContextRules) else _PI

@@ -7,11 +7,10 @@ and the entries that name the model and the thinking level.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from functools import partial
 from typing import NamedTuple
 
 from branchline.context.context import ModelRef
-from branchline.context.rules import rules_of
+from branchline.context.source import ContextSource
 from branchline.entries import (
     SIDE_TYPES,
     AssistantMessage,
@@ -54,13 +53,13 @@ class Selection(NamedTuple):
     measured: int
 
 
-def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE_TYPES) -> Selection:
+def select(source: ContextSource, leaf: int, *, hidden: Container[str] = SIDE_TYPES) -> Selection:
     """The entries that shape the context at this leaf, without those of the hidden types."""
     tree = source.tree
     path = tree.path_positions(leaf)
     kinds = list(map(tree.types.__getitem__, path))
     types = set(kinds)
-    rules = rules_of(source)
+    rules = source.context_rules
     shaped = rules.boundaries | _BARRIERS
     if types.isdisjoint(shaped):  # nothing cuts the path off, so that all of it counts
         return Selection(path, kinds, types, None, _visible(tree, path, hidden, types), 0)
@@ -80,7 +79,7 @@ def select(source: EntrySource, leaf: int, *, hidden: Container[str] = SIDE_TYPE
     return Selection(path, kinds, types, compaction, kept + since, measured)
 
 
-def selected_entries(source: EntrySource, leaf: int) -> list[str]:
+def selected_entries(source: ContextSource, leaf: int) -> list[str]:
     """The ids of what shapes the context at this position, in the order of its messages.
 
     Also of entries that say nothing; a compaction stands first, side records are left out.
@@ -90,14 +89,14 @@ def selected_entries(source: EntrySource, leaf: int) -> list[str]:
     return found if chosen.compaction is None else [chosen.compaction.id, *found]
 
 
-def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
+def model_of(source: ContextSource, path: list[int]) -> ModelRef | None:
     """The model in force: the last one chosen or the last one that answered, whichever is later.
 
     A file that names one for the whole session is believed; its answers tell the provider. A source may know
     who answered without decoding the answer, and says so as ``answer_model(position)``.
     """
-    tree, rules = source.tree, rules_of(source)
-    named: str | None = getattr(source, "session_model", None)
+    tree, rules = source.tree, source.context_rules
+    named: str | None = source.session_model
     if named is None and rules.session_has_model:
         return None
     types, roles = tree.types, tree.roles
@@ -115,7 +114,7 @@ def model_of(source: EntrySource, path: list[int]) -> ModelRef | None:
         # decode the whole path.
         elif kind == "message" and roles[position] == "assistant" and not asked_an_answer:
             asked_an_answer = True
-            model = getattr(source, "answer_model", partial(model_of_answer, source))(position)
+            model = source.answer_model(position)
             if model is not None and named in (None, model.id):
                 return model
     return None if named is None else ModelRef(provider="", id=named)
@@ -134,7 +133,7 @@ def model_in(entry: Entry) -> ModelRef | None:
     return ModelRef(provider=message.provider or "", id=message.model)
 
 
-def thinking_level_of(source: EntrySource, selection: Selection) -> str:
+def thinking_level_of(source: ContextSource, selection: Selection) -> str:
     """The thinking level in force; ``off`` where nothing says otherwise."""
     index = _last(selection.kinds, "thinking_level_change")
     while index >= 0:
@@ -177,7 +176,7 @@ def _last_compaction(source: EntrySource, path: list[int], kinds: list[str]) -> 
     return None
 
 
-def _kept(source: EntrySource, path: list[int], index: int, compaction: Compaction) -> list[int]:
+def _kept(source: ContextSource, path: list[int], index: int, compaction: Compaction) -> list[int]:
     """What the compaction at this index kept of the entries before it. Its system message replaces theirs."""
     tree = source.tree
     if compaction.first_kept is None or compaction.retained_tail is not None:
@@ -185,7 +184,7 @@ def _kept(source: EntrySource, path: list[int], index: int, compaction: Compacti
     start = ancestor_with_id(tree, compaction.first_kept, path, index)
     if start < 0:
         return []
-    if rules_of(source).keeps_system_messages:
+    if source.context_rules.keeps_system_messages:
         return path[start:index]
     types, roles = tree.types, tree.roles
     return [

@@ -11,7 +11,7 @@ from typing import assert_never
 
 import msgspec
 
-from branchline.context.context import Context
+from branchline.context.context import Context, ModelRef
 from branchline.context.foreign_roles import foreign_message
 from branchline.context.javascript import stringify, utf16_length
 from branchline.context.system_prompt import replay_system
@@ -33,7 +33,14 @@ from branchline.entries import (
     UserMessage,
 )
 
-__all__ = ["TokenEstimate", "context_tokens", "estimate_message", "estimate_messages", "projected_tokens"]
+__all__ = [
+    "TokenEstimate",
+    "context_tokens",
+    "estimate_message",
+    "estimate_messages",
+    "projected_tokens",
+    "request_tokens",
+]
 
 _IMAGE = 4800
 
@@ -50,6 +57,18 @@ class TokenEstimate(msgspec.Struct, frozen=True, kw_only=True):
 def context_tokens(context: Context) -> TokenEstimate:
     """The tokens of a context. What an answer reported counts unless the context was changed after it."""
     return projected_tokens([item.message for item in context.messages], context.measured_from)
+
+
+def request_tokens(context: Context, model: ModelRef | None) -> int | float:
+    """The tokens that the next request to a model has, as far as they can be told.
+
+    Only the model itself can report them: another one, or another program, sent a system prompt and tools of
+    its own. A report counts at least what was said, because some servers leave out what they had in a cache.
+    """
+    messages = [item.message for item in context.messages]
+    estimated = projected_tokens(messages, len(messages)).tokens
+    found = _last_usage(messages, context.measured_from, model)
+    return estimated if found is None else max(found.tokens, estimated)
 
 
 def projected_tokens(messages: Sequence[Message], measured_from: int) -> TokenEstimate:
@@ -129,11 +148,14 @@ def _answer_length(content: Content) -> int:
     return length
 
 
-def _last_usage(messages: Sequence[Message], first: int) -> TokenEstimate | None:
+def _last_usage(
+    messages: Sequence[Message], first: int, model: ModelRef | None = None
+) -> TokenEstimate | None:
     for index in range(len(messages) - 1, first - 1, -1):
         message = messages[index]
         if (
             isinstance(message, AssistantMessage)
+            and (model is None or (message.provider, message.model) == (model.provider, model.id))
             and message.stop_reason not in ("aborted", "error")
             and message.usage is not None
             and (tokens := message.usage.context_tokens) > 0

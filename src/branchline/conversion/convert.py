@@ -43,10 +43,8 @@ def convert(
     once had in the target's own program, where the source was made from one; then entries that nobody has
     changed since are the very bytes that they were. NotSupported when the target cannot be written.
     """
-    if not target.writable:
-        raise NotSupported(
-            f"sessions of {target.name} are read here, not written; convert to one of the formats that are"
-        )
+    if target.writer is None:
+        raise NotSupported(f"sessions of {target.name} are read-only; choose a format that can be written")
     if source.format is target:
         return _copied(source, target, header, leaf, exact=exact)
     restorer = origin_reader_for(source, target, exact=exact and leaf is None)
@@ -64,7 +62,7 @@ def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
     """
     header = Header(id="", version=3)
     made = Converter(source, PI, header, leaf, None, bare=True)
-    yield made.out.content()[len(PI.encode_header(header)) :]
+    yield made.out.content()[len(PI.required_writer().encode_header(header)) :]
 
 
 def branch_tips(source: EntryLog) -> list[int]:
@@ -93,7 +91,11 @@ def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, 
     if exact and leaf is None:
         data, header = source.bytes_between(0, None), source.reading.header or header
     else:
-        data = target.copy(source, header) if leaf is None else _forked(source, target, header, leaf)
+        data = (
+            target.required_writer().copy(source, header)
+            if leaf is None
+            else _forked(source, target, header, leaf)
+        )
     fidelity = ledger.close(target.name, target.name, len(source.findings))
     return Converted(data=data, header=header, fidelity=fidelity)
 
@@ -101,6 +103,6 @@ def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, 
 def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:
     """A path in the program's own form, with the labels and the title that are not on it."""
     made = ConversionState(source, target, header, leaf, None)
-    made.adopt(target.fork(source, leaf, header))
+    made.adopt(target.required_writer().fork(source, leaf, header))
     finish(made)
     return made.out.content()

@@ -27,7 +27,7 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.pi import PI, PiFormat
+from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
@@ -99,7 +99,7 @@ class Converter(EntryWriter):
             self._foreign.add(position)
         if self.bare and position in self.plan.fresh and not isinstance(entry, Custom):
             entry = _nothing_before(entry)
-        is_pi = isinstance(self.target, PiFormat)
+        is_pi = self.target.traits.native_entries
         silent = self.source.context_rules.excluded_types
         entry = to_native(entry, self.source.format.name, silent=silent, for_pi=is_pi)
         if not self.bare and (position in self.plan.pieces or position in self._continued):
@@ -110,7 +110,7 @@ class Converter(EntryWriter):
         edit = self.plan.edits.get(position)
         if edit is not None and edit.replacement is None:
             self._pass(position)
-            self.ledger.approximated(position, "left out, as a later edit asks")
+            self.ledger.approximated(position, "removed by a later edit")
             return
         if edit is not None and (changed := with_edit(entry, edit)) != entry:
             entry = changed
@@ -136,12 +136,12 @@ class Converter(EntryWriter):
         above = self.plan.pieces.get(position)
         if above is not None and (before := self._answers.pop(above, None)) is not None:
             assert isinstance(message, AssistantMessage)
-            message = self.source.format.merge_answers(before, message) or message
+            message = self.source.format.reader.merge_answers(before, message) or message
         assert isinstance(message, AssistantMessage)
         if position in self._continued:
             self._answers[position] = message
             self._pass(position)
-            self.ledger.approximated(position, "joined with what follows to one answer")
+            self.ledger.approximated(position, "joined with the following entries into one answer")
             return None
         return msgspec.structs.replace(entry, message=message)
 
@@ -177,14 +177,14 @@ class Converter(EntryWriter):
                 if self.bare or self.plan.linear:
                     self.ledger.carried(position)
                 else:
-                    how = "where the session stands is written once, at the end"
+                    how = "the current position is written once, at the end"
                     self.ledger.approximated(position, how)
             case Label() if self.bare and self.plan.linear:
                 self._pass(position)
                 self.ledger.carried(position)
             case UsageEntry() if position in self.plan.folded:
                 self._pass(position)
-                self.ledger.approximated(position, "counted with the answer beside it")
+                self.ledger.approximated(position, "counted with the adjacent answer")
             case ContextEdit() if self.source.tree.positions.get(entry.target, ROOT) in self.plan.edits:
                 self._pass(position)
                 self.ledger.approximated(position, "applied to the entry that it edits")

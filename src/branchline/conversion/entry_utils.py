@@ -84,7 +84,7 @@ def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
     yield ToolResultForms("", list(results))
     if pictures := _pictures(results):
         told = [_told(entry) for entry in results]
-        yield ToolResultForms("their pictures follow in a message of the person", told, (pictures,))
+        yield ToolResultForms("their images follow in a user message", told, (pictures,))
     simpler = [list(fallbacks_for(entry, tuple)) for entry in results]
     for forms in zip(*simpler, strict=False):
         yield ToolResultForms(forms[0].how, [form.entries[0] for form in forms])
@@ -100,7 +100,7 @@ def _pictures(results: Sequence[Entry]) -> Entry | None:
         if isinstance(block, Image)
     ]
     last = results[-1]
-    words = Text(text="The pictures that the tools gave:")
+    words = Text(text="Images from the tool results:")
     said = UserMessage(content=(words, *found), timestamp=milliseconds(last.timestamp))
     return MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=said) if found else None
 
@@ -110,7 +110,7 @@ def _told(entry: Entry) -> Entry:
     message = message_of(entry)
     if not isinstance(message, ToolResult) or isinstance(message.content, str):
         return entry
-    note = Text(text="[a picture, which follows]")
+    note = Text(text="[image, see below]")
     content = tuple(note if isinstance(block, Image) else block for block in message.content)
     return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, content=content))
 

@@ -98,13 +98,13 @@ def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iter
         case MessageEntry():
             yield from _message_forms(entry)
         case CustomMessage():
-            yield from _spoken(entry, entry_message(entry), "as a message of the person")
+            yield from _spoken(entry, entry_message(entry), "as a user message")
         case BranchSummary():
             message = BranchSummaryMessage(
                 summary=entry.summary, from_id=entry.from_id, timestamp=milliseconds(entry.timestamp)
             )
             if entry.summary:
-                yield from _spoken(entry, message, "as a message of the person")
+                yield from _spoken(entry, message, "as a user message")
         case Compaction():
             yield from _compaction_forms(entry, kept)
         case Custom():
@@ -112,7 +112,7 @@ def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iter
             yield Fallback("under another name", (renamed,))
         case Unknown():
             data = Custom(**_common(entry), custom_type=entry.type, data=entry.fields)
-            yield Fallback("kept as data that the program does not read", (data,))
+            yield Fallback("kept as data that the agent does not read", (data,))
         case _:
             return
 
@@ -144,14 +144,14 @@ def _message_forms(entry: MessageEntry) -> Iterator[Fallback]:
         case BashExecution() if message.exclude_from_context:
             yield _as_data(entry)
         case UnknownMessage():
-            yield from _spoken(entry, message, "as a message of the person")
+            yield from _spoken(entry, message, "as a user message")
             yield _as_data(entry)
         case _:
-            yield from _spoken(entry, message, "as a message of the person")
+            yield from _spoken(entry, message, "as a user message")
 
 
 def as_user_message(entry: MessageEntry) -> MessageEntry:
-    """The result of a tool as a message of the person, where no call is there that it could answer."""
+    """The result of a tool as a user message, where no call is there that it could answer."""
     result = entry.message
     assert isinstance(result, ToolResult)
     state = "failed and said" if result.is_error is True else "said"
@@ -183,13 +183,13 @@ def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
         return
     known = msgspec.structs.replace(message, content=_with(message.content, _known_only))
     if known != message:
-        yield "parts that the program does not know as text", known
+        yield "unknown parts as text", known
     if isinstance(message, AssistantMessage):
         reason = "error" if message.error_message else "stop"
-        yield "with another reason for its end", msgspec.structs.replace(message, stop_reason=reason)
+        yield "with another stop reason", msgspec.structs.replace(message, stop_reason=reason)
         known = msgspec.structs.replace(known, stop_reason=reason)
     worded = msgspec.structs.replace(known, content=_with(known.content, _without_pictures))
-    yield "a note in place of pictures", worded
+    yield "a note instead of images", worded
     yield "as text", msgspec.structs.replace(worded, content=_with(worded.content, _words_only))
 
 
@@ -206,13 +206,13 @@ def _known_only(block: Block) -> Block:
             return Text(text=fields[name])
     text = json_codec.dumps(fields).decode("utf-8", "replace")
     if len(text) > _LONGEST:
-        text = f"{len(text)} characters that are left out"
+        text = f"{len(text)} characters omitted"
     return Text(text=f"[{block.type or 'unknown'}: {text}]")
 
 
 def _without_pictures(block: Block) -> Block:
     if isinstance(block, Image):
-        return Text(text=f"[picture, {block.mime_type or 'of unknown type'}, {len(block.data)} characters]")
+        return Text(text=f"[image, {block.mime_type or 'of unknown type'}, {len(block.data)} characters]")
     return block
 
 
@@ -264,7 +264,7 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     words: list[Message] = [summary] if entry.summary or not tail else []
     followed = _chain(entry, [*words, *said] if entry.retained_tail is not None else [summary])
     yield Fallback("as a message that holds the summary", followed)
-    yield from _spoken(entry, summary, "as a message of the person")
+    yield from _spoken(entry, summary, "as a user message")
 
 
 def _followed(entry: Compaction, tail: list[Message]) -> tuple[Entry, ...]:

@@ -20,7 +20,6 @@ from branchline.entries import (
     encode_entry,
 )
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.pi import PiFormat
 from branchline.tree import ROOT
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def _stands_elsewhere(conversion: ConversionState) -> bool:
         return True
     # Not every reader of pi's format knows leaf entries: the others go by the last line.
     last = conversion.image_of(len(out.tree) - 1)
-    return isinstance(conversion.target, PiFormat) and last != wanted
+    return conversion.target.traits.native_entries and last != wanted
 
 
 def _add(conversion: ConversionState, entry: Entry) -> None:

@@ -95,7 +95,7 @@ class OriginWriter:
         if after == b"\n" and not any("#" in self._source.tree.keys[position] for position in positions):
             entries = [first, *map(self._as_read_again, positions[1:])]
             try:
-                same = self._source.format.encode(entries, twin.transcript.reading) == lines
+                same = self._source.format.required_writer().encode(entries, twin.transcript.reading) == lines
             except REFUSALS:
                 same = False
         twin.add(lines)

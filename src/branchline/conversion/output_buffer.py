@@ -27,7 +27,7 @@ class OutputBuffer:
 
     def write(self, entries: Sequence[Entry]) -> range:
         """Write entries and return the positions that are new. Raises, and writes nothing, if refused."""
-        return self.add(self._target.encode(entries, self.transcript.reading))
+        return self.add(self._target.required_writer().encode(entries, self.transcript.reading))
 
     def add(self, lines: bytes) -> range:
         """Append whole lines as they are."""
@@ -46,7 +46,9 @@ class OutputBuffer:
 
 def names_models(target: Format, header: Header) -> bool:
     """Whether an answer in this format says which model gave it. Tried out, as only the format knows."""
-    trial = OutputBuffer(target, target.encode_header(header), "trial" + target.suffix)
+    trial = OutputBuffer(
+        target, target.required_writer().encode_header(header), "trial" + target.traits.suffix
+    )
     answer = AssistantMessage(content=(Text(text="?"),), provider="a", model="b", timestamp=1)
     entry = MessageEntry(id="trial", timestamp="2020-01-01T00:00:00.000Z", message=answer)
     try:

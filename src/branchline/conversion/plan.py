@@ -24,7 +24,7 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.protocol import Format
+from branchline.formats.protocol import Format, FormatReader
 from branchline.tree import ROOT, Tree
 
 __all__ = ["ConversionPlan", "kept_messages", "make_plan"]
@@ -61,27 +61,27 @@ def make_plan(
     tree = source.tree
     standing = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
     whole = leaf is None
-    if whole and "branch" in target.unsupported:
+    if whole and "branch" in target.traits.unsupported:
         whole = False
         on_path = set(_with_side_records(tree, standing))
         for position in range(len(tree)):
             if position not in on_path:
-                why = f"not on the active path, and {target.unsupported['branch']}"
+                why = f"not on the active path, and {target.traits.unsupported['branch']}"
                 ledger.lost(position, why if position not in tree.placeholders else _UNREADABLE)
     order: Sequence[int] = _with_side_records(tree, standing)
     if whole:
         order = range(len(tree)) if as_in_file else _parents_first(tree)
     fresh = _fresh_starts(source, order)
-    if not whole and "branch" in target.unsupported and (starts := [p for p in order if p in fresh]):
+    if not whole and "branch" in target.traits.unsupported and (starts := [p for p in order if p in fresh]):
         for position in order[: order.index(starts[-1])]:
-            ledger.lost(position, "the conversation began anew after it, which the program cannot say")
+            ledger.lost(position, "the conversation was restarted after it, which the format cannot express")
         order = order[order.index(starts[-1]) :]
-    if not whole and "compaction" in target.unsupported:
+    if not whole and "compaction" in target.traits.unsupported:
         order = _from_the_summary(source, list(order), ledger)
-    edits = _edits(source, order, standing) if "context_edit" in target.unsupported else {}
+    edits = _edits(source, order, standing) if "context_edit" in target.traits.unsupported else {}
     spent: dict[int, Usage] = {}
     folded: set[int] = set()
-    if "usage" in target.unsupported:
+    if "usage" in target.traits.unsupported:
         _fold_usage(source, order, spent, folded)
     return ConversionPlan(
         order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
@@ -147,9 +147,9 @@ def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecord
     first = tree.positions.get(entry.first_kept or "", ROOT)
     start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
     for position in order[:start]:
-        ledger.lost(position, "a summary stands for it, and the program has no other compaction")
+        ledger.lost(position, "replaced by a summary; the format has no other compaction")
     for place in places[:-1]:
-        ledger.lost(order[place], "a newer summary stands for it")
+        ledger.lost(order[place], "replaced by a newer summary")
     kept = [position for position in order[start:last] if tree.types[position] != "compaction"]
     return [order[last], *kept, *order[last + 1 :]]
 
@@ -199,7 +199,7 @@ def _spend(source: EntryLog, position: int, answer: int, spent: dict[int, Usage]
 
 def _pieces(source: EntryLog, order: Sequence[int]) -> dict[int, int]:
     """Which answers go on from which, in a format that writes one answer as several entries."""
-    if type(source.format).merge_answers is Format.merge_answers:
+    if type(source.format.reader).merge_answers is FormatReader.merge_answers:
         return {}
     tree = source.tree
     children: dict[int, list[int]] = {}
@@ -222,7 +222,7 @@ def _belong_together(source: EntryLog, one: int, other: int) -> bool:
     before, after = first.message, second.message
     if not isinstance(before, AssistantMessage) or not isinstance(after, AssistantMessage):
         return False
-    return source.format.merge_answers(before, after) is not None
+    return source.format.reader.merge_answers(before, after) is not None
 
 
 def added(one: Usage, other: Usage) -> Usage:

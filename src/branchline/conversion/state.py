@@ -47,17 +47,18 @@ class ConversionState:
         self.ledger = FidelityRecorder(source.tree)
         self.plan = make_plan(source, target, leaf, self.ledger, as_in_file=target is PI)
         self.keeper = None
-        if target is PI and source.format.writable and not bare:
+        if target is PI and source.format.writer is not None and not bare:
             carried = [position for position in self.plan.order if position not in source.tree.placeholders]
             self.keeper = OriginWriter(source, whole=leaf is None, carried=carried)
             header = self.keeper.header(header)
         self.header = header if target is PI else header_with_model(header, source, self.plan.order)
-        head = target.encode_header(self.header)
+        head = target.required_writer().encode_header(self.header)
         self.exact = restorer is not None and restorer.head is not None
         """Whether a file is given back as it was."""
         if restorer is not None and restorer.head is not None:
             head = restorer.head
-        self.out = OutputBuffer(target, head, target.file_key(self.header) + target.suffix)
+        self._file_name = target.home.file_key(self.header) + target.traits.suffix
+        self.out = OutputBuffer(target, head, self._file_name)
         self.written: dict[int, int] = {}
         """For each entry that is in the new file, its position there."""
         self.bound: set[int] = set()
@@ -72,7 +73,7 @@ class ConversionState:
 
     def adopt(self, data: bytes) -> None:
         """Take a finished file with the same ids as the new one."""
-        self.out = OutputBuffer(self.target, data, self.target.file_key(self.header) + self.target.suffix)
+        self.out = OutputBuffer(self.target, data, self._file_name)
         made = self.out.transcript.tree
         for position, key in enumerate(self.source.tree.keys):
             if key in made.positions and position not in self.source.tree.placeholders:

@@ -36,10 +36,10 @@ _WORDS = {
     "summary": "the summary for the model",
     "thinkingLevel": "the thinking level",
     "isError": "the error flag",
-    "mimeType": "the type of the picture",
+    "mimeType": "the image type",
     "model": "the model",
     "provider": "the provider",
-    "redacted": "the mark of hidden thoughts",
+    "redacted": "the hidden-thinking mark",
     "responseId": "the id of the response",
     "retainedTail": "the kept messages",
     "stopReason": "why it ended",
@@ -127,9 +127,9 @@ def _usage_not_kept(wanted: Any, found: Any) -> set[str]:
     if not _same(cost.get("total"), here.get("total")):
         names.add(_WORDS["cost"])
     elif any(not _same(value, here.get(name)) for name, value in cost.items()):
-        names.add("how the cost is made up")
+        names.add("the cost breakdown")
     if any(not _same(wanted.get(name), found.get(name)) for name in ("reasoning", "cacheWrite1h")):
-        names.add("which tokens were thoughts or kept for an hour")
+        names.add("reasoning and one-hour cache tokens")
     return names
 
 

@@ -42,7 +42,7 @@ from branchline.tree import ROOT
 __all__ = ["EntryWriter"]
 
 _EDITED = "with the content that a later edit gave it"
-_NO_CALL = "as a message of the person: the call that it answers is not before it"
+_NO_CALL = "as a user message: the call that it answers does not precede it"
 
 
 class EntryWriter(ConversionState):
@@ -153,7 +153,7 @@ class EntryWriter(ConversionState):
             try:
                 return range(
                     made.start, self.out.write(form.entries).stop
-                ), "with its words in a message behind it"
+                ), "with its text in a following message"
             except REFUSALS:
                 continue
         return made, ""
@@ -203,13 +203,14 @@ class EntryWriter(ConversionState):
             if any(one is not None for one in whole):
                 entries = tuple(new or old for new, old in zip(whole, form.entries, strict=True))
                 yield Fallback(
-                    ", ".join(filter(None, (form.how, "with a sign in place of half characters"))), entries
+                    ", ".join(filter(None, (form.how, "with replacement characters for lone surrogates"))),
+                    entries,
                 )
 
     def _reason(self, refusal: str) -> str:
         """What a format said, without the way out that does not lead out of here."""
         reason = refusal.split(". Fork it", 1)[0]
-        return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it says nothing"
+        return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it is empty"
 
     # -- what became of it ----------------------------------------------------------------------------
 
@@ -236,7 +237,7 @@ class EntryWriter(ConversionState):
             if missing:
                 words.append("without " + ", ".join(missing))
             if position in self._foreign:
-                words.append("kept as data that only its own program reads")
+                words.append("kept as data that only its own agent reads")
             if words:
                 self.ledger.approximated(position, "; ".join(words))
             else:
@@ -255,7 +256,7 @@ class EntryWriter(ConversionState):
             if isinstance(entry, BranchSummary):  # which has its words beside it
                 missing = tuple(name for name in missing if name != "the summary for the model")
         except RecursionError:
-            return ("what is nested too deeply to be compared",)
+            return ("parts nested too deeply to compare",)
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing

@@ -157,7 +157,7 @@ class Label(_Entry, frozen=True, kw_only=True, tag="label"):
 
 
 class SessionInfo(_Entry, frozen=True, kw_only=True, tag="session_info"):
-    """The title of the session; empty takes it away."""
+    """The title of the session; empty removes it."""
 
     type: ClassVar[str] = "session_info"
     name: str

@@ -9,12 +9,15 @@ changed nothing.
 """
 
 from branchline.flows.abort import Aborted, AbortSignal
+from branchline.flows.chat_commands import PluginCommand, chat_commands, run_chat_command
 from branchline.flows.compact import CompactResult, compact
 from branchline.flows.driver import Chooser, ModelCaller, Summarizer, arun, run
 from branchline.flows.fork import ForkResult, branch_to_new_session, fork
 from branchline.flows.hook_context import HookContext
 from branchline.flows.hook_events import (
     Cancel,
+    ChatCommand,
+    ChatCommandsEvent,
     EntryAppendedEvent,
     HookSummary,
     SessionBeforeBranchEvent,
@@ -27,6 +30,8 @@ from branchline.flows.hook_events import (
     SessionBranchEvent,
     SessionCompactEvent,
     SessionCompactFailedEvent,
+    SessionCompactingEvent,
+    SessionCompactingResult,
     SessionForkEvent,
     SessionShutdownEvent,
     SessionStartEvent,
@@ -48,10 +53,12 @@ from branchline.flows.steps import (
     AskHook,
     Attempt,
     AttemptResult,
+    CallPlugin,
     Choice,
     Choose,
     Chosen,
     Flow,
+    Gather,
     Notify,
     Status,
     Step,
@@ -71,7 +78,10 @@ __all__ = [
     "AskHook",
     "Attempt",
     "AttemptResult",
+    "CallPlugin",
     "Cancel",
+    "ChatCommand",
+    "ChatCommandsEvent",
     "Choice",
     "Choose",
     "Chooser",
@@ -80,6 +90,7 @@ __all__ = [
     "EntryAppendedEvent",
     "Flow",
     "ForkResult",
+    "Gather",
     "HookContext",
     "HookSpecs",
     "HookSummary",
@@ -89,6 +100,7 @@ __all__ = [
     "ModelCaller",
     "NavigateResult",
     "Notify",
+    "PluginCommand",
     "PluginProblem",
     "ReadableSession",
     "SessionBeforeBranchEvent",
@@ -101,6 +113,8 @@ __all__ = [
     "SessionBranchEvent",
     "SessionCompactEvent",
     "SessionCompactFailedEvent",
+    "SessionCompactingEvent",
+    "SessionCompactingResult",
     "SessionForkEvent",
     "SessionShutdownEvent",
     "SessionStartEvent",
@@ -114,12 +128,14 @@ __all__ = [
     "TurnResult",
     "arun",
     "branch_to_new_session",
+    "chat_commands",
     "compact",
     "fork",
     "navigate",
     "resume",
     "rewind_failed",
     "run",
+    "run_chat_command",
     "shut_down",
     "start",
     "switch",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from branchline.compaction import (
@@ -25,18 +27,25 @@ from branchline.flows.hook_events import (
     SessionBeforeCompactResult,
     SessionCompactEvent,
     SessionCompactFailedEvent,
+    SessionCompactingEvent,
+    SessionCompactingResult,
 )
 from branchline.flows.session_protocol import LiveSession, require_writable
 from branchline.flows.steps import Flow, Status, _Cancelled, act, ask, notify, summarize
+from branchline.flows.switch import hand_over
 from branchline.tree import ROOT
 
 __all__ = ["CompactResult", "compact"]
 
 
 class CompactResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a compaction ended; ``entry`` is the compaction, where there is one."""
+    """How a compaction ended; ``entry`` is the compaction, where there is one.
+
+    ``session`` is the fork in which the conversation goes on, for formats that compact into one.
+    """
 
     status: Status
+    session: LiveSession | None = None
     entry: str | None = None
     summary: str | None = None
     first_kept: str | None = None
@@ -63,13 +72,18 @@ def compact(
     ``window`` of so many tokens is summed up in pieces, each as an update of the one before. A plugin may
     cancel or bring its own compaction.
 
+    A format whose files keep every message (zot) is compacted into a fork, which the result has. This session
+    does not change then.
+
     NothingToCompact when there is nothing to sum up. ReadOnly and NotSupported, for formats that know no
     compactions, before anybody is asked. NoSummarizer and SummaryFailed with nothing written; the plugins are
     told that it failed.
     """
     abort = AbortSignal() if abort is None else abort
     session.refresh_log()
-    require_writable(session, "compaction")
+    into_fork = session.transcript.format.traits.compacts_by_fork
+    if not into_fork:
+        require_writable(session, "compaction")
     leaf = session.leaf
     preparation = None
     if leaf is not None:
@@ -77,14 +91,18 @@ def compact(
             session.transcript, session.index.position(leaf), keep_recent_tokens=keep_recent_tokens
         )
     if leaf is None or preparation is None:
-        raise NothingToCompact(f"there is nothing to compact in session {session.id}: {_why(session)}")
+        raise NothingToCompact(f"nothing to compact in session {session.id}: {_why(session)}")
     made, from_hook = None, False
     try:
         own = yield from _own_compaction(session, preparation, custom_instructions, reason, will_retry, abort)
         from_hook = own is not None
-        made = own or (yield from _summed_up(preparation, custom_instructions, window, abort))
-        stored = made
-        entry = yield from act("compact", lambda: _append(session, leaf, stored, from_hook=from_hook))
+        if own is None:
+            focus = yield from _focus(session, preparation, custom_instructions, reason, will_retry, abort)
+            own = yield from _summed_up(preparation, focus, window, abort)
+        made = own
+        fork, entry = yield from act(
+            "compact", lambda: _stored(session, leaf, own, into_fork=into_fork, from_hook=from_hook)
+        )
     except _Cancelled as stopped:
         return CompactResult(status="cancelled", reason=stopped.reason)
     except Exception as problem:
@@ -96,10 +114,13 @@ def compact(
         if aborted:
             return CompactResult(status="aborted", reason=str(problem))
         raise
+    if fork is not None:
+        yield from hand_over(session, fork, "fork")
     event = SessionCompactEvent(entry=entry, from_hook=from_hook, reason=reason, will_retry=will_retry)
-    yield from notify("session_compact", event, session)
+    yield from notify("session_compact", event, session if fork is None else fork)
     return CompactResult(
         status="done",
+        session=fork,
         entry=entry,
         summary=made.summary,
         first_kept=made.first_kept,
@@ -130,9 +151,9 @@ def _own_compaction(
 
     def wrong(answer: SessionBeforeCompactResult) -> str | None:
         if not answer.summary.strip():
-            return "brought a compaction without words"
+            return "returned a compaction with an empty summary"
         if answer.first_kept is not None and answer.first_kept not in path:
-            return f"wants to keep from {answer.first_kept} on, which is not on the path"
+            return f"keeps entries from {answer.first_kept} on, which is not on the path"
         return None
 
     own = yield from ask("session_before_compact", request, session, SessionBeforeCompactResult, abort, wrong)
@@ -173,10 +194,54 @@ def _summed_up(
     )
 
 
-def _append(session: LiveSession, leaf: str, made: SessionBeforeCompactResult, *, from_hook: bool) -> str:
+def _focus(
+    session: LiveSession,
+    preparation: CompactionPreparation,
+    custom_instructions: str | None,
+    reason: CompactionReason,
+    will_retry: bool,  # noqa: FBT001
+    abort: AbortSignal,
+) -> Flow[str | None]:
+    """What the summary pays attention to: what the caller says, and what a plugin adds."""
+    event = SessionCompactingEvent(
+        preparation=preparation,
+        custom_instructions=custom_instructions,
+        reason=reason,
+        will_retry=will_retry,
+        abort=abort,
+    )
+
+    def wrong(answer: SessionCompactingResult) -> str | None:
+        return None if answer.instructions.strip() else "added instructions without words"
+
+    more = yield from ask("session_compacting", event, session, SessionCompactingResult, abort, wrong)
+    if more is None:
+        return custom_instructions
+    return "\n\n".join(filter(None, (custom_instructions, more.instructions)))
+
+
+class _Stored(NamedTuple):
+    fork: LiveSession | None
+    entry: str
+
+
+def _stored(
+    session: LiveSession, leaf: str, made: SessionBeforeCompactResult, *, into_fork: bool, from_hook: bool
+) -> _Stored:
     """Write it, if what was summed up is still what the path says."""
     session.refresh_log()
     _require_on_path(session, leaf)
+    if into_fork:
+        fork = session.fork_compacted(made.summary, made.first_kept, made.tokens_before)
+        if made.usage is not None:
+            fork.append_usage("compaction", made.usage)
+        return _Stored(
+            fork, fork.index.keys[fork.index.types.index("message")]
+        )  # a model may stand before it
+    return _Stored(None, _append(session, made, from_hook=from_hook))
+
+
+def _append(session: LiveSession, made: SessionBeforeCompactResult, *, from_hook: bool) -> str:
     return session.append_compaction(
         made.summary,
         made.first_kept,
@@ -205,7 +270,7 @@ def _require_on_path(session: LiveSession, leaf: str) -> None:
 def _why(session: LiveSession) -> str:
     leaf = session.leaf
     if leaf is None:
-        return "nothing was said yet"
+        return "no messages yet"
     if session.index.types[session.index.position(leaf)] == "compaction":
-        return "it was compacted just now"
-    return "what would be kept is everything that there is"
+        return "it was just compacted"
+    return "everything fits into the part that is kept verbatim"

@@ -26,9 +26,11 @@ from branchline.flows.steps import (
     AskHook,
     Attempt,
     AttemptResult,
+    CallPlugin,
     Choose,
     Chosen,
     Flow,
+    Gather,
     Notify,
     Step,
     Summarize,
@@ -176,11 +178,16 @@ class _Helpers:
                 return (yield from self._asked(step))
             case Notify():
                 return (yield from self._told(step))
+            case Gather():
+                return (yield from self._gathered(step))
+            case CallPlugin():
+                context = HookContext(step.session, self._deeper(), leave="act")
+                return (yield _Call(partial(step.call, context), foreign=True))
             case Summarize():
                 if self._summarizer is None:
                     raise NoSummarizer(
-                        "a summary is wanted and there is no summarizer, nothing was changed: "
-                        "give one, or go without a summary"
+                        "a summary was requested but there is no summarizer; nothing was changed: "
+                        "pass one, or go without a summary"
                     )
                 return (yield _Call(partial(self._summarizer, step.request), step.abort))
             case Choose():
@@ -189,12 +196,12 @@ class _Helpers:
                 return (yield _Call(partial(self._choose, step), step.abort))
             case Attempt():
                 if self._attempt is None:
-                    raise FlowError("this flow talks to a model; run it with attempt=")
+                    raise FlowError("this flow needs a model; run it with attempt=")
                 return (yield _Call(partial(self._attempt, step)))
             case Act():
                 return (yield _Call(step.call, acts=True))
             case _:
-                raise TypeError(f"a flow yielded {step!r}, which is no step")
+                raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
     def _asked(self, step: AskHook) -> _Calls[Any]:
         """One no is a no; else the first plugin that brought something is heard."""
@@ -216,6 +223,23 @@ class _Helpers:
                 self._hooks.report(PluginProblem(plugin=plugin, hook=step.hook, message=wrong))
             elif found is None:
                 found = answer
+        return found
+
+    def _gathered(self, step: Gather) -> _Calls[list[tuple[str, Any]]]:
+        context = HookContext(step.session, self._deeper(), leave="look")
+        found: list[tuple[str, Any]] = []
+        for plugin, call in self._hooks.implementations(step.hook):
+            try:
+                answer = yield _Call(partial(call, step.event, context), foreign=True)
+            except (Exception, SystemExit) as problem:  # noqa: BLE001
+                self._report(plugin, step.hook, problem)
+                continue
+            if answer is None:
+                continue
+            if wrong := step.refuse(answer):
+                self._hooks.report(PluginProblem(plugin=plugin, hook=step.hook, message=wrong))
+            else:
+                found.append((plugin, answer))
         return found
 
     def _told(self, step: Notify) -> _Calls[None]:
@@ -300,7 +324,7 @@ def _threaded(function: Callable[[], Any]) -> Any:
     try:
         return function()
     except StopIteration as problem:
-        raise RuntimeError("a function ended with StopIteration") from problem
+        raise RuntimeError("a function raised StopIteration") from problem
 
 
 def _advanced(advance: Callable[[], _Call]) -> _Call | _Done:
@@ -324,7 +348,7 @@ async def _contained(function: Callable[[], Any]) -> Any:
     try:
         return await _called(function)
     except SystemExit as problem:
-        raise RuntimeError("it wants to end the program, which is not its decision") from problem
+        raise RuntimeError("it called sys.exit(), which plugins may not do") from problem
 
 
 async def _finished(function: Callable[[], Any]) -> Any:

@@ -42,10 +42,11 @@ def fork(
     position: ForkAt = "at",
     scope: ForkScope = "path",
     cwd: str | os.PathLike[str] | None = None,
+    to: str | None = None,
     switch: bool = False,
     abort: AbortSignal | None = None,
 ) -> Flow[ForkResult[S]]:
-    """Copy the path to an entry (default: the leaf) into a new, linked session.
+    """Copy the path to an entry (default: the leaf) into a new, linked session, of the program ``to``.
 
     ``before`` leaves the entry itself out and gives its text back if it is a prompt. ``scope="tree"`` takes
     all branches and stands on the entry. ``switch`` says that the person goes on in the fork: the plugins
@@ -65,7 +66,7 @@ def fork(
         return ForkResult(status="cancelled", reason=stopped.reason)
     except Aborted as aborted:
         return ForkResult(status="aborted", reason=str(aborted))
-    made = yield from act("fork", lambda: session.fork(entry, position=position, scope=scope, cwd=cwd))
+    made = yield from act("fork", lambda: session.fork(entry, position=position, scope=scope, cwd=cwd, to=to))
     if switch:
         yield from hand_over(session, made, "fork")
     event = SessionForkEvent(
@@ -97,7 +98,8 @@ def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None =
     given = editable_prompt(session.entry(entry), custom=False)
     if given is None:
         raise ValueError(
-            f"cannot branch at {entry}: it is no prompt; pick a user message, or fork at this entry instead"
+            f"cannot branch at {entry}: it is not a prompt; "
+            "pick a user message, or fork at this entry instead"
         )
     try:
         request = SessionBeforeBranchEvent(entry=entry, abort=abort)

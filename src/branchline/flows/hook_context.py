@@ -104,7 +104,7 @@ class HookContext:
     def _to_note(self) -> LiveSession:
         if self._leave == "look":
             raise FlowError(
-                "a plugin cannot change the session while it is asked whether something may happen; "
+                "a plugin cannot change the session before the operation; "
                 "do it in the hook that is called afterwards"
             )
         return self._session
@@ -113,6 +113,6 @@ class HookContext:
         if self._leave == "note":
             raise FlowError(
                 "a plugin cannot move or continue the conversation while an append returns; "
-                "entry_appended may write labels and data alone"
+                "entry_appended may write only labels and data"
             )
         return self._to_note()

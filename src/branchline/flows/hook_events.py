@@ -7,6 +7,7 @@ named by their ids; the context that every hook gets can look them up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -18,6 +19,8 @@ from branchline.flows.session_protocol import ForkAt, ForkScope
 
 __all__ = [
     "Cancel",
+    "ChatCommand",
+    "ChatCommandsEvent",
     "CompactionReason",
     "EntryAppendedEvent",
     "Event",
@@ -32,6 +35,8 @@ __all__ = [
     "SessionBranchEvent",
     "SessionCompactEvent",
     "SessionCompactFailedEvent",
+    "SessionCompactingEvent",
+    "SessionCompactingResult",
     "SessionForkEvent",
     "SessionShutdownEvent",
     "SessionStartEvent",
@@ -92,6 +97,26 @@ class SessionBeforeCompactResult(msgspec.Struct, frozen=True, kw_only=True):
     tokens_before: int | None = None
     details: Any = None
     usage: Usage | None = None
+
+
+class SessionCompactingResult(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer to ``session_compacting``: what the summary shall pay attention to as well."""
+
+    instructions: str
+
+
+class ChatCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that a plugin adds to the chat, as ``/name``.
+
+    ``run`` gets the context of the session and the words behind the command. It may be a coroutine function.
+    A text that it returns is shown to the person.
+    """
+
+    name: str
+    run: Callable[[Any, str], Any]
+    help: str = ""
+    arguments: str = ""
+    """What may follow the name, for ``/help``: ``[ENTRY]``, ``TEXT``."""
 
 
 # -- moving in the tree -----------------------------------------------------------------------------------
@@ -208,8 +233,22 @@ class SessionBeforeCompactEvent(Event, frozen=True, kw_only=True):
     abort: AbortSignal
 
 
+class SessionCompactingEvent(Event, frozen=True, kw_only=True):
+    """``session_compacting``: the summary is about to be written, and no plugin has brought its own."""
+
+    preparation: CompactionPreparation
+    custom_instructions: str | None
+    reason: CompactionReason
+    will_retry: bool
+    abort: AbortSignal
+
+
 class SessionCompactEvent(Event, frozen=True, kw_only=True):
-    """``session_compact``: the compaction is in the log."""
+    """``session_compact``: the compaction is in the log.
+
+    In a format that compacts into a fork, ``entry`` is the summary at the beginning of the fork, and the
+    context of the hook is the fork's.
+    """
 
     entry: str
     from_hook: bool
@@ -225,6 +264,12 @@ class SessionCompactFailedEvent(Event, frozen=True, kw_only=True):
     aborted: bool
     will_retry: bool
     from_hook: bool = False
+
+
+class ChatCommandsEvent(Event, frozen=True, kw_only=True):
+    """``chat_commands``: a chat begins. ``taken`` are the names that it has already."""
+
+    taken: tuple[str, ...]
 
 
 class EntryAppendedEvent(Event, frozen=True, kw_only=True):

@@ -17,6 +17,8 @@ import msgspec
 
 from branchline.flows.hook_events import (
     Cancel,
+    ChatCommand,
+    ChatCommandsEvent,
     EntryAppendedEvent,
     SessionBeforeBranchEvent,
     SessionBeforeCompactEvent,
@@ -28,6 +30,8 @@ from branchline.flows.hook_events import (
     SessionBranchEvent,
     SessionCompactEvent,
     SessionCompactFailedEvent,
+    SessionCompactingEvent,
+    SessionCompactingResult,
     SessionForkEvent,
     SessionShutdownEvent,
     SessionStartEvent,
@@ -69,6 +73,11 @@ class HookSpecs:
     ) -> Cancel | SessionBeforeCompactResult | None:
         """Before the context is summed up: cancel, or bring a compaction."""
 
+    def session_compacting(
+        self, event: SessionCompactingEvent, context: HookContext
+    ) -> Cancel | SessionCompactingResult | None:
+        """While the context is being summed up, before the model is asked: cancel, or add instructions."""
+
     def session_compact(self, event: SessionCompactEvent, context: HookContext) -> None:
         """The context was summed up."""
 
@@ -86,6 +95,11 @@ class HookSpecs:
 
     def session_shutdown(self, event: SessionShutdownEvent, context: HookContext) -> None:
         """A session is the current one no longer, or the program ends."""
+
+    def chat_commands(
+        self, event: ChatCommandsEvent, context: HookContext
+    ) -> ChatCommand | Sequence[ChatCommand] | None:
+        """When a chat begins: the commands that this plugin adds to it."""
 
     def entry_appended(self, event: EntryAppendedEvent, context: HookContext) -> None:
         """An entry of ours is in the log. A plain function: it is called while the append returns."""

@@ -162,7 +162,7 @@ def _require_places(session: LiveSession, new_leaf: str | None, left: BranchColl
 
 def _asked_for(wish: _Wish, abort: AbortSignal) -> Flow[_Wish]:
     """What the person wants who left it open."""
-    chosen = yield from choose("Summarize the branch that is left?", _CHOICES, NO_SUMMARY, abort)
+    chosen = yield from choose("Summarize the abandoned branch?", _CHOICES, NO_SUMMARY, abort)
     instructions = chosen.text if chosen.key == SUMMARY_WITH_INSTRUCTIONS else wish.instructions
     return msgspec.structs.replace(wish, summary=chosen.key != NO_SUMMARY, instructions=instructions)
 
@@ -203,7 +203,7 @@ def _heard(
 
 def _wrong(answer: SessionBeforeTreeResult) -> str | None:
     own = answer.summary
-    return None if own is None or own.text.strip() else "brought a summary without words"
+    return None if own is None or own.text.strip() else "returned an empty summary"
 
 
 def _summed_up(

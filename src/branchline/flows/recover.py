@@ -35,12 +35,12 @@ def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str |
     session.refresh_log()
     failed = session.leaf if failed is None else failed
     if failed is None:
-        raise ValueError("there is nothing to retry: nothing was said yet")
+        raise ValueError("nothing to retry: no messages yet")
     tree = session.index
     position = tree.position(failed)
     if tree.roles[position] != "assistant":
         raise ValueError(
-            f"cannot rewind {failed}: it is a {tree.roles[position] or tree.types[position]}, no answer"
+            f"cannot rewind {failed}: it is a {tree.roles[position] or tree.types[position]}, not an answer"
         )
     here = tree.nearest_conversation_entry(tree.parents[position])
     require_writable(session, "reset" if here == ROOT else "branch")
@@ -70,7 +70,7 @@ def turn(
     failed has left the context by then, and its record is in the tree.
     """
     abort = AbortSignal() if abort is None else abort
-    first = yield from attempt(1, abort)
+    first = yield from attempt(1, session, abort)
     if not first.overflow:
         return TurnResult(outcome=first)
     if first.failed is not None:
@@ -86,13 +86,13 @@ def turn(
     )
     if compacted.status != "done" or abort.aborted:
         return TurnResult(outcome=first, compacted=compacted)
-    second = yield from attempt(2, abort)
+    second = yield from attempt(2, compacted.session or session, abort)
     return TurnResult(outcome=second, attempts=2, compacted=compacted)
 
 
 def _taken_out(session: LiveSession, failed: str) -> Flow[None]:
     """The model sees a failed answer no more."""
-    if "context_edit" in session.transcript.format.unsupported:
+    if "context_edit" in session.transcript.format.traits.unsupported:
         yield from rewind_failed(session, failed)
     else:
         yield from act("omit", lambda: session.append_context_edit(failed, None))

@@ -14,7 +14,15 @@ from branchline.errors import ReadOnly
 from branchline.formats import EntryLog
 from branchline.tree import Tree
 
-__all__ = ["ForkAt", "ForkScope", "LiveSession", "ReadableSession", "require_writable"]
+__all__ = [
+    "AppendableSession",
+    "BranchingSession",
+    "ForkAt",
+    "ForkScope",
+    "LiveSession",
+    "ReadableSession",
+    "require_writable",
+]
 
 ForkAt = Literal["at", "before"]
 ForkScope = Literal["path", "tree"]
@@ -38,8 +46,8 @@ class ReadableSession(Protocol):
     def label(self, entry_id: str, /) -> str | None: ...
 
 
-class LiveSession(ReadableSession, Protocol):
-    """One live conversation, and what can be done to it."""
+class BranchingSession(ReadableSession, Protocol):
+    """A conversation whose leaf can be moved, and which can be forked."""
 
     def refresh_log(self) -> int: ...
     def branch(self, entry_id: str, /) -> None: ...
@@ -54,6 +62,24 @@ class LiveSession(ReadableSession, Protocol):
         usage: Usage | None = None,
         from_hook: bool | None = None,
     ) -> str: ...
+    def fork(
+        self,
+        entry_id: str | None = None,
+        /,
+        *,
+        position: ForkAt = "at",
+        scope: ForkScope = "path",
+        cwd: str | os.PathLike[str] | None = None,
+        to: str | None = None,
+    ) -> Self: ...
+    def fork_compacted(
+        self, summary: str, first_kept: str | None = None, tokens_before: int | None = None, /
+    ) -> Self: ...
+
+
+class AppendableSession(Protocol):
+    """A conversation to which more than messages can be appended."""
+
     def append_compaction(
         self,
         summary: str,
@@ -76,19 +102,15 @@ class LiveSession(ReadableSession, Protocol):
         details: Any = None,
     ) -> str: ...
     def append_context_edit(self, entry_id: str, replacement: Content | list[Any] | None, /) -> str: ...
+    def append_usage(self, kind: str, usage: Usage, /) -> str: ...
     def append_label(self, entry_id: str, label: str | None, /) -> str: ...
-    def fork(
-        self,
-        entry_id: str | None = None,
-        /,
-        *,
-        position: ForkAt = "at",
-        scope: ForkScope = "path",
-        cwd: str | os.PathLike[str] | None = None,
-    ) -> Self: ...
 
 
-def require_writable(session: LiveSession, *kinds: str) -> None:
+class LiveSession(BranchingSession, AppendableSession, Protocol):
+    """Everything that flows do to a conversation."""
+
+
+def require_writable(session: ReadableSession, *kinds: str) -> None:
     """Refuse now what could not be written at the end, before plugins, a model or a person are asked.
 
     ReadOnly, or NotSupported when the format of the file cannot hold one of these.
@@ -97,5 +119,5 @@ def require_writable(session: LiveSession, *kinds: str) -> None:
     if (reason := transcript.reading.read_only) is not None:
         raise ReadOnly(f"cannot append to {transcript.name}: {reason}")
     for kind in kinds:
-        if kind in transcript.format.unsupported:
-            raise transcript.format.unsupported_error(kind)
+        if kind in transcript.format.traits.unsupported:
+            raise transcript.format.traits.unsupported_error(kind)

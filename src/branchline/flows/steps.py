@@ -24,10 +24,12 @@ __all__ = [
     "AskHook",
     "Attempt",
     "AttemptResult",
+    "CallPlugin",
     "Choice",
     "Choose",
     "Chosen",
     "Flow",
+    "Gather",
     "Notify",
     "Status",
     "Step",
@@ -72,6 +74,22 @@ class Notify(Step, frozen=True, kw_only=True):
     session: LiveSession
 
 
+class Gather(Step, frozen=True, kw_only=True):
+    """Ask all plugins. Answer: what each of them brought, with its name; ``refuse`` is as for AskHook."""
+
+    hook: str
+    event: Event
+    session: LiveSession
+    refuse: Callable[[object], str | None]
+
+
+class CallPlugin(Step, frozen=True, kw_only=True):
+    """Call a function of a plugin with a context that may act. Answer: what it returns."""
+
+    call: Callable[[Any], Any]
+    session: LiveSession
+
+
 class Summarize(Step, frozen=True, kw_only=True):
     """Have something summed up. Answer: a text or a :class:`~branchline.compaction.Summary`."""
 
@@ -107,9 +125,13 @@ class Choose(Step, frozen=True, kw_only=True):
 
 
 class Attempt(Step, frozen=True, kw_only=True):
-    """Try to get an answer from the model (see :mod:`branchline.flows.recover`). Answer: Attempted."""
+    """Try to get an answer from the model (see :mod:`branchline.flows.recover`). Answer: AttemptResult.
+
+    ``session`` is another one than before if the conversation goes on in a fork.
+    """
 
     number: int
+    session: LiveSession
     abort: AbortSignal
 
 
@@ -212,16 +234,16 @@ def choose(
     answer = yield Choose(question=question, choices=choices, default=default, abort=abort)
     abort.check()
     if answer is None:
-        raise _Cancelled(Cancel("nothing was chosen"))
+        raise _Cancelled(Cancel("nothing was selected"))
     assert isinstance(answer, Chosen)
     if answer.key not in {choice.key for choice in choices}:
-        raise ValueError(f"{answer.key!r} is none of the choices of {question!r}")
+        raise ValueError(f"{answer.key!r} is not one of the choices of {question!r}")
     return answer
 
 
-def attempt(number: int, abort: AbortSignal) -> Flow[AttemptResult]:
+def attempt(number: int, session: LiveSession, abort: AbortSignal) -> Flow[AttemptResult]:
     """How an attempt ended. Who makes it looks at the abort itself, and records what came until then."""
-    answer = yield Attempt(number=number, abort=abort)
+    answer = yield Attempt(number=number, session=session, abort=abort)
     assert isinstance(answer, AttemptResult)
     return answer
 

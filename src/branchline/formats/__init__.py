@@ -1,14 +1,26 @@
-"""One module per program: how it writes sessions. Formats do not know each other."""
+"""One package per program: how it writes sessions. Formats do not know each other."""
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, detect, format_named, formats
+from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, builtin_formats, detect
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.feed import feed_log
-from branchline.formats.installed import BrokenFormat, installed_formats
-from branchline.formats.peek import Peek, peek, peek_header, unpacked_head
+from branchline.formats.jsonl import JsonlReader
+from branchline.formats.log_index import ByteRange, LabelState, LogIndex
+from branchline.formats.peek import Peek, peek, unpacked_head
 from branchline.formats.pi import PI
-from branchline.formats.protocol import ByteRange, Content, Format, LabelState, LogIndex, Reader
+from branchline.formats.protocol import (
+    CompressedFiles,
+    Content,
+    Format,
+    FormatHome,
+    FormatReader,
+    FormatTraits,
+    FormatWriter,
+    LogReader,
+    SplitFiles,
+    TitleFiles,
+)
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
@@ -29,23 +41,27 @@ __all__ = [
     "PI",
     "PIGLET",
     "ZOT",
-    "BrokenFormat",
     "BuiltinFormat",
     "ByteRange",
+    "CompressedFiles",
     "Content",
     "EntryLog",
     "Format",
+    "FormatHome",
+    "FormatReader",
+    "FormatTraits",
+    "FormatWriter",
+    "JsonlReader",
     "LabelState",
     "LogIndex",
+    "LogReader",
     "Peek",
-    "Reader",
+    "SplitFiles",
+    "TitleFiles",
+    "builtin_formats",
     "detect",
     "feed_log",
-    "format_named",
-    "formats",
-    "installed_formats",
     "peek",
-    "peek_header",
     "unpacked_head",
 ]
 
@@ -53,6 +69,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the format of another program when it is first asked for."""
     for program in BUILTIN_FORMATS:
-        if name == program.constant:
+        if name == program.name.replace("-", "_").upper():
             return program.load()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

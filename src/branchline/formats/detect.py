@@ -1,20 +1,18 @@
 """Which program wrote a file, told from its first bytes.
 
 Most files are pi's or our own and say so in their first line; then no other format is even loaded. All others
-are asked in turn, those that are easily told first. Formats of other packages are asked, and even looked for,
-only when none of ours knows a file.
+are asked in turn, those that are easily told first. :mod:`branchline.plugins.formats` adds further ones.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
 from branchline.errors import NotASession
-from branchline.formats.installed import detects, installed_formats
 from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
 
@@ -22,11 +20,12 @@ __all__ = [
     "BUILTIN_FORMATS",
     "RETIRED_STORES",
     "BuiltinFormat",
+    "builtin_format",
     "builtin_formats",
     "detect",
-    "format_named",
-    "formats",
     "is_retired_store",
+    "recognize",
+    "unrecognized",
 ]
 
 
@@ -34,8 +33,6 @@ class BuiltinFormat(NamedTuple):
     """A program whose format comes with branchline, as much as is known of it without loading the format."""
 
     name: str
-    module: str
-    constant: str
     folders: tuple[str, ...]
     """Below home; where none of these is there, the program has kept nothing."""
     variables: tuple[str, ...] = ()
@@ -44,7 +41,8 @@ class BuiltinFormat(NamedTuple):
     """How most of its files begin, and none of the others': then it is asked before them."""
 
     def load(self) -> Format:
-        found = getattr(import_module(f"branchline.formats.{self.module}"), self.constant)
+        module = self.name.replace("-", "_")
+        found = getattr(import_module(f"branchline.formats.{module}"), module.upper())
         assert isinstance(found, Format)
         return found
 
@@ -52,46 +50,26 @@ class BuiltinFormat(NamedTuple):
 BUILTIN_FORMATS = (
     BuiltinFormat(
         "induscode",
-        "induscode",
-        "INDUSCODE",
         (".pindusagi",),
         ("INDUSAGI_CODING_AGENT_DIR", "INDUSAGI_HOME"),
         begins=b'{"schema":"indus/transcript@',
     ),
-    BuiltinFormat("operator", "operator", "OPERATOR", (".operator",)),
+    BuiltinFormat("operator", (".operator",)),
     BuiltinFormat(
         "oh-my-pi",
-        "oh_my_pi",
-        "OH_MY_PI",
         (".omp",),
         ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME"),
         begins=b'{"type":"title","v":',
     ),
-    BuiltinFormat(
-        "piglet",
-        "piglet",
-        "PIGLET",
-        (".config/piglet",),
-        ("XDG_CONFIG_HOME",),
-        begins=b'{"type":"meta","ts":',
-    ),
+    BuiltinFormat("piglet", (".config/piglet",), ("XDG_CONFIG_HOME",), begins=b'{"type":"meta","ts":'),
     BuiltinFormat(
         "zot",
-        "zot",
-        "ZOT",
         (".local/state/zot", "Library/Application Support/zot"),
         ("ZOT_HOME", "XDG_STATE_HOME", "LOCALAPPDATA"),
         begins=b'{"type":"meta","meta":{',
     ),
-    BuiltinFormat("codex", "codex", "CODEX", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
-    BuiltinFormat(
-        "claude-code",
-        "claude_code",
-        "CLAUDE_CODE",
-        (".claude",),
-        ("CLAUDE_CONFIG_DIR",),
-        begins=b'{"parentUuid":',
-    ),
+    BuiltinFormat("codex", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
+    BuiltinFormat("claude-code", (".claude",), ("CLAUDE_CONFIG_DIR",), begins=b'{"parentUuid":'),
 )
 
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
@@ -122,52 +100,44 @@ def builtin_formats() -> Iterator[Format]:
     yield PI
 
 
-def formats() -> tuple[Format, ...]:
-    """Every format that is known: those that come with branchline, then those of installed packages."""
-    return (*builtin_formats(), *installed_formats().formats)
-
-
-def format_named(name: str) -> Format:
-    """The format of this name. ValueError, with the names there are, when it is none."""
+def builtin_format(name: str) -> Format | None:
+    """The built-in format of this name."""
     if name == PI.name:
         return PI
-    for program in BUILTIN_FORMATS:
-        if program.name == name:
-            return program.load()
-    for format_ in installed_formats().formats:
-        if format_.name == name:
-            return format_
-    names = ", ".join(sorted(format_.name for format_ in formats()))
-    raise ValueError(f"there is no format {name!r}; known are {names}")
+    return next((_loaded(program) for program in BUILTIN_FORMATS if program.name == name), None)
 
 
-def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
-    """The format of a file that begins with these bytes. NotASession when no format knows it, and why.
+def recognize(head: bytes, path: str, *, expected: Format | None = None) -> Format | None:
+    """The built-in format of a file that begins with these bytes, or None.
 
-    ``expected`` is asked first: the format of the program in whose folder the file lies.
+    ``expected`` is tried first: the format of the program in whose folder the file is.
     """
-    if expected is not None and expected.sniff(head, path):
+    if expected is not None and expected.reader.sniff(head, path):
         return expected
     if _is_surely_native(head[:_LOOKED_AT], path):
         return PI
     for program in BUILTIN_FORMATS:
-        if program.begins and head.startswith(program.begins) and _loaded(program).sniff(head, path):
+        if program.begins and head.startswith(program.begins) and _loaded(program).reader.sniff(head, path):
             return _loaded(program)
-    for format_ in builtin_formats():
-        if format_.sniff(head, path):
-            return format_
-    for format_ in installed_formats().formats:
-        if detects(format_, head, path):
-            return format_
+    return next((format_ for format_ in builtin_formats() if format_.reader.sniff(head, path)), None)
+
+
+def detect(head: bytes, path: str) -> Format:
+    """The built-in format of a file that begins with these bytes. NotASession, and why, if there is none."""
+    found = recognize(head, path)
+    if found is None:
+        raise unrecognized(head, path, tried=builtin_formats())
+    return found
+
+
+def unrecognized(head: bytes, path: str, *, tried: Iterable[Format], broken: str = "") -> NotASession:
+    """The exception for a file that none of these formats recognizes."""
     if not head:
-        raise NotASession(f"{path} is empty, not a session")
+        return NotASession(f"{path} is empty: there is no session in it")
     if is_retired_store(head):
-        raise NotASession(f"{path} is {RETIRED_STORES}")
-    tried = ", ".join(format_.name for format_ in formats())
-    broken = "".join(
-        f"; the format {one.name!r} is broken: {one.reason}" for one in installed_formats().broken
-    )
-    raise NotASession(f"{path} is not a session of any known program (tried: {tried}{broken})")
+        return NotASession(f"{path} is {RETIRED_STORES}")
+    names = ", ".join(format_.name for format_ in tried)
+    return NotASession(f"{path} is not a session of any known agent (tried: {names}{broken})")
 
 
 def is_retired_store(head: bytes) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from operator import gt
-from typing import TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from branchline.context import ContextRules, ModelRef
 from branchline.entries import Entry
 from branchline.errors import LogShrank
 from branchline.formats.feed import feed_log
-from branchline.formats.protocol import Format, LineChunk, LogIndex, Reader
+from branchline.formats.log_index import LineChunk, LogIndex
+from branchline.formats.protocol import Format, LogReader
 from branchline.tree import ROOT, Finding, Tree
 
 __all__ = ["EntryLog"]
@@ -19,9 +20,15 @@ __all__ = ["EntryLog"]
 _MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
 _T = TypeVar("_T")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    IndexT_co = DefaultTypeVar("IndexT_co", bound=LogIndex, default=LogIndex, covariant=True)
+else:
+    IndexT_co = TypeVar("IndexT_co", bound=LogIndex, covariant=True)
 
 
-class EntryLog:
+class EntryLog(Generic[IndexT_co]):
     """Reads a log through ``read(offset, size)``, a function that gives fewer bytes only at the end.
 
     It never writes. What others append is taken in by :meth:`catch_up`.
@@ -29,7 +36,7 @@ class EntryLog:
 
     def __init__(
         self,
-        format: Format,  # noqa: A002
+        format: Format[IndexT_co],  # noqa: A002
         read: Callable[[int, int], bytes],
         name: str = "session",
     ) -> None:
@@ -37,19 +44,19 @@ class EntryLog:
         self.name = name
         self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
         self._read = read
-        self._adopt(format.reader(name))
+        self._adopt(format.reader.log_reader(name))
         self._feed()
 
-    def _adopt(self, reader: Reader) -> None:
+    def _adopt(self, reader: LogReader[IndexT_co]) -> None:
         # Plain attributes, because every append asks for them several times.
         self._reader = reader
-        self.reading: LogIndex = reader.reading
+        self.reading: IndexT_co = reader.reading
         self.tree: Tree = reader.reading.tree
         self.reading.read = self._read  # not a method of ours: what refers to itself lives on too long
 
     @property
     def context_rules(self) -> ContextRules:
-        return self.format.context_rules()
+        return self.format.reader.context_rules
 
     @property
     def session_model(self) -> str | None:
@@ -97,14 +104,14 @@ class EntryLog:
         self._read = self.reading.read = read
         self.name = name
 
-    def adopt(self, other: EntryLog) -> None:
+    def adopt(self, other: EntryLog[IndexT_co]) -> None:
         """Know what another transcript of the same session has read from where both read now."""
         self._adopt(other._reader)
         self._mark = other._mark
 
     def reload(self) -> None:
         """Forget everything and read from the start; if that fails, nothing is forgotten."""
-        reader = self.format.reader(self.name)
+        reader = self.format.reader.log_reader(self.name)
         feed_log(reader, self._read)
         self._adopt(reader)
         self._set_mark()
@@ -131,11 +138,11 @@ class EntryLog:
         return data
 
     def entry(self, position: int) -> Entry:
-        return self.format.decode(self.raw(position), self.reading, position)
+        return self.format.reader.decode(self.raw(position), self.reading, position)
 
     def answer_model(self, position: int) -> ModelRef | None:
         """The model that an answer names, or that the file names for it."""
-        return self.format.answer_model(self, position)
+        return self.format.reader.answer_model(self, position)
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
         """Decode many entries, one read for each stretch of lines that was read together."""
@@ -143,7 +150,7 @@ class EntryLog:
             ordered = sorted(set(positions))
             decoded = dict(zip(ordered, self.entries(ordered), strict=True))
             return [decoded[position] for position in positions]
-        reading, decode = self.reading, self.format.decode
+        reading, decode = self.reading, self.format.reader.decode
         found: list[Entry] = []
         number = 0
         while number < len(positions):
@@ -156,7 +163,7 @@ class EntryLog:
                 continue
             data = self._lines_of(block)
             if 2 * len(wanted) > len(ends):
-                records = self.format.decode_block(data, reading, block)
+                records = self.format.reader.decode_block(data, reading, block)
                 if records is not None:
                     found += _taken(records, wanted, first)
                     continue

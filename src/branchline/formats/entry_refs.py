@@ -6,7 +6,7 @@ tree are unique; an id is not.
 
 from __future__ import annotations
 
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 
 __all__ = ["reference_id"]
 

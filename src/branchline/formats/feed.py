@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from branchline.formats.protocol import Reader
+from branchline.formats.log_index import LogIndex
+from branchline.formats.protocol import LogReader
 
 __all__ = ["feed_log"]
 
@@ -13,7 +14,7 @@ __all__ = ["feed_log"]
 _CHUNK = 1 << 20
 
 
-def feed_log(reader: Reader, read: Callable[[int, int], bytes]) -> None:
+def feed_log(reader: LogReader[LogIndex], read: Callable[[int, int], bytes]) -> None:
     """Feed everything from ``reader.reading.consumed`` on, where ``read(offset, size)`` gives bytes.
 
     A line that goes over the end of a chunk is read again with the next one: cheaper than gluing pieces. The

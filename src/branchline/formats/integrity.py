@@ -77,7 +77,7 @@ def _in_line(line: _Line, watch: _KeyWatch) -> Iterator[Finding]:
     if repeated:
         yield Finding(
             kind="duplicate-key",
-            message=f"a key stands twice in one object ({', '.join(repeated)}); the last one counts",
+            message=f"an object has a duplicate key ({', '.join(repeated)}); the last one counts",
             line=line.number,
             offset=line.offset,
             size=len(line.data),

@@ -23,8 +23,8 @@ import msgspec
 
 from branchline.entries import json_codec
 from branchline.entries.skeleton import SalvagedIds
-from branchline.formats.protocol import LineChunk, LogIndex
-from branchline.tree import Kind, Linker, Tree
+from branchline.formats.log_index import LineChunk, LogIndex
+from branchline.tree import Kind
 
 if TYPE_CHECKING:
     import json
@@ -98,7 +98,6 @@ class LineReader:
     format_name: str
     markers: tuple[bytes, ...] = (b'{"type":"',)
     """How a record begins."""
-    linker: Callable[[Tree], Linker] = Linker
 
     begins_with_header: bool = True
     """Whether the first line of a file is unlike the others, so that it is looked at by itself."""
@@ -107,10 +106,7 @@ class LineReader:
 
     def __init__(self, reading: LogIndex | None = None) -> None:
         """``reading`` is what is filled, where a format keeps more than others do."""
-        if reading is None:
-            reading = LogIndex(self.format_name)
-            reading.linker = self.linker(reading.tree)
-        self.reading = reading
+        self.reading = LogIndex(self.format_name) if reading is None else reading
         self.gap = False
         """Whether the line before could not be read and left no placeholder."""
 
@@ -332,7 +328,9 @@ class LineReader:
             rest = self.salvage(piece.data)
             message = f"unreadable ({reason}), {len(piece.data)} bytes"
             if glued:
-                message = f"a fragment of {len(piece.data)} bytes stands beside an entry in the same line"
+                message = (
+                    f"a fragment of {len(piece.data)} bytes precedes or follows an entry in the same line"
+                )
             if rest is None:
                 self.gap = True
                 self.on_lost_line(piece.data, place)
@@ -345,7 +343,7 @@ class LineReader:
                 reading.add_range(position, place, len(piece.data), reading.lines)
             reading.add_finding(kind, message, line=reading.lines, offset=place, size=len(piece.data))
         if glued and all(piece.whole for piece in found):
-            message = f"{len(found)} entries stand in one line"
+            message = f"{len(found)} entries are in one line"
             reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
 
 

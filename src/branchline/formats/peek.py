@@ -8,9 +8,9 @@ from typing import NamedTuple
 from branchline.entries import Header
 from branchline.errors import NotASession
 from branchline.formats.detect import detect
-from branchline.formats.protocol import Format
+from branchline.formats.protocol import CompressedFiles, Format
 
-__all__ = ["Peek", "peek", "peek_header", "unpacked_head"]
+__all__ = ["Peek", "peek", "unpacked_head"]
 
 _FIRST, _LIMIT = 4096, 1 << 20
 
@@ -22,10 +22,12 @@ class Peek(NamedTuple):
     header: Header | None
 
 
-def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format | None = None) -> Peek:
+def peek(
+    read: Callable[[int, int], bytes], path: str = "", *, detect: Callable[[bytes, str], Format] = detect
+) -> Peek:
     """Format and header, from the first megabyte that ``read(offset, size)`` gives, mostly from much less.
 
-    ``expected`` is the format of the folder that the file lies in. NotASession when no format knows the file.
+    ``detect(head, path)`` raises NotASession if no format recognizes the file.
     """
     size = _FIRST
     while True:
@@ -34,36 +36,25 @@ def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format 
         last = whole or size >= _LIMIT
         size *= 16
         try:
-            found = detect(data, path, expected=expected)
+            found = detect(data, path)
         except NotASession:
             if last:
                 raise
             continue
-        if found.is_compressed(data):
-            return Peek(found, found.peek(unpacked_head(found, read), path, whole=True))
-        header = found.peek(data, path, whole=whole)
+        if compression := found.compression_of(data):
+            return Peek(found, found.reader.peek(unpacked_head(compression, read), path, whole=True))
+        header = found.reader.peek(data, path, whole=whole)
         if header is None and last and not whole:
-            header = found.peek(data, path, whole=True)
+            header = found.reader.peek(data, path, whole=True)
         if header is not None or last:
             return Peek(found, header)
 
 
-def peek_header(read: Callable[[int, int], bytes], path: str = "") -> Header | None:
-    """The header of a log; None when it has none, or is no session."""
-    try:
-        return peek(read, path).header
-    except NotASession:
-        return None
-
-
-def unpacked_head(
-    format: Format,  # noqa: A002
-    read: Callable[[int, int], bytes],
-) -> bytes:
+def unpacked_head(compression: CompressedFiles, read: Callable[[int, int], bytes]) -> bytes:
     """At least the first megabyte of the content of a compressed log, or all of it if there is less."""
     pieces: list[bytes] = []
     size = 0
-    for piece in format.decompress(read):
+    for piece in compression.decompress(read):
         pieces.append(piece)
         size += len(piece)
         if size >= _LIMIT:

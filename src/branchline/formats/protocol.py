@@ -1,18 +1,15 @@
-"""What every format gives: a reading of a log, and lines for what is appended to it.
+"""What a program's format consists of: plain facts, a reader, a home and, where we write, a writer.
 
-A *reader* is fed whole lines in order and keeps a :class:`LogIndex`: the tree, where each entry's bytes lie,
-labels, title, and what was strange. Payloads stay in the log until somebody asks for an entry.
+:class:`Format` joins the parts of one program. :class:`FormatReader`, :class:`FormatWriter` and
+:class:`FormatHome` are protocols with defaults: derive from them and override what differs. Their type
+parameter is the program's own :class:`~branchline.formats.log_index.LogIndex`.
 """
 
 from __future__ import annotations
 
-import os
-from array import array
-from bisect import bisect_right
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import compress, count
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -20,26 +17,35 @@ from branchline.context import ContextRules, ModelRef
 from branchline.context.selection import model_of_answer
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
+from branchline.formats.log_index import LineChunk, LogIndex
 from branchline.formats.suffixes import JSONL
-from branchline.tree import ROOT, Finding, Kind, Linker, Tree
+from branchline.tree import ROOT
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
     from branchline.formats.entry_log import EntryLog
 
-_BLOCK = 1 << 17  # what is read for one entry of a block is bounded
+    IndexT = DefaultTypeVar("IndexT", bound=LogIndex, default=Any)
+else:
+    IndexT = TypeVar("IndexT", bound=LogIndex)  # defaults of type variables are younger than Python 3.11
+IndexT_co = TypeVar("IndexT_co", bound=LogIndex, covariant=True)
+IndexT_contra = TypeVar("IndexT_contra", bound=LogIndex, contravariant=True)
 
 __all__ = [
-    "ByteRange",
+    "CompressedFiles",
     "Content",
     "Format",
-    "LabelState",
-    "LineChunk",
+    "FormatHome",
+    "FormatReader",
+    "FormatTraits",
+    "FormatWriter",
     "LinkFields",
-    "LogIndex",
-    "Reader",
+    "LogReader",
+    "SplitFiles",
+    "TitleFiles",
+    "header_in",
 ]
-
-_PI_RULES = ContextRules()
 
 
 class Content(Protocol):
@@ -50,24 +56,209 @@ class Content(Protocol):
     def read(self, offset: int, size: int) -> bytes: ...
 
 
-class ByteRange(NamedTuple):
-    """Where the bytes of one entry lie in the log."""
+class LogReader(Protocol[IndexT_co]):
+    """Turns the lines of one log into an index."""
 
-    offset: int
-    size: int
+    @property
+    def reading(self) -> IndexT_co: ...
+
+    def feed(self, data: bytes, end: int) -> None:
+        """Take the whole lines in ``data[:end]``, each with its newline, that follow what was fed before."""
+        ...
+
+    def finish(self, tail: bytes) -> None:
+        """Take what follows the last newline, if anything, and settle links and leaf."""
+        ...
 
 
-class LineChunk(NamedTuple):
-    """Lines that follow each other directly, one entry each."""
+class FormatReader(Protocol[IndexT]):
+    """Recognizes the files of a program and makes native records of their lines."""
 
-    first: int
-    """Position of the first entry."""
-    offset: int
-    """Where its line starts in the log."""
-    line: int
-    """The number of that line."""
-    ends: array[int]
-    """For each entry where its line ends, counted from ``offset``."""
+    context_rules: ContextRules = ContextRules()
+    """How a path becomes a context, where that differs from pi's way."""
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """Whether a file that begins with these bytes is of this format."""
+        ...
+
+    def log_reader(self, path: str = "") -> LogReader[IndexT]:
+        """A fresh reader of one log; the path helps where a file does not say everything itself."""
+        ...
+
+    def decode(self, line: bytes, index: IndexT, position: int) -> Entry:
+        """The record of an entry, as the native format would hold it, from the bytes of its line."""
+        ...
+
+    def decode_block(self, data: bytes, index: IndexT, block: LineChunk) -> Sequence[Entry] | None:
+        """The records of a whole block from its lines, if they can be decoded together; else None."""
+        del data, index, block
+        return None
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """The header as the beginning of a file tells it; None where more of the file has to be seen.
+
+        ``whole`` says that there is no more; otherwise the last line may be cut off.
+        """
+        return header_in(head, self.log_reader, path, whole=whole)
+
+    def answer_model(self, transcript: EntryLog[IndexT], position: int) -> ModelRef | None:
+        """The model of an answer; override it to answer without decoding the whole entry."""
+        return model_of_answer(transcript, position)
+
+    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
+        """One answer of two entries that follow each other, where the program writes answers in pieces."""
+        del before, after
+        return None
+
+
+class FormatWriter(Protocol[IndexT_contra]):
+    """Writes new lines and whole new files as the program does.
+
+    Methods raise NotSupported, before anything is written, for what the format cannot hold.
+    """
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        """The id of a new session as the program makes them, from a unique one and the time."""
+        del timestamp
+        return fresh
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """How the header of a new session names the one that it came from; None where it cannot."""
+        return file or session_id
+
+    def encode_header(self, header: Header) -> bytes:
+        """The first lines of a new session."""
+        ...
+
+    def encode(self, entries: Sequence[Entry], index: IndexT_contra) -> bytes:
+        """The lines for new entries after what was read, newlines included."""
+        ...
+
+    def fork(self, transcript: EntryLog[IndexT_contra], leaf: int, header: Header) -> bytes:
+        """A whole new file with the path to an entry (-1: an empty one) that names its parent."""
+        ...
+
+    def copy(self, transcript: EntryLog[IndexT_contra], header: Header) -> bytes:
+        """A whole new file with everything that is in this one, under a new header."""
+        ...
+
+    def fork_compacted(
+        self,
+        transcript: EntryLog[IndexT_contra],
+        leaf: int,
+        header: Header,
+        *,
+        summary: CompactionSummaryMessage,
+        first_kept: int = ROOT,
+    ) -> bytes:
+        """A fork in which a summary replaces everything before an entry (-1: all of it).
+
+        Called only for formats whose facts say ``compacts_by_fork``.
+        """
+        del leaf, header, summary, first_kept
+        raise transcript.format.traits.unsupported_error("compaction")
+
+    def upgrade(self, transcript: EntryLog[IndexT_contra]) -> Iterable[bytes]:
+        """The file as its current version would hold it; called only if the index says it is older."""
+        raise NotSupported(f"{transcript.format.name} has no older versions")
+
+
+class FormatHome(Protocol):
+    """Names the places where a program keeps its sessions. It opens no files."""
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        """The directories below which this program keeps the sessions of all projects."""
+        ...
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        """The directory for the sessions of one working directory, if the program has one."""
+        del cwd, environment, home
+        return None
+
+    def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
+        """Every directory in which sessions of one working directory may be.
+
+        Where all projects share a directory, these are the roots; the header tells them apart.
+        """
+        directory, roots = self.directory(cwd, environment, home), self.roots(environment, home)
+        return roots if directory is None or directory in roots else [directory]
+
+    def file_key(self, header: Header) -> str:
+        """The name of a new session's file, without the suffix."""
+        return header.id
+
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        """For a sub-agent's session the path or id of the session that started it, "" if that is unknown.
+
+        None for every other session.
+        """
+        del path, header
+        return None
+
+    def lock_file(self, path: str) -> str | None:
+        """The file on which the program takes an exclusive ``flock`` around its appends, if it does."""
+        del path
+        return None
+
+
+# -- for the programs that need them ----------------------------------------------------------------------
+
+
+class CompressedFiles(Protocol):
+    """Session files that may be compressed."""
+
+    def is_compressed(self, head: bytes) -> bool:
+        """Whether a file that begins like this is compressed."""
+        ...
+
+    def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+        """Yield the content of the compressed file behind ``read(offset, size)`` in small pieces.
+
+        Produces no more than is consumed: the caller limits how much that is. NotSupported if a required
+        package is not installed or the data is corrupt.
+        """
+        ...
+
+
+class SplitFiles(Protocol):
+    """Session files that may begin in other files."""
+
+    def has_external_prefix(self, head: bytes) -> bool:
+        """Whether a file that begins like this may need others, which hold how the conversation begins."""
+        ...
+
+    def assemble(
+        self, content: Content, path: str, find: Callable[[str], Content | None]
+    ) -> Iterator[bytes] | None:
+        """The content of a file joined with its beginning in other files; None if it is complete itself.
+
+        ``find`` returns the content of the file near this one whose name ends with an id, None if there is
+        none.
+        """
+        ...
+
+    def roots_near(self, path: str) -> list[str]:
+        """The directories in which those other files may be."""
+        ...
+
+
+class TitleFiles(Protocol):
+    """Titles that a program keeps outside the session files."""
+
+    def titles_file(self, root: str) -> str | None:
+        """The file with the titles of the sessions below a root."""
+        ...
+
+    def titles_near(self, path: str) -> str | None:
+        """The file with the title of one session file."""
+        ...
+
+    def titles(self, data: bytes) -> Mapping[str, str]:
+        """The titles in such a file, by session id."""
+        ...
+
+
+# -- the facts, and everything together -------------------------------------------------------------------
 
 
 class LinkFields(NamedTuple):
@@ -81,372 +272,38 @@ class LinkFields(NamedTuple):
     """Of a label: what it names, where the nearest entry above with that id is meant and not any."""
 
 
-class LabelState(msgspec.Struct, frozen=True, gc=False):
-    """A label in force: its text, and when it was set."""
-
-    text: str
-    time: str
-
-
-class LogIndex:
-    """A session as it was read: shape in memory, payloads in the log.
-
-    ``leaf`` is the position where the file says that it stands, side records included; -1 is before the
-    first entry. ``consumed`` is the end of the last whole line. ``read_only`` says why nothing may be
-    appended, or is None.
-    """
-
-    def __init__(self, format_name: str) -> None:
-        self.format = format_name
-        self.header: Header | None = None
-        self.header_line: bytes = b""
-        self.header_end = 0
-        self.version = 0
-        self.current_version = 0  # what the file is upgraded to before the first append, if it is older
-        self.tree = Tree()
-        self.linker = Linker(self.tree)
-        self.blocks: list[LineChunk] = []
-        # The log again, for formats in which an entry tells what it means only beside another one.
-        self.read: Callable[[int, int], bytes] = _no_log
-        self.labels: dict[str, LabelState] = {}
-        self.title: str | None = None
-        self.leaf = ROOT
-        self.leaf_ambiguous = False  # the program itself would land elsewhere unless it is told where
-        self.consumed = 0
-        self.mutable_prefix = 0  # bytes at the start that the program itself changes in place
-        self.lines = 0
-        self.unterminated = False
-        self.read_only: str | None = None
-        self.last_message_time: float | None = None  # in milliseconds
-        self.other_objects: list[
-            int
-        ] = []  # readable objects that are no entries: the size of the tree at each
-        self.notes: list[Finding] = []
-        self.end_notes: list[Finding] = []  # true of the file as it ends now; more lines may change that
-
-    def block_of(self, position: int) -> LineChunk:
-        return self.blocks[bisect_right(self.blocks, position, key=_first_of) - 1]
-
-    def span(self, position: int) -> ByteRange:
-        """Where the bytes of an entry lie."""
-        block = self.block_of(position)
-        number = position - block.first
-        start = block.ends[number - 1] + 1 if number else 0
-        return ByteRange(block.offset + start, block.ends[number] - start)
-
-    def line_of(self, position: int) -> int:
-        """The line number of an entry, counted from 1."""
-        block = self.block_of(position)
-        return block.line + position - block.first
-
-    def add_range(self, position: int, offset: int, size: int, line: int) -> None:
-        """Say where the entry that was just added lies."""
-        if self.blocks:
-            _, start, first_line, ends = self.blocks[-1]
-            end = ends[-1]
-            follows = first_line + len(ends) == line and start + end + 1 == offset
-            if follows and end < _BLOCK:
-                ends.append(offset - start + size)
-                return
-        self.blocks.append(LineChunk(position, offset, line, array("q", (size,))))
-
-    @property
-    def model(self) -> str | None:
-        """The model that the file names for the whole session, whatever its path says; None where none is."""
-        return None
-
-    @property
-    def subagent_entries(self) -> AbstractSet[int]:
-        """The entries in this file that belong to helpers which the session started, not to itself."""
-        return frozenset()
-
-    @property
-    def inherited_entries(self) -> int:
-        """How many entries came with the fork: those that are older than the session itself."""
-        header = self.header
-        if header is None or header.parent_session is None or not header.timestamp:
-            return 0
-        return first_after_fork(header.timestamp, self.tree.times)
-
-    def add_finding(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
-        self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
-
-    def add_tail_finding(
-        self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0
-    ) -> None:
-        """Note what is true only until more is appended."""
-        self.end_notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Everything strange that reading showed, in file order."""
-        found = self.notes + self.end_notes
-        for oddity in self.linker.findings():
-            span = self.span(oddity.position)
-            found.append(
-                Finding(
-                    kind=oddity.kind,
-                    message=oddity.message,
-                    line=self.line_of(oddity.position),
-                    offset=span.offset,
-                    size=span.size,
-                )
-            )
-        found.sort(key=lambda finding: finding.line)
-        return found
-
-
-def _no_log(offset: int, size: int) -> bytes:
-    raise ValueError(f"{size} bytes at {offset} were read from no log that can be asked again")
-
-
-def first_after_fork(forked: str, times: Sequence[str]) -> int:
-    """Which of these entries is the first that was not there when a session was forked."""
-    return next(compress(count(), map(forked.__le__, times)), len(times))
-
-
-class Reader(Protocol):
-    """Turns the lines of a log into an index."""
-
-    @property
-    def reading(self) -> LogIndex: ...
-
-    def feed(self, data: bytes, end: int) -> None:
-        """Take the whole lines in ``data[:end]``, each with its newline, that follow what was fed before."""
-        ...
-
-    def finish(self, tail: bytes) -> None:
-        """Take what follows the last newline, if anything, and settle links and leaf."""
-        ...
-
-
-class Format:
-    """How one program writes sessions: a base with everything refused that a format does not say it can.
-
-    ``cannot`` maps what a format cannot hold (``label``, ``title``, ``branch`` …) to the reason, for people.
-    """
+class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
+    """Plain facts about a format."""
 
     name: str
+    """The name of the program."""
     suffix: str = JSONL
-    writable: bool = False
+    compressed_suffix: str = ""
+    """What follows the suffix in the names of compressed files."""
+    file_patterns: tuple[str, ...] = ("*.jsonl", "*/*.jsonl")
+    """Session files below a root: names with ``*`` for any text, ``**`` for any number of folders."""
+    subagent_patterns: tuple[str, ...] = ()
+    """The same for the sessions of sub-agents, where these are kept apart."""
     unsupported: Mapping[str, str] = {}
-    file_patterns: Sequence[str] = ("*.jsonl", "*/*.jsonl")
-    """Where sessions lie below a root: names with ``*`` for any text, ``**`` for any number of folders."""
-    subagent_patterns: Sequence[str] = ()
-    """The same for sessions of helpers, where these lie apart from the sessions that people hold."""
-    header_lines: int = 1
-    """How many lines at the beginning of a file tell its header, where nothing is damaged."""
-    records_cwd: bool = True
-    """Whether files say which working directory they belong to; else only their folder tells."""
+    """What a session cannot hold (``label``, ``title``, ``branch`` …), with the reason, for people."""
     links: LinkFields | None = LinkFields()
     """How lines name other lines; None where they follow each other and name none."""
+    native_entries: bool = False
+    """Whether entries are written as in the native format, so that readers of that understand them."""
     metadata_types: frozenset[str] = frozenset()
-    """Types of entries that in this program are rows about the session and no part of the conversation."""
+    """Types of entries that in this program describe the session and are not part of the conversation."""
     path_types: frozenset[str] = frozenset()
-    """Types of side records that in this program are steps on the way of a conversation, like its entries."""
+    """Types of side records that in this program are steps of a path, as conversation entries are."""
     compaction_embeds_tail: bool = False
-    """Whether a compaction carries the messages that it keeps, instead of naming the first of them."""
+    """Whether a compaction holds the messages that it keeps, instead of naming the first of them."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
 
-    # -- reading --------------------------------------------------------------------------------------
-
-    def sniff(self, head: bytes, path: str) -> bool:
-        """Whether a file that begins with these bytes is of this format."""
-        raise NotImplementedError
-
-    def reader(self, path: str = "") -> Reader:
-        """A fresh reader; the path helps where a file does not say everything itself."""
-        raise NotImplementedError
-
-    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The header as the beginning of a file tells it; None where more of the file has to be seen.
-
-        ``whole`` says that there is no more; otherwise the last line may be cut off.
-        """
-        header: Header | None = None
-        first, last = 0, head.rfind(b"\n") + 1
-        for _ in range(self.header_lines):
-            first = head.find(b"\n", first) + 1 or last
-        for end in dict.fromkeys((first, last)):
-            reader = self.reader(path)
-            if end:
-                reader.feed(head, end)
-            reader.finish(head[last:] if whole and end == last else b"")
-            header = reader.reading.header
-            if header is not None and (header.cwd or not self.records_cwd):
-                return header
-        return header if whole else None
-
-    def is_compressed(self, head: bytes) -> bool:
-        """Whether a file that begins like this is compressed, so that :meth:`unpack` gives its lines."""
-        del head
-        return False
-
-    def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
-        """Yield the content of the compressed file behind ``read(offset, size)`` in small pieces.
-
-        Produces no more than is consumed: the caller limits how much that is. NotSupported if a required
-        package is not installed or the data is corrupt.
-        """
-        del read
-        raise NotSupported(f"sessions of {self.name} are not compressed")
-
-    def has_external_prefix(self, head: bytes) -> bool:
-        """Whether a file that begins like this may need others, which hold how the conversation begins."""
-        del head
-        return False
-
-    def assemble(
-        self, content: Content, path: str, find: Callable[[str], Content | None]
-    ) -> Iterator[bytes] | None:
-        """The content of a file joined with its beginning in other files; None if it is complete itself.
-
-        ``find`` returns the content of the file near this one whose name ends with an id, None if there is
-        none.
-        """
-        del content, path, find
-        return None
-
-    def roots_near(self, path: str) -> list[str]:
-        """The directories that hold the sessions of the program to which this file belongs."""
-        return [os.path.dirname(path)]
-
-    def context_rules(self) -> ContextRules:
-        """How a path of this program becomes a context, where that differs from pi's way."""
-        return _PI_RULES
-
-    def decode_block(self, data: bytes, reading: LogIndex, block: LineChunk) -> Sequence[Entry] | None:
-        """The records of a whole block from its lines, if they can be decoded together; else None."""
-        del data, reading, block
-        return None
-
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        """The record of an entry, as the native format would hold it, from the bytes of its line."""
-        raise NotImplementedError
-
-    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
-        """The model of an answer; formats that know it without decoding the answer say so here."""
-        return model_of_answer(transcript, position)
-
-    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
-        """One answer of two entries that follow each other, where the program writes answers in pieces."""
-        del before, after
-        return None
-
-    # -- writing --------------------------------------------------------------------------------------
-
-    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        """The lines for new entries behind what was read, newlines included.
-
-        NotSupported, before anything is written, for what the format cannot hold.
-        """
-        del entries, reading
-        raise NotSupported(f"sessions of {self.name} are read here, not written; fork it to go on")
-
-    def encode_header(self, header: Header) -> bytes:
-        """The first lines of a new session."""
-        del header
-        raise NotSupported(f"sessions of {self.name} are read here, not written")
-
-    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
-        """A whole new file with the path to an entry (-1: an empty one) that names its parent."""
-        del transcript, leaf, header
-        raise NotSupported(f"sessions of {self.name} are read here, not written; fork it into a native one")
-
-    def copy(self, transcript: EntryLog, header: Header) -> bytes:
-        """A whole new file with everything that is in this one, under a new header."""
-        del transcript, header
-        raise NotSupported(f"sessions of {self.name} are read here, not written")
-
-    def fork_compacted(
-        self,
-        transcript: EntryLog,
-        leaf: int,
-        header: Header,
-        *,
-        summary: CompactionSummaryMessage,
-        first_kept: int = ROOT,
-    ) -> bytes:
-        """A fork in which a summary stands for everything before an entry (-1: for all of it).
-
-        Asked for only of formats that have no other compaction.
-        """
-        del transcript, leaf, header, summary, first_kept
-        raise self.unsupported_error("compaction")
-
-    def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
-        """The file as its current version would hold it; asked for only if the reading says it is older."""
-        del transcript
-        raise NotSupported(f"{self.name} has no older versions")
-
-    # -- places ---------------------------------------------------------------------------------------
-
-    def session_id(self, fresh: str, timestamp: str) -> str:
-        """The id of a new session as the program makes them, from one that nobody has and the time."""
-        del timestamp
-        return fresh
-
-    def file_key(self, header: Header) -> str:
-        """The name of a new session's file, without the suffix."""
-        return header.id
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        """The directories below which this program keeps the sessions of all projects."""
-        del environment, home
-        return []
-
-    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """The directory of the sessions of one working directory, where the program has such."""
-        del cwd, environment, home
-        return None
-
-    def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-        """Every directory in which sessions of one working directory may lie.
-
-        Where projects lie together these are the roots. Several projects may share a directory in any case:
-        the header tells.
-        """
-        directory, roots = self.directory(cwd, environment, home), self.roots(environment, home)
-        return roots if directory is None or directory in roots else [directory]
-
     def key_of(self, path: str) -> str:
         """The key of a file: its name without the suffix."""
-        return os.path.basename(path).removesuffix(self.suffix)
-
-    def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """For the session of a helper the path or id of the session that started it, empty if nothing tells.
-
-        None for every other session.
-        """
-        del path, header
-        return None
-
-    def titles_file(self, root: str) -> str | None:
-        """A file outside the sessions below a root that holds titles for them, if the program has such."""
-        del root
-        return None
-
-    def titles_near(self, path: str) -> str | None:
-        """The same for one session file."""
-        del path
-        return None
-
-    def titles(self, data: bytes) -> Mapping[str, str]:
-        """The titles in such a file, by session id."""
-        del data
-        return {}
-
-    def lock_file(self, path: str) -> str | None:
-        """The file on which the program takes an exclusive ``flock`` around its appends, if it does."""
-        del path
-        return None
-
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """What the header of a new session says about the one that it came from; None where it cannot."""
-        return file or session_id
+        return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
 
     def unsupported_error(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
@@ -456,5 +313,58 @@ class Format:
         )
 
 
-def _first_of(block: LineChunk) -> int:
-    return block.first
+class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=False):
+    """How one program keeps sessions."""
+
+    traits: FormatTraits
+    reader: FormatReader[IndexT]
+    home: FormatHome
+    writer: FormatWriter[IndexT] | None = None
+    """None for a program whose sessions are only read."""
+    compression: CompressedFiles | None = None
+    splitting: SplitFiles | None = None
+    titles: TitleFiles | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the program."""
+        return self.traits.name
+
+    def required_writer(self) -> FormatWriter[IndexT]:
+        """The writer. NotSupported for a program whose sessions are only read."""
+        if self.writer is None:
+            raise NotSupported(f"sessions of {self.name} are read-only; fork one to continue it")
+        return self.writer
+
+    def compression_of(self, head: bytes) -> CompressedFiles | None:
+        """How to decompress a file that begins like this; None if it is not compressed."""
+        return self.compression if self.compression and self.compression.is_compressed(head) else None
+
+
+def header_in(
+    head: bytes,
+    log_reader: Callable[[str], LogReader[LogIndex]],
+    path: str,
+    *,
+    whole: bool,
+    lines: int = 1,
+    needs_cwd: bool = True,
+) -> Header | None:
+    """The header that a reader finds in the first lines of a file, or else in all that is there of it.
+
+    ``lines`` is how many lines usually tell it. It is complete when it names the working directory, unless
+    ``needs_cwd`` is False. None where more of the file has to be seen.
+    """
+    header: Header | None = None
+    first, last = 0, head.rfind(b"\n") + 1
+    for _ in range(lines):
+        first = head.find(b"\n", first) + 1 or last
+    for end in dict.fromkeys((first, last)):
+        reader = log_reader(path)
+        if end:
+            reader.feed(head, end)
+        reader.finish(head[last:] if whole and end == last else b"")
+        header = reader.reading.header
+        if header is not None and (header.cwd or not needs_cwd):
+            return header
+    return header if whole else None

@@ -10,7 +10,7 @@ be absolute; nothing may contain control characters. Nothing is run here.
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 import shlex
 from typing import Literal
@@ -77,7 +77,7 @@ def session_argument(path: str | None, id: str) -> str:  # noqa: A002
         raise NotSupported(
             f"cannot continue {_quoted(path)}: its path has control characters; rename the file"
         )
-    if not os.path.isabs(path):  # it could begin with a dash
+    if not posixpath.isabs(path):  # it could begin with a dash
         raise NotSupported(f"cannot continue {_quoted(path)}: its path is not absolute")
     return path
 
@@ -90,7 +90,7 @@ def directory_problem(cwd: str) -> str | None:
     """Return why a directory that a session names cannot be part of a command, or None if it can."""
     if _UNPRINTABLE.search(cwd) is not None:
         return f"the directory of this session has control characters in its name: {_quoted(cwd)}"
-    if not os.path.isabs(cwd):
+    if not posixpath.isabs(cwd):
         return f"the directory of this session is not an absolute path: {_quoted(cwd)}"
     return None
 

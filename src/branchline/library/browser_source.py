@@ -15,6 +15,7 @@ from branchline import places
 from branchline.errors import SessionNotFound
 from branchline.library.library import SessionLibrary
 from branchline.session import Session
+from branchline.stores import trash_of
 from branchline.views.browser.source import Batch, Scope
 from branchline.views.forest import Forest
 from branchline.views.query import Query, SearchText
@@ -102,14 +103,14 @@ class LibrarySource:
 
     def remove(self, row: SessionRow) -> str:
         store, key, draft = self._library.stored(row)
-        trashed = store.remove(key, draft=draft)
+        trashed = trash_of(store).remove(key, draft=draft)
         if trashed is None:
             raise _gone(row)
         return trashed.token
 
     def restore(self, row: SessionRow, token: str) -> None:
-        self._library.stored(row).store.restore(token)
+        trash_of(self._library.stored(row).store).restore(token)
 
 
 def _gone(row: SessionRow) -> SessionNotFound:
-    return SessionNotFound(f"{row.path or row.key} is not there any more")
+    return SessionNotFound(f"{row.path or row.key} no longer exists")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +19,6 @@ from branchline import places, settings
 from branchline.catalog import Catalog
 from branchline.clock import Clock, SystemClock
 from branchline.errors import SessionNotFound
-from branchline.formats import BrokenFormat
 from branchline.library import turns
 from branchline.library.catalog_rows import CatalogRows
 from branchline.library.description import describe
@@ -34,8 +33,9 @@ from branchline.library.search_text import contents_of, may_match
 from branchline.library.shortcuts import LibraryShortcuts
 from branchline.log import Durability
 from branchline.places import Place
+from branchline.plugins.formats import BrokenFormat
 from branchline.session import Session
-from branchline.stores import FilesStore, Store, StoredLog, TrashItem, check_key
+from branchline.stores import FilesStore, Store, StoredLog, TrashItem, TrashStore, check_key, trash_of
 from branchline.views.forest import Forest, build_forest
 from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
@@ -186,7 +186,7 @@ class SessionLibrary(LibraryShortcuts):
         Across programs, all headers are read only when no file whose name holds the text matches.
         """
         if not text.strip():
-            raise ValueError("to find a session, give its id, the beginning of it, or its title")
+            raise ValueError("to find a session, give its id, an id prefix, or its title")
         files, _hidden = self._scanner.scan()
         for some in (self._scanner.likely(files, text), files):
             rows = [row for row in map(self._scanner.header_row, some) if isinstance(row, SessionRow)]
@@ -272,7 +272,7 @@ class SessionLibrary(LibraryShortcuts):
         if row is None:
             return False
         store, key, draft = self._scanner.stored(row)
-        return store.remove(key, draft=draft) is not None
+        return trash_of(store).remove(key, draft=draft) is not None
 
     def stored(self, row: SessionRow) -> StoredSession:
         """The store that holds a session, and its key there. NotSupported where it cannot be moved."""
@@ -380,9 +380,12 @@ class SessionLibrary(LibraryShortcuts):
 
     # -- trash ----------------------------------------------------------------------------------------
 
+    def _trash_stores(self) -> Iterator[TrashStore]:
+        return (store for store in self.stores if isinstance(store, TrashStore))
+
     def trash(self) -> builtins.list[TrashItem]:
         """What was removed, last removed first."""
-        items = [item for store in self.stores for item in store.trashed()]
+        items = [item for store in self._trash_stores() for item in store.trashed()]
         return sorted(items, key=lambda item: -item.removed)
 
     def restore(self, token_or_id: str | None = None) -> str:
@@ -390,7 +393,7 @@ class SessionLibrary(LibraryShortcuts):
 
         SessionNotFound when it is not in the trash, FileExistsError when its name is taken again.
         """
-        items = [(item, store) for store in self.stores for item in store.trashed()]
+        items = [(item, store) for store in self._trash_stores() for item in store.trashed()]
         for item, store in sorted(items, key=lambda pair: -pair[0].removed):
             row = shallow_row(StoredLog(item.key, item.size, item.removed))
             if token_or_id is None or token_or_id in (item.token, item.key, row.id):
@@ -447,5 +450,5 @@ def _prune(scanner: StoreScanner, *, dry_run: bool) -> Iterable[PruneResult]:
             continue
         if dry_run:
             yield PruneResult(row=row, removed=False)
-        elif (trashed := store.remove(row.key, draft=row.draft)) is not None:
+        elif (trashed := trash_of(store).remove(row.key, draft=row.draft)) is not None:
             yield PruneResult(row=row, removed=True, token=trashed.token)

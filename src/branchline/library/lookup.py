@@ -43,7 +43,7 @@ def require_one(text: str, found: Sequence[SessionRow]) -> SessionRow:
     ids = {row.id for row in found}
     names = [_called(row, by_key=len(ids) < len(found)) for row in found[:_NAMED]]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    raise Ambiguous(f"{text!r} can be {len(found)} sessions: {', '.join(names)}{more}; give more of the id")
+    raise Ambiguous(f"{text!r} matches {len(found)} sessions: {', '.join(names)}{more}; give more of the id")
 
 
 def _called(row: SessionRow, *, by_key: bool) -> str:

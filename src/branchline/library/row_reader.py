@@ -15,8 +15,9 @@ from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import EntryLog, Format, detect
+from branchline.formats import CompressedFiles, EntryLog, Format
 from branchline.log.system import describe_oserror
+from branchline.plugins.formats import detect
 from branchline.stores import Listed, Read, StoredLog, unpacked, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
@@ -92,7 +93,7 @@ class _Log(NamedTuple):
     read: Read
     start: bytes
     whole: bool
-    packed: bool
+    compression: CompressedFiles | None
 
 
 def read_row(
@@ -105,9 +106,9 @@ def read_row(
 ) -> ReadLog:
     """The row of a log. NotASession when nothing in it is one; the formats are as in :func:`read_log`."""
     log = _open(read, stored, known, expected)
-    if log.packed:
+    if log.compression:
         return _look_unpacked(
-            log, stored, unpacked_for_listing(log.format, log.read, stored.size), draft=draft
+            log, stored, unpacked_for_listing(log.compression, log.read, stored.size), draft=draft
         )
     transcript = _transcript(log)
     row = deep_row(stored, transcript, draft=draft)
@@ -122,8 +123,8 @@ def read_log(
     ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
     """
     log = _open(read, stored, known, expected)
-    if log.packed:
-        log = log._replace(read=unpacked(log.format, log.read, stored.size).read)
+    if log.compression:
+        log = log._replace(read=unpacked(log.compression, log.read, stored.size).read)
     return _transcript(log)
 
 
@@ -139,7 +140,7 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
 
     head = start[:_HEAD]
     format_ = detect(head, name, expected=expected) if known is None else known
-    return _Log(name, format_, read, start, whole, format_.is_compressed(head))
+    return _Log(name, format_, read, start, whole, format_.compression_of(head))
 
 
 def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool) -> ReadLog:

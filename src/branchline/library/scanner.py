@@ -18,7 +18,7 @@ from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
-from branchline.formats import BrokenFormat, EntryLog, Format, peek
+from branchline.formats import EntryLog, Format
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.lookup import current_of_thread
 from branchline.library.real_path import real_path
@@ -33,8 +33,18 @@ from branchline.library.row_reader import (
 )
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
+from branchline.plugins.formats import BrokenFormat, peek
 from branchline.session import Session
-from branchline.stores import FilesStore, Read, SkippedFile, Store, StoredLog, check_key, snapshot_of
+from branchline.stores import (
+    FilesStore,
+    Read,
+    SkippedFile,
+    Store,
+    StoredLog,
+    check_key,
+    drafts_in,
+    snapshot_of,
+)
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
@@ -43,8 +53,8 @@ __all__ = ["FoundFile", "MachineScanner", "Scanner", "See", "SeenFile", "StoreSc
 
 _Path = str | os.PathLike[str]
 _T = TypeVar("_T")
-_NO_HEADER = "no header, so its working directory is not known"
-_UNKNOWN_CWD = "it does not say which working directory it belongs to"
+_NO_HEADER = "no header, so its working directory is unknown"
+_UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
@@ -214,12 +224,12 @@ class StoreScanner:
 
     def drafts(self) -> list[SessionRow]:
         """Sessions whose first reply never came."""
-        rows = (self.deep_row(stored, draft=True) for stored in self.store.drafts())
+        rows = (self.deep_row(stored, draft=True) for stored in drafts_in(self.store))
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def empty(self) -> Iterator[SessionRow]:
         """Sessions and drafts in which nobody said anything, damaged ones left out."""
-        for stored, draft in self._logs(self.store.drafts()):
+        for stored, draft in self._logs(drafts_in(self.store)):
             try:
                 with self.store.snapshot(stored.key) as read:
                     transcript = read_log(read, stored)
@@ -233,7 +243,7 @@ class StoreScanner:
     def locate(self, name: str) -> SessionRow | None:
         if (found := self.store.stat(check_key(name))) is not None:
             return shallow_row(found)
-        drafts = self.store.drafts()
+        drafts = drafts_in(self.store)
         for draft in drafts:
             if draft.key == name:
                 return shallow_row(draft, draft=True)
@@ -364,8 +374,11 @@ class MachineScanner:
     def _walked(self, place: places.Place) -> list[WalkResult]:
         format_ = place.format
         try:
-            layout = [*format_.file_patterns, *(format_.subagent_patterns if self.subagents else ())]
-            return [walk(place.root, layout, folder, format_.key_of) for folder in place.folders]
+            layout = [
+                *format_.traits.file_patterns,
+                *(format_.traits.subagent_patterns if self.subagents else ()),
+            ]
+            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
@@ -477,10 +490,10 @@ class MachineScanner:
     def stored(self, row: SessionRow) -> StoredSession:
         path = _path(row)
         if not has_suffix(path):
-            raise NotSupported(f"{os.path.basename(path)} is no file that can be moved to the trash here")
+            raise NotSupported(f"{os.path.basename(path)} cannot be moved to the trash here")
         directory, name = os.path.split(path)
         for own in self.own_stores() if row.draft else ():
-            if any(draft.path == path for draft in own.store.drafts()):
+            if any(draft.path == path for draft in drafts_in(own.store)):
                 return own.stored(row)
         return StoredSession(FilesStore(directory, suffix=suffix_of(path)), without_suffix(name))
 
@@ -490,7 +503,7 @@ class MachineScanner:
         try:
             status = os.stat(path)
         except FileNotFoundError:
-            raise SessionNotFound(f"{path} is not there any more") from None
+            raise SessionNotFound(f"{path} no longer exists") from None
         stored = StoredLog(row.key, status.st_size, status.st_mtime, path)
         with snapshot_of(path) as read:
             yield stored, read_log(read, stored)
@@ -542,7 +555,7 @@ def _header_record(stored: StoredLog, format_: Format, header: Header | None) ->
     return FileRecord(
         row=row,
         format=format_.name,
-        starter=format_.subagent_of(stored.path or stored.key, header),
+        starter=format_.home.subagent_of(stored.path or stored.key, header),
         has_header=header is not None,
         deep=False,
     )
@@ -552,7 +565,7 @@ def _seen(found: ReadLog, read: Read, path: str) -> SeenFile:
     record = FileRecord(
         row=found.row,
         format=found.format.name,
-        starter=found.format.subagent_of(path, found.header),
+        starter=found.format.home.subagent_of(path, found.header),
         has_header=found.header is not None,
     )
     return SeenFile(record, found.transcript, read, found.is_packed)
@@ -589,17 +602,17 @@ def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) 
     for file in files:
         plain, packed = os.path.splitext(file.path)
         if packed == ".zst" and plain in paths:
-            hidden[file.path] = SkippedFile(file.path, "the same session lies beside it, not compressed")
+            hidden[file.path] = SkippedFile(file.path, "an uncompressed copy of this session exists")
         else:
             yield file
 
 
 def _read_titles(place: places.Place) -> Mapping[str, str]:
-    path = place.format.titles_file(place.root)
-    if path is None:
+    titles = place.format.titles
+    if titles is None or (path := titles.titles_file(place.root)) is None:
         return {}
     try:
         with open(path, "rb") as file:
-            return place.format.titles(file.read(_LARGEST_TITLES))
+            return titles.titles(file.read(_LARGEST_TITLES))
     except OSError:
         return {}

@@ -79,7 +79,7 @@ class Appender:
         if size < self.acknowledged:
             raise LogShrank(
                 f"cannot append to {self._name}: the file ends at {size}, "
-                f"expected at least {self.acknowledged}; somebody has cut it off"
+                f"expected at least {self.acknowledged}; it was truncated by another program"
             )
         try:
             if self._descriptor < 0:
@@ -107,7 +107,7 @@ class Appender:
         return end
 
     def begin(self, size: int) -> None:
-        """Take note of a file that was just created with `size` bytes of whole lines."""
+        """Record that the file was just created with `size` bytes of whole lines."""
         self.acknowledged = self._line_end = size
 
     def size(self) -> int:
@@ -134,7 +134,7 @@ class Appender:
             self._take_back(self._doubt)
             return system.fstat(self._reader).st_size
         except OSError as problem:
-            outcome = "a record that was not saved before could not be taken back; nothing was written"
+            outcome = "an earlier, unsaved record could not be removed; nothing was written"
             raise self._failed(problem, outcome) from problem
 
     def close(self) -> None:
@@ -163,9 +163,7 @@ class Appender:
 
     def _require_ours(self, found: os.stat_result) -> None:
         if (found.st_dev, found.st_ino) != self._identity:
-            raise LogReplaced(
-                f"cannot append to {self._name}: another file lies at this path now; open it again"
-            )
+            raise LogReplaced(f"cannot append to {self._name}: the file was replaced; open it again")
 
     def _torn_tail(self, size: int) -> TornTail | None:
         tail = read_tail(lambda start, count: read_at(self._system, self._reader, start, count), size)
@@ -178,22 +176,22 @@ class Appender:
         return kept
 
     def _roll_back(self) -> str:
-        """Undo a failed append, and say what became of it."""
+        """Undo a failed append, and return a description of the outcome."""
         assert self._doubt is not None
         try:
             taken_back = self._take_back(self._doubt)
         except (OSError, LogError) as problem:
             why = describe_oserror(problem) if isinstance(problem, OSError) else str(problem)
             return (
-                f"taking the record back failed too ({why}), so it may or may not be there; "
+                f"removing the record failed too ({why}), so it may or may not be there; "
                 "the next append looks again"
             )
         if taken_back:
             return UNCHANGED
-        return "another program wrote at the same moment, so the record may or may not be there"
+        return "another program wrote at the same time, so the record may or may not be there"
 
     def _take_back(self, doubt: _UncertainTail) -> bool:
-        """Cut the file back to where the bytes in doubt begin, unless something else is there."""
+        """Truncate the file to where the uncertain bytes begin, unless something else follows."""
         system = self._system
         # A descriptor that has failed is not asked again: after a failed sync the kernel may have
         # dropped the pages, and the next sync on it would report a success that is none.

@@ -1,4 +1,4 @@
-"""A file whose content is somewhere else, because it was compressed or begins in other files; read-only."""
+"""Read-only log of a file whose content is elsewhere: decompressed, or assembled from several files."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def sync_directory(path: str | os.PathLike[str], system: System = SYSTEM) -> Non
 
 
 def sidecar_path(path: str, kind: Sidecar, name: str) -> str:
-    """Return where a sidecar of the session file at `path` lies, made or not."""
+    """Return the path of a sidecar of the session file at `path`, whether or not it exists."""
     return os.path.join(os.path.dirname(path), SIDECARS, kind, name)
 
 

@@ -81,7 +81,7 @@ class FileLog:
         )
         if writable and not os.access(self._real_path, os.W_OK):
             self.close()
-            raise ReadOnly(f"cannot open {self.path} for appending: it may not be written")
+            raise ReadOnly(f"cannot open {self.path} for appending: permission denied")
 
     @classmethod
     def create(
@@ -183,7 +183,7 @@ class FileWriter:
 
     def append(self, data: bytes) -> int:
         if self._lock.owner is not self:
-            raise RuntimeError(f"cannot append to {self._name}: this writer does not hold the lock any more")
+            raise RuntimeError(f"cannot append to {self._name}: this writer no longer holds the lock")
         require_lines(data)
         appender = self._appender
         end = self.end = appender.append(self.end, data)
@@ -251,7 +251,7 @@ def _require_regular(found: os.stat_result, name: str) -> None:
 
 @contextlib.contextmanager
 def _new_file(path: str, data: bytes, system: System) -> Iterator[None]:
-    """Make a durable new file; take it away again if the `with` block fails, or this does."""
+    """Create a durable new file; remove it if this or the `with` block fails."""
     directory = os.path.dirname(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     outcome = "nothing was saved"

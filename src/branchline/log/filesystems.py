@@ -1,8 +1,8 @@
-"""On which kind of file system does a session lie, and may its appends be trusted there?
+"""Detects file systems on which appends are not safe.
 
 Appending is atomic between the processes of one machine. Network file systems and most of those in user
 space promise less: two machines can write over each other, and locks may hold on one of them only.
-This module looks and says so; it forbids nothing.
+This module warns; it forbids nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NETWORK = {
 def filesystem_warning(
     path: str | os.PathLike[str], *, mountinfo: str | os.PathLike[str] = "/proc/self/mountinfo"
 ) -> str | None:
-    """Return a sentence of warning if `path` lies on NFS, SMB or FUSE; None if not, or if nobody can say."""
+    """Return a warning if `path` is on NFS, SMB or FUSE; None if it is not, or if that is unknown."""
     try:
         with open(mountinfo, encoding="utf-8", errors="surrogateescape") as lines:
             mounts = lines.read().split("\n")
@@ -44,8 +44,8 @@ def filesystem_warning(
     else:
         return None
     return (
-        f"{os.fspath(path)} lies on {title}, mounted at {mount_point}: appends from two machines can "
-        "overwrite each other there, and locks may not hold between them; write from one machine at a time"
+        f"{os.fspath(path)} is on {title}, mounted at {mount_point}: appends from two machines can "
+        "overwrite each other, and locks may not work between them; write from one machine at a time"
     )
 
 

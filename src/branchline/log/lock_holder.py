@@ -1,4 +1,4 @@
-"""Who holds the lock of a file, where its holder has not said so itself: Linux knows, others do not."""
+"""The holder of a lock that left no name in it, as far as the system knows (Linux only)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["holder_of"]
 
 
 def holder_of(path: str, processes: str = "/proc") -> str | None:
-    """The process that holds a ``flock`` on this file, in words; None when nobody can tell."""
+    """Describe the process that holds a ``flock`` on this file; None if unknown."""
     try:
         status = os.stat(path)
         with open(os.path.join(processes, "locks"), encoding="ascii", errors="replace") as file:

@@ -97,7 +97,7 @@ class FileLock:
             raise
 
     def release(self, owner: object) -> None:
-        """Give the lock back; harmless when `owner` does not hold it (any more)."""
+        """Release the lock; does nothing if `owner` does not hold it."""
         if self.owner is not owner:
             return
         self.owner = None
@@ -158,7 +158,7 @@ class FileLock:
             self._sign(descriptor, now)
 
     def _sign(self, descriptor: int, now: float) -> None:
-        """Say in the lock file who holds it and since when."""
+        """Write the holder and the time into the lock file."""
         record = b'%s,"since":%.3f}' % (self._who, now)
         try:
             self._system.pwrite(descriptor, record.ljust(_RECORD - 1) + b"\n", 0)
@@ -207,7 +207,7 @@ class FileLock:
 
     def _holder(self) -> str:
         if self._foreign:
-            return holder_of(self._path) or f"a program that left no name in {self._path}"
+            return holder_of(self._path) or f"an unknown program, see {self._path}"
         import json  # noqa: PLC0415
 
         try:
@@ -215,11 +215,11 @@ class FileLock:
             since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(who["since"]))
             return f"pid {who['pid']} ({who['program']}) on host {who['host']} since {since}"
         except (OSError, ValueError, TypeError, LookupError, OverflowError):
-            return f"a program that left no name in {self._path}"
+            return f"an unknown program, see {self._path}"
 
 
 def is_locked(path: str, identity: tuple[int, int], system: System = SYSTEM) -> bool:
-    """Say whether somebody holds the lock of this session file now. Makes nothing, waits for nobody."""
+    """Return whether the session file is locked now. Creates nothing and does not wait."""
     try:
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = system.open(_lock_path(path, identity), flags)

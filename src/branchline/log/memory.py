@@ -1,4 +1,4 @@
-"""A log in memory, with the manners of a file: whole lines, one writer at a time, torn tails closed."""
+"""A log in memory that behaves like a file: whole lines, one writer at a time, torn tails closed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MemoryLog:
             self._lock.release()
 
     def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
     def __repr__(self) -> str:
         return f"MemoryLog(name={self.name!r}, {len(self._data)} bytes)"
@@ -77,7 +77,7 @@ class MemoryWriter:
 
     def append(self, data: bytes) -> int:
         if not self._open:
-            raise RuntimeError(f"cannot append to {self._name}: this writer does not hold the lock any more")
+            raise RuntimeError(f"cannot append to {self._name}: this writer no longer holds the lock")
         require_lines(data)
         offset = len(self._data)
         if offset and self._data[-1] != 0x0A:

@@ -1,4 +1,4 @@
-"""What a log is, whatever it is kept in: a name, bytes from the start, and one writer at a time."""
+"""Protocols of a log: a name, bytes, and one writer at a time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class TornTail(NamedTuple):
 
 
 class Writer(Protocol):
-    """What you hold while you hold the lock."""
+    """A handle for appending, valid while the lock is held."""
 
     @property
     def end(self) -> int:
         """Size of the log: as found when the lock was taken, then after each append of this writer.
 
-        Compare it with the end you know: in between are lines that somebody else wrote.
+        Compare it with the end you know: in between are lines that another writer appended.
         """
 
     @property
@@ -48,7 +48,7 @@ class Log(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it: a path or a key."""
+        """The name used in messages: a path or a key."""
 
     def size(self) -> int:
         """How many bytes there are now."""
@@ -66,4 +66,4 @@ class Log(Protocol):
 def require_lines(data: bytes) -> None:
     """Refuse what would leave the log without a newline at its end."""
     if not data or data[-1] != 0x0A:
-        raise ValueError("a log is appended to in whole lines: the data must end in a newline")
+        raise ValueError("a log is appended in whole lines: the data must end in a newline")

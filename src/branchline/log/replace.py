@@ -39,7 +39,7 @@ def replace_file(
     given = os.path.abspath(os.fspath(path))
     path = os.path.realpath(given)  # a link stays a link to the new file
     doing = f"replace {given}"
-    outcome = "the file is as it was"
+    outcome = "the file is unchanged"
     try:
         temporary = _write_beside(path, data, system)
     except OSError as problem:
@@ -61,7 +61,7 @@ def replace_file(
     try:
         sync_directory(os.path.dirname(path), system)
     except OSError as problem:
-        outcome = "the new file is in place, but a power cut may bring the old one back"
+        outcome = "the new file is in place, but a power failure may restore the old one"
         raise problem_with(doing, problem, outcome) from problem
     if kept_at is not None:
         with contextlib.suppress(OSError):  # the folder is private in any case
@@ -105,7 +105,7 @@ def publish_file(
         raise
     except OSError as problem:
         raise problem_with(
-            f"publish {source} as {target}", problem, "the file is there under one of the names or both"
+            f"publish {source} as {target}", problem, "the file exists under one or both names"
         ) from problem
 
 

@@ -126,11 +126,13 @@ def read_seal(path: str | os.PathLike[str], system: System = SYSTEM) -> Seal | N
     try:
         seal = msgspec.json.decode(data, type=Seal)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise LogError(f"cannot use the seal {place}: it is damaged itself") from None
+        raise LogError(f"cannot use the seal {place}: the seal is damaged") from None
     if seal.seal != _VERSION:
-        raise LogError(f"cannot use the seal {place}: it is of version {seal.seal}, known is {_VERSION}")
+        raise LogError(
+            f"cannot use the seal {place}: unsupported version {seal.seal} (supported: {_VERSION})"
+        )
     if seal.checksum != _checksum(seal) or seal.start + sum(block.size for block in seal.blocks) != seal.size:
-        raise LogError(f"cannot use the seal {place}: it is damaged itself")
+        raise LogError(f"cannot use the seal {place}: the seal is damaged")
     return seal
 
 
@@ -157,7 +159,7 @@ def seal_log(
         sidecar_directory(path, "seals", system)
         size = _settled_end(log)
         if size <= start:
-            raise NotSaved(f"cannot seal {log.path}: there is no whole line in it")
+            raise NotSaved(f"cannot seal {log.path}: it has no complete line")
         if matching is not None and (matching.start, matching.size) == (start, size):
             return matching
         _sync(path, system)
@@ -304,7 +306,7 @@ def _read_small(path: str, system: System) -> bytes:
     try:
         found = system.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST_SEAL:
-            raise LogError(f"cannot use the seal {path}: it is no file that we wrote")
+            raise LogError(f"cannot use the seal {path}: it was not written by branchline")
         return read_at(system, descriptor, 0, _LONGEST_SEAL)
     finally:
         close_quietly(system, descriptor)

@@ -76,7 +76,7 @@ class System:
 
 SYSTEM = System()
 
-UNCHANGED = "nothing was saved, the file is as it was"
+UNCHANGED = "nothing was saved, the file is unchanged"
 """How a message ends when a failed append has left no trace."""
 
 
@@ -123,7 +123,7 @@ def close_quietly(system: System, descriptor: int) -> None:
 
 
 def random_name() -> str:
-    """Sixteen hex digits that nobody can guess beforehand."""
+    """Return sixteen random hex digits."""
     return os.urandom(8).hex()
 
 
@@ -138,7 +138,7 @@ _WORDS = {
 
 
 def describe_oserror(problem: OSError) -> str:
-    """Say an OSError in words, with the name of its number: «disk full (ENOSPC)»."""
+    """Describe an OSError with the name of its number: "disk full (ENOSPC)"."""
     if problem.errno is None:
         return str(problem)
     words = _WORDS.get(problem.errno) or os.strerror(problem.errno).lower()
@@ -146,7 +146,7 @@ def describe_oserror(problem: OSError) -> str:
 
 
 def problem_with(doing: str, problem: OSError, outcome: str) -> NotSaved | ReadOnly:
-    """Return the exception for a write that the system refused: may not, or could not."""
+    """Return the exception for a failed write: not permitted, or not possible."""
     if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         where = f" at {os.fsdecode(problem.filename)}" if problem.filename is not None else ""
         return ReadOnly(f"cannot {doing}: {describe_oserror(problem)}{where}; {outcome}")

@@ -24,7 +24,7 @@ _LARGEST_BLOCK = 1 << 24
 
 
 def read_tail(read: Callable[[int, int], bytes], size: int) -> bytes:
-    """Return what stands after the last newline in the first `size` bytes, reading backwards."""
+    """Return the bytes after the last newline in the first `size` bytes, reading backwards."""
     pieces: list[bytes] = []
     block = _FIRST_BLOCK
     while size > 0:
@@ -42,7 +42,7 @@ def read_tail(read: Callable[[int, int], bytes], size: int) -> bytes:
 
 
 def is_complete_json(line: bytes) -> bool:
-    """Say whether these bytes are one whole JSON object."""
+    """Return whether these bytes are one complete JSON object."""
     line = line.strip()
     if not (line.startswith(b"{") and line.endswith(b"}")):
         return False

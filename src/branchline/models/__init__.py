@@ -16,7 +16,8 @@ from branchline.models.protocol import (
     ToolCallDelta,
     model_name,
 )
-from branchline.models.registry import DEFAULT_MODEL, model_by_name, model_by_reference, model_by_setting
+from branchline.models.providers import ProviderStatus
+from branchline.models.registry import DEFAULT_MODEL, ModelRegistry, model_by_name, model_by_reference
 from branchline.models.requests import request_for, summary_model_request
 from branchline.models.tools import COUNT_WORDS, call_tool, count_words, tool
 
@@ -27,9 +28,11 @@ __all__ = [
     "Done",
     "Model",
     "ModelEvent",
+    "ModelRegistry",
     "ModelRequest",
     "OfflineModel",
     "PartialAnswer",
+    "ProviderStatus",
     "TextDelta",
     "ThinkingDelta",
     "Tool",
@@ -41,7 +44,6 @@ __all__ = [
     "mcp_tools",
     "model_by_name",
     "model_by_reference",
-    "model_by_setting",
     "model_name",
     "request_for",
     "stream_sync",

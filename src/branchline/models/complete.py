@@ -19,7 +19,7 @@ async def acomplete(model: Model, request: ModelRequest) -> AssistantMessage:
         async for event in events:
             if isinstance(event, Done):
                 return event.message
-    raise MalformedStream(f"{model_name(model)} ended its answer without saying so")
+    raise MalformedStream(f"{model_name(model)} ended its answer unexpectedly")
 
 
 def complete(model: Model, request: ModelRequest) -> AssistantMessage:
@@ -28,7 +28,7 @@ def complete(model: Model, request: ModelRequest) -> AssistantMessage:
         for event in events:
             if isinstance(event, Done):
                 return event.message
-    raise MalformedStream(f"{model_name(model)} ended its answer without saying so")
+    raise MalformedStream(f"{model_name(model)} ended its answer unexpectedly")
 
 
 def stream_sync(model: Model, request: ModelRequest) -> Generator[ModelEvent, None, None]:

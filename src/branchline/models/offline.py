@@ -71,10 +71,10 @@ _PIECE = re.compile(r"\s*\S+\s*")
 _COUNTING = re.compile(r"\b(count|how many)\b.*\bwords?\b", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(r"[\"“«'](.+)[\"”»']", re.DOTALL)
 _FAILURES: dict[str, tuple[type[ModelError], str]] = {
-    "rate_limit": (RateLimited, "the offline model was told to refuse this request as one too many"),
-    "network": (NetworkFailure, "the offline model was told to drop the line"),
+    "rate_limit": (RateLimited, "the offline model was told to report a rate limit"),
+    "network": (NetworkFailure, "the offline model was told to drop the connection"),
     "malformed": (MalformedStream, "the offline model was told to send something that is not an answer"),
-    "overflow": (ContextOverflow, "the offline model was told to find this request too long"),
+    "overflow": (ContextOverflow, "the offline model was told to report that the request is too long"),
     "auth": (AuthMissing, "the offline model was told to refuse the key (it has none)"),
     "refused": (ModelRefused, "the offline model was told to refuse this request"),
 }

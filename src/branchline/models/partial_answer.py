@@ -5,16 +5,13 @@ When a stream breaks off, what was shown of it is kept as a message of its own.
 
 from __future__ import annotations
 
-import json
-from typing import Any, assert_never
+from typing import assert_never
 
+from branchline.context.providers.received import INCOMPLETE, parse_arguments
 from branchline.entries import AssistantMessage, Block, Text, Thinking, ToolCall, Usage
 from branchline.models.protocol import Done, Model, ModelEvent, TextDelta, ThinkingDelta, ToolCallDelta
 
 __all__ = ["INCOMPLETE", "PartialAnswer"]
-
-INCOMPLETE = "incomplete"
-"""The only argument of a call that broke off before its arguments were whole: their text so far."""
 
 
 class PartialAnswer:
@@ -86,12 +83,4 @@ class _Piece:
             return Text(text=text) if text else None
         if self.kind is Thinking:
             return Thinking(thinking=text) if text else None
-        return ToolCall(id=self.id, name=self.name, arguments=_arguments(text)) if self.name else None
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text or "{}")
-    except ValueError:
-        return {INCOMPLETE: text}
-    return found if isinstance(found, dict) else {INCOMPLETE: text}
+        return ToolCall(id=self.id, name=self.name, arguments=parse_arguments(text)) if self.name else None

@@ -1,24 +1,146 @@
 """Models by name: ``provider:model``, with the offline model always there.
 
-Everything else comes through pydantic-ai, which is loaded when the first such model is asked for.
+A name goes to the provider that it names and to no other server: a base URL belongs to the provider that the
+settings name with it, or to ``openai-compatible``, the provider of models without one. Known providers come
+through pydantic-ai, which is loaded when the first such model is asked for.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
 
 from branchline.context import ModelRef
 from branchline.errors import UnknownModel
 from branchline.models.offline import OfflineModel
 from branchline.models.protocol import Model
+from branchline.models.providers import (
+    COMPATIBLE,
+    KNOWN_PROVIDERS,
+    OFFLINE,
+    SELF_HOSTED,
+    SERVER_KEY,
+    ProviderStatus,
+    known_status,
+    own_status,
+    read_key,
+)
+from branchline.settings import ProviderSettings, Settings
 
-if TYPE_CHECKING:
-    from branchline.models.pydantic_ai import PydanticAIModel
-
-__all__ = ["DEFAULT_MODEL", "model_by_name", "model_by_reference", "model_by_setting"]
+__all__ = ["DEFAULT_MODEL", "ModelRegistry", "model_by_name", "model_by_reference"]
 
 DEFAULT_MODEL = "offline:echo"
+_INSTALL = "pip install 'branchline[chat]'"
+_EXAMPLES = "anthropic:claude-sonnet-5, or offline:echo for the one that needs no network"
+
+
+class _Name(NamedTuple):
+    provider: str
+    model: str
+
+
+class ModelRegistry:
+    """The models that a person can name, with the providers of their settings.
+
+    ``base_url`` is a server that speaks OpenAI's chat completions. Its models are named alone, or with the
+    provider ``openai-compatible``; its key is in the variable ``api_key_env``, else in
+    ``BRANCHLINE_API_KEY``.
+    """
+
+    def __init__(
+        self,
+        *,
+        providers: Mapping[str, ProviderSettings] = MappingProxyType({}),
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._own = providers
+        self._base_url = base_url
+        self._environment = os.environ if environment is None else environment
+        self._api_key_env = api_key_env or (SERVER_KEY if self._environment.get(SERVER_KEY) else None)
+
+    @classmethod
+    def from_settings(
+        cls, settings: Settings, *, base_url: str | None = None, api_key_env: str | None = None
+    ) -> ModelRegistry:
+        """The registry of a person's settings; what is given here takes the place of the setting."""
+        return cls(
+            providers=settings.providers,
+            base_url=base_url or settings.base_url,
+            # A variable that was set for one server is not for another one.
+            api_key_env=api_key_env
+            or (settings.api_key_env if base_url in (None, settings.base_url) else None),
+        )
+
+    def find(self, name: str) -> Model:
+        """The model with this name: ``provider:model``, or ``provider/model`` as lists write it.
+
+        UnknownModel when there is none, AuthMissing when a key is missing.
+        """
+        provider, model = self._split(name)
+        if provider == OFFLINE:
+            return OfflineModel(model or "echo")
+        if self._is_of_server(provider):
+            if self._base_url is None:
+                raise UnknownModel(
+                    f"there is no server for {name}: --base-url or the setting base_url gives its address"
+                )
+            key = read_key(f"the server at {self._base_url}", self._api_key_env, self._environment)
+            server = ProviderSettings(base_url=self._base_url, api_key_env=self._api_key_env)
+            return _server_model(provider, model, server, key)
+        if (own := self._own.get(provider)) is not None:
+            key = read_key(f"{provider}:{model}", own.api_key_env, self._environment)
+            return _server_model(provider, model, own, key)
+        return model_by_name(f"{provider}:{model}")
+
+    def find_reference(self, reference: ModelRef) -> Model:
+        """The model that a path names, to go on with the one that was used last."""
+        return self.find(f"{reference.provider}:{reference.id}")
+
+    def has_own_server(self, name: str) -> bool:
+        """Whether a name is of a provider that is asked at its own address, whatever ``base_url`` is."""
+        return not self._is_of_server(self._split(name).provider)
+
+    def statuses(self) -> tuple[ProviderStatus, ...]:
+        """What can be used, the person's own providers first, and what the others still need."""
+        environment = self._environment
+        found = [ProviderStatus(name=OFFLINE, ready=True, models=("echo",))]
+        found += [own_status(name, own, environment) for name, own in self._own.items()]
+        if self._base_url is not None:
+            server = ProviderSettings(base_url=self._base_url, api_key_env=self._api_key_env)
+            found.append(own_status(COMPATIBLE, server, environment))
+        models = _known_models()
+        for known in KNOWN_PROVIDERS:
+            if known.name not in self._own:
+                found.append(known_status(known, environment, models.get(known.name, ())))
+        return tuple(found) if _has_library() else tuple(map(_without_library, found))
+
+    def _is_of_server(self, provider: str) -> bool:
+        """Whether models of a provider are asked at ``base_url``."""
+        if provider in SELF_HOSTED and provider not in self._own and self._base_url is not None:
+            return not self._environment.get(f"{provider.upper()}_BASE_URL")
+        return provider == COMPATIBLE
+
+    def _split(self, name: str) -> _Name:
+        for mark in ":/":
+            provider, found, model = name.partition(mark)
+            if found and (provider in (OFFLINE, COMPATIBLE) or provider in self._own):
+                return _Name(provider, model)
+        provider, colon, model = name.partition(":")
+        if colon and provider and model and (self._base_url is None or _is_known(provider)):
+            return _Name(provider, model)
+        if self._base_url is not None and name:
+            return _Name(COMPATIBLE, name)
+        provider, slash, model = name.partition("/")
+        if slash and not colon and provider and model:
+            return _Name(provider, model)
+        raise UnknownModel(f"{name!r} is not a model name: write provider:model, for example {_EXAMPLES}")
 
 
 def model_by_name(
@@ -32,45 +154,85 @@ def model_by_name(
 
     ``provider:model`` names any model that pydantic-ai knows; the key comes from the environment variable of
     that provider. With ``base_url`` it is a model behind any address that speaks OpenAI's chat completions,
-    for example a local Ollama or llama.cpp; then the provider may be left out, and a key is needed only if
-    the server wants one.
+    for example a local Ollama or llama.cpp; then the name is that of the model alone, or with
+    ``openai-compatible:``, ``ollama:``, ``vllm:`` or ``litellm:`` before it, and a key is needed only if the
+    server wants one.
 
-    UnknownModel when there is none, AuthMissing when a key is missing.
+    UnknownModel when there is none, AuthMissing when a key is missing. ValueError for a ``base_url`` beside
+    the name of a provider that has an address of its own.
     """
     provider, colon, model = name.partition(":")
-    if provider == "offline" and base_url is None:
+    placeless = bool(colon) and (provider == COMPATIBLE or provider in SELF_HOSTED)
+    if base_url is not None and not placeless and (provider == OFFLINE or _is_known(provider)):
+        raise ValueError(
+            f"{name} has a server of its own and is not asked at {base_url}; "
+            f"write {COMPATIBLE}:{name} for a model of that name at this address"
+        )
+    if provider == OFFLINE:
         return OfflineModel(
             model or "echo", **({} if context_window is None else {"context_window": context_window})
         )
     if base_url is None and (not colon or not provider or not model):
-        raise UnknownModel(
-            f"{name!r} is not the name of a model: write provider:model, for example "
-            "anthropic:claude-sonnet-5, or offline:echo for the one that needs no network"
-        )
-    if importlib.util.find_spec("pydantic_ai") is None:
-        raise UnknownModel(f"{name} needs more than the base package: pip install 'branchline[chat]'")
-    from branchline.models.pydantic_ai import named_model, openai_compatible_model  # noqa: PLC0415 - half a second
+        raise UnknownModel(f"{name!r} is not a model name: write provider:model, for example {_EXAMPLES}")
+    _require_library(name)
+    if base_url is not None:
+        served = _Name(provider, model) if placeless else _Name(COMPATIBLE, name)
+        server = ProviderSettings(base_url=base_url)
+        return _server_model(*served, server, api_key, context_window=context_window)
+    from branchline.models.pydantic_ai import named_model  # noqa: PLC0415 - half a second
 
-    made: PydanticAIModel
-    if base_url is None:
-        made = named_model(name, api_key=api_key, context_window=context_window)
-    else:
-        made = openai_compatible_model(
-            name, base_url=base_url, api_key=api_key, context_window=context_window
-        )
-    return made
-
-
-def model_by_setting(name: str, *, base_url: str | None = None) -> Model:
-    """The model that a person has set: ``provider/model``, as lists write it, or ``provider:model``.
-
-    With ``base_url`` every model but the offline one is looked for at that address.
-    """
-    if base_url is not None and not name.startswith(("offline:", "offline/")):
-        return model_by_name(name, base_url=base_url)
-    return model_by_name(name if ":" in name else name.replace("/", ":", 1))
+    return named_model(name, api_key=api_key, context_window=context_window)
 
 
 def model_by_reference(reference: ModelRef) -> Model:
     """The model that a path names, to go on with the one that was used last."""
     return model_by_name(f"{reference.provider}:{reference.id}")
+
+
+def _server_model(
+    provider: str,
+    model: str,
+    server: ProviderSettings,
+    key: str | None,
+    *,
+    context_window: int | None = None,
+) -> Model:
+    _require_library(f"{provider}:{model}")
+    from branchline.models.pydantic_ai import server_model  # noqa: PLC0415 - half a second
+
+    return server_model(provider, model, server, api_key=key, context_window=context_window)
+
+
+def _has_library() -> bool:
+    return importlib.util.find_spec("pydantic_ai") is not None
+
+
+def _require_library(name: str) -> None:
+    if not _has_library():
+        raise UnknownModel(f"{name} needs more than the base package: {_INSTALL}")
+
+
+def _without_library(status: ProviderStatus) -> ProviderStatus:
+    if status.name == OFFLINE:
+        return status
+    needs = _INSTALL if status.needs is None else f"{_INSTALL}, then {status.needs}"
+    return msgspec.structs.replace(status, ready=False, needs=needs)
+
+
+def _is_known(provider: str) -> bool:
+    """Whether pydantic-ai has a provider of this name."""
+    if any(provider == known.name for known in KNOWN_PROVIDERS):
+        return True
+    if not _has_library():
+        return False
+    from branchline.models.pydantic_ai import is_provider  # noqa: PLC0415 - half a second
+
+    return is_provider(provider)
+
+
+def _known_models() -> dict[str, tuple[str, ...]]:
+    if not _has_library():
+        return {}
+    from branchline.models.pydantic_ai import known_models  # noqa: PLC0415 - half a second
+
+    return known_models()

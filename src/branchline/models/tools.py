@@ -37,7 +37,7 @@ async def call_tool(tool: Tool | None, call: ToolCall) -> ToolResult:
     A plain function runs in a thread: cancelling stops waiting for it, but cannot stop the thread.
     """
     if tool is None:
-        return _result(call, f"There is no tool called {call.name}.", is_error=True)
+        return _result(call, f"Unknown tool: {call.name}.", is_error=True)
     try:
         if inspect.iscoroutinefunction(inspect.unwrap(tool.function)):
             value = await tool.function(**call.arguments)

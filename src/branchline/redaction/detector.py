@@ -23,7 +23,7 @@ from branchline.redaction.rules import INNER, RULES, Inner, Rule
 from branchline.redaction.seed_phrases import seed_phrases
 from branchline.redaction.vendors import VENDOR_SIGN, vendor_key
 
-__all__ = ["Search", "Secret", "find_secrets", "search", "secret_kind_by_name"]
+__all__ = ["Secret", "SecretSearch", "find_secrets", "search", "secret_kind_by_name"]
 
 # -- signs ------------------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ _NAME_LETTERS = frozenset("".join(letters for letters, _ in NAME_SIGNS))
 _VENDOR_LETTERS = frozenset(VENDOR_SIGN[0])
 
 
-class Search(NamedTuple):
+class SecretSearch(NamedTuple):
     r"""The secrets in a text, in order and without overlaps, and the places where JSON may hide one.
 
     A secret can be hidden from a search in JSON itself, instead of in its strings, by ``\/`` for a slash, and
@@ -191,7 +191,7 @@ def find_secrets(text: str) -> list[Secret]:
     return search(text).secrets
 
 
-def search(text: str) -> Search:
+def search(text: str) -> SecretSearch:
     """The secrets in a text, and where it may hide more if it is JSON."""
     narrow = _narrow(text)
     found: list[Secret] = []
@@ -223,7 +223,7 @@ def search(text: str) -> Search:
             unsure.append(place)
     found += _aws_secrets(text, found)
     found += (Secret(*span, "seed-phrase") for span in seed_phrases(narrow))
-    return Search(_apart(found), unsure)
+    return SecretSearch(_apart(found), unsure)
 
 
 def _narrow(text: str) -> bytes:

@@ -82,17 +82,17 @@ def new_writer(
     durability: Durability = "fsync",
 ) -> SessionWriter:
     """A session that does not exist yet, with its header or all these lines; a draft until it is shown."""
-    if isinstance(store, FilesStore) and store.suffix != format_.suffix:
+    if isinstance(store, FilesStore) and store.suffix != format_.traits.suffix:
         raise ValueError(
-            f"files of {format_.name} end in {format_.suffix}, those of this store in {store.suffix}: "
-            f"FilesStore(…, suffix={format_.suffix!r})"
+            f"files of {format_.name} end in {format_.traits.suffix}, those of this store in {store.suffix}: "
+            f"FilesStore(…, suffix={format_.traits.suffix!r})"
         )
     return SessionWriter(
         format_,
-        start=format_.encode_header(header) if lines is None else lines,
+        start=format_.required_writer().encode_header(header) if lines is None else lines,
         held=lines is not None,
         store=store,
-        key=check_key(format_.file_key(header)),
+        key=check_key(format_.home.file_key(header)),
         draft=True,
         durability=durability,
     )
@@ -122,7 +122,8 @@ def plan(
     format_, header, store = _target(source, place, clock)
     if format_ is own:
         whole = scope == "tree"
-        lines = own.copy(transcript, header) if whole else own.fork(transcript, leaf, header)
+        writer = own.required_writer()
+        lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
     pen = new_writer(format_, header, store, lines=lines, durability=durability)
@@ -133,7 +134,9 @@ def plan(
         labels=_labels(source, pen) if scope == "path" else [],
         reset=scope == "tree" and leaf == ROOT,
         title=source.title if format_ is not own and pen.transcript.reading.title is None else None,
-        folder=source.file if format_ is own and own.copies_companion_folder and scope == "tree" else None,
+        folder=source.file
+        if format_ is own and own.traits.copies_companion_folder and scope == "tree"
+        else None,
     )
 
 
@@ -149,7 +152,9 @@ def plan_compacted(
 ) -> ForkPlan:
     """A copy of a path that begins with a summary, in a format that has no other compaction."""
     format_, header, store = _target(source, place, clock)
-    lines = format_.fork_compacted(source.transcript, leaf, header, summary=summary, first_kept=first_kept)
+    lines = format_.required_writer().fork_compacted(
+        source.transcript, leaf, header, summary=summary, first_kept=first_kept
+    )
     pen = new_writer(format_, header, store, lines=lines, durability=durability)
     return ForkPlan(pen=pen, cwd=header.cwd, stand=None, labels=[])
 
@@ -189,7 +194,7 @@ def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | N
     from branchline.conversion import convert, native_lines  # noqa: PLC0415  few forks need it
 
     if target is PI:
-        return b"".join([target.encode_header(header), *native_lines(transcript, leaf)])
+        return b"".join([target.required_writer().encode_header(header), *native_lines(transcript, leaf)])
     return convert(transcript, target, header, leaf=leaf).data
 
 
@@ -212,7 +217,7 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
     timestamp = time_after(source.index.times, clock.now())
     header = Header(
         version=3,
-        id=format_.session_id(fresh, timestamp) if place.id is None else fresh,
+        id=format_.required_writer().session_id(fresh, timestamp) if place.id is None else fresh,
         timestamp=timestamp,
         cwd=cwd,
         parent_session=source.file or source.id,
@@ -224,12 +229,19 @@ def copied_name(own: Format, to: str | None) -> str:
     """Whose session a copy becomes."""
     if to is not None:
         return to
-    return own.name if own.writable and own is not PI else locator.NATIVE
+    return own.name if own.writer is not None and own is not PI else locator.NATIVE
 
 
 def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:
-    """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it."""
+    """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it.
+
+    A whole tree that ends where its file ends stands there by itself: in formats whose ids are made from
+    lines, the last line may have another id in the copy.
+    """
     keys = source.index.keys
+    one_line = "branch" in pen.format.traits.unsupported
+    if scope == "tree" and one_line and leaf != ROOT and keys[leaf] == source.transcript.leaf:
+        return None
     chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
     return next((keys[position] for position in chain if keys[position] in pen.transcript.tree), None)
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
-from branchline.formats import PI, Content, Format, format_named, peek
+from branchline.formats import PI, Content, Format, SplitFiles
 from branchline.log import FileLog, Spool
+from branchline.plugins.formats import format_named, peek
 from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
 
 __all__ = [
@@ -41,10 +42,7 @@ def writable_format(name: str | None) -> Format:
     if name in (None, NATIVE):
         return PI
     format_ = format_named(str(name))
-    if not format_.writable:
-        raise NotSupported(
-            f"sessions of {format_.name} are read here, not written; fork one to go on with it"
-        )
+    format_.required_writer()
     return format_
 
 
@@ -53,17 +51,17 @@ def store_of(name: str | None, cwd: str) -> FilesStore:
     if name in (None, NATIVE):
         return FilesStore(places.session_directory(cwd))
     format_ = format_named(str(name))
-    directory = places.directory_in(format_.directory, cwd)
+    directory = places.directory_in(format_.home.directory, cwd)
     if directory is None:
-        raise NotSupported(f"where {format_.name} keeps its sessions is not known; name a directory")
-    return FilesStore(directory, suffix=format_.suffix)
+        raise NotSupported(f"where {format_.name} keeps its sessions is unknown; name a directory")
+    return FilesStore(directory, suffix=format_.traits.suffix)
 
 
 def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: str) -> FilesStore:
     """The sessions of a program in this directory or, where none is named, of this working directory."""
     if directory is None:
         return store_of(name, cwd)
-    return FilesStore(directory, suffix=writable_format(name).suffix)
+    return FilesStore(directory, suffix=writable_format(name).traits.suffix)
 
 
 def assembled_content(format_: Format, log: FileLog, head: bytes) -> Spool | None:
@@ -71,14 +69,16 @@ def assembled_content(format_: Format, log: FileLog, head: bytes) -> Spool | Non
 
     TooLarge if this file and the compressed ones in which it begins together unpack to too much.
     """
-    packed = format_.is_compressed(head)
-    if not packed and not format_.has_external_prefix(head):
+    compression, splitting = format_.compression_of(head), format_.splitting
+    if compression is None and (splitting is None or not splitting.has_external_prefix(head)):
         return None
     try:
         allowance = Allowance()
-        content = unpacked(format_, log.read, log.size(), allowance) if packed else None
-        joined = format_.assemble(
-            log if content is None else content, log.path, _finder(format_, log.path, allowance)
+        content = unpacked(compression, log.read, log.size(), allowance) if compression else None
+        if splitting is None:
+            return content
+        joined = splitting.assemble(
+            log if content is None else content, log.path, _finder(format_, splitting, log.path, allowance)
         )
         return content if joined is None else Spool(joined)
     except (NotSupported, LogError) as problem:
@@ -99,17 +99,19 @@ class _File:
             return read(offset, size)
 
 
-def _finder(format_: Format, path: str, allowance: Allowance) -> Callable[[str], Content | None]:
+def _finder(
+    format_: Format, splitting: SplitFiles, path: str, allowance: Allowance
+) -> Callable[[str], Content | None]:
     """Finds files of the same program by how their names end, and reads them."""
     known: dict[str, str] = {}
 
     def find(ending: str) -> Content | None:
         if not known:
-            for root in format_.roots_near(path):
+            for root in splitting.roots_near(path):
                 for directory, _, names in os.walk(root):
                     # A plain file comes before a compressed one of the same name.
                     for name in sorted(names):
-                        known.setdefault(format_.key_of(name), os.path.join(directory, name))
+                        known.setdefault(format_.traits.key_of(name), os.path.join(directory, name))
         for key in sorted(known):
             if ending and key.endswith(ending):
                 return _found(format_, known[key], allowance)
@@ -122,9 +124,8 @@ def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
     """The content of a file in which another begins; None if it cannot be read."""
     file = _File(path)
     try:
-        if not format_.is_compressed(file.read(0, _HEAD)):
-            return file
-        return unpacked(format_, file.read, file.size(), allowance)
+        compression = format_.compression_of(file.read(0, _HEAD))
+        return file if compression is None else unpacked(compression, file.read, file.size(), allowance)
     except TooLarge as problem:
         raise TooLarge(f"it begins in {path}: {problem}") from problem
     except (OSError, NotSupported, NotASession):
@@ -133,12 +134,12 @@ def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
 
 def external_title(format_: Format, path: str, header: Header | None) -> str | None:
     """The title of a session that its program keeps in another file, if it has one there."""
-    titles = format_.titles_near(path)
-    if titles is None or header is None:
+    titles = format_.titles
+    if titles is None or header is None or (beside := titles.titles_near(path)) is None:
         return None
     try:
-        with open(titles, "rb") as file:
-            return format_.titles(file.read()).get(header.id)
+        with open(beside, "rb") as file:
+            return titles.titles(file.read()).get(header.id)
     except OSError:
         return None
 
@@ -173,7 +174,9 @@ def newest_first(store: FilesStore, cwd: str, name: str | None, *, mixed: bool) 
 
 def _is_shared(format_: Format, cwd: str) -> bool:
     """Whether a program keeps the sessions of this working directory among those of others."""
-    here, below = (places.directory_in(format_.directory, place) for place in (cwd, os.path.join(cwd, "x")))
+    here, below = (
+        places.directory_in(format_.home.directory, place) for place in (cwd, os.path.join(cwd, "x"))
+    )
     return here == below
 
 
@@ -192,7 +195,7 @@ def known_cwd(format_: Format, header: Header | None, path: str) -> str | None:
     if header is None or header.cwd or format_ is PI:
         return None
     here = places.resolve_cwd()
-    directory = places.directory_in(format_.directory, here)
+    directory = places.directory_in(format_.home.directory, here)
     if directory is None or _is_shared(format_, here):
         return None
     return here if os.path.realpath(directory) == os.path.realpath(os.path.dirname(path)) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -10,32 +10,135 @@ import msgspec
 from branchline.clock import Clock
 from branchline.context import Context, milliseconds, selected_entries
 from branchline.context.builder import entry_messages
+from branchline.context.source import ContextSource
 from branchline.entries import (
+    AssistantMessage,
+    Block,
     CompactionSummaryMessage,
     Message,
     SystemMessage,
     Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
     UnknownMessage,
     UserMessage,
 )
-from branchline.tree import EntrySource
+from branchline.entries.lenient import block_from_fields, message_from_fields
 
-__all__ = ["kept_messages", "normalize_message", "role_of", "system_snapshot"]
+__all__ = ["kept_messages", "name_tool", "normalize_message", "role_of", "system_snapshot"]
+
+
+_PROVIDER_FIELDS = {
+    "tool_calls": "from_openai",
+    "function_call": "from_openai",
+    "tool_call_id": "from_openai",
+    "choices": "from_openai",
+    "tool_use_id": "from_anthropic",
+}
+_PROVIDER_BLOCKS = {
+    "tool_use": "from_anthropic",
+    "tool_result": "from_anthropic",
+    "redacted_thinking": "from_anthropic",
+    "image_url": "from_openai",
+    "input_text": "from_openai",
+    "output_text": "from_openai",
+    "input_image": "from_openai",
+}
+_NEEDED = {
+    "user": ("content",),
+    "assistant": ("content",),
+    "toolResult": ("toolCallId", "content"),
+    "bashExecution": ("command", "output"),
+    "custom": ("customType", "content"),
+}
+_PROVIDER_ROLES = {"tool": "from_openai", "function": "from_openai"}
+_FOREIGN_ROLES = frozenset({"developer", "pythonExecution", "fileMention"})
+_ROLES = "user, assistant, toolResult, system, bashExecution and custom"
+_WAYS = "from_openai(…) and from_anthropic(…) make messages of what providers send"
 
 
 def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> Message:
-    """A message as it will be stored: with a time, and with every field of a plain object kept."""
+    """A message as it will be stored: with a time, and with every field of a plain object kept.
+
+    ValueError for a plain object that a context would not show as what it is, TypeError for anything else.
+    """
     if isinstance(message, str):
         message = UserMessage(content=(Text(text=message),))
     if isinstance(message, dict):
         role = message.get("role")
         if not isinstance(role, str) or not role:
-            raise ValueError("a message needs a role, for example {'role': 'user', 'content': 'hello'}")
+            raise ValueError(
+                "a message needs a role, for example {'role': 'user', 'content': 'hello'}; " + _WAYS
+            )
+        if (why := _why_not(role, message)) is not None:
+            raise ValueError(f"cannot append this message: {why}")
         fields = message if "timestamp" in message else {**message, "timestamp": clock.now()}
         return UnknownMessage(role=role, fields=fields)
+    if not isinstance(message, Message):
+        kind = type(message).__name__
+        raise TypeError(f"a message is a text, a dict with a role, or a Message, not {kind}; {_WAYS}")
     if isinstance(message, UnknownMessage) or message.timestamp is not None:
         return message
     return msgspec.structs.replace(message, timestamp=clock.now())
+
+
+def _why_not(role: str, fields: dict[str, Any]) -> str | None:
+    """Why a model would not see this as what it is; None when it would."""
+    for name, maker in _PROVIDER_FIELDS.items():
+        if fields.get(name):
+            return _provider_words(f"the field {name!r}", maker)
+    if role in _PROVIDER_ROLES:
+        return _provider_words(f"the role {role!r}", _PROVIDER_ROLES[role])
+    if role in _FOREIGN_ROLES:
+        return None
+    read = message_from_fields(fields)
+    if isinstance(read, UnknownMessage):
+        known = f"there are {_ROLES}; UnknownMessage(role=…, fields=…) keeps it out of the context"
+        return f"the role {role!r} is not known; {known}"
+    for name in _NEEDED.get(role, ()):
+        if name not in fields:
+            return f"a message with the role {role!r} needs the field {name!r}"
+    if not isinstance(fields.get("content", ""), str | list | tuple):
+        return f"its content is {type(fields['content']).__name__}, not a text or a list of blocks"
+    content = fields.get("content")
+    blocks = content if isinstance(content, list | tuple) else ()
+    return next((why for block in blocks if (why := _why_not_block(block)) is not None), None)
+
+
+def _why_not_block(fields: Any) -> str | None:
+    if isinstance(fields, Block):
+        return None
+    block = block_from_fields(fields)
+    if isinstance(block, Thinking) and "signature" in fields:
+        return _provider_words("a thinking block with a 'signature'", "from_anthropic")
+    if not isinstance(block, UnknownBlock):
+        return None
+    maker = _PROVIDER_BLOCKS.get(block.type)
+    if block.type == "image" and "source" in block.fields:
+        maker = "from_anthropic"
+    if maker is not None:
+        return _provider_words(f"a block of type {block.type!r}", maker)
+    if block.type in ("text", "image", "thinking", "toolCall"):
+        return f"a {block.type} block has a field of a wrong type, or lacks one"
+    return f"there are no blocks of type {block.type!r}; there are text, image, thinking and toolCall"
+
+
+def _provider_words(what: str, maker: str) -> str:
+    return f"{what} is a provider's; append what {maker}(message) makes of it"
+
+
+def name_tool(result: ToolResult, before: Iterable[Message]) -> ToolResult:
+    """A result that came without the name of its tool, with the name and the id of its call."""
+    for message in before:
+        if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+            continue
+        for block in message.content:
+            # The Responses API has two ids for a call; its result names the first.
+            if isinstance(block, ToolCall) and result.tool_call_id in (block.id, block.id.partition("|")[0]):
+                return msgspec.structs.replace(result, tool_call_id=block.id, tool_name=block.name)
+    return result
 
 
 def role_of(message: Message) -> str:
@@ -64,7 +167,7 @@ def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:
 
 
 def kept_messages(
-    source: EntrySource, context: Context, path: list[str], first_kept: str
+    source: ContextSource, context: Context, path: list[str], first_kept: str
 ) -> tuple[Message, ...]:
     """The messages that a compaction keeps from an entry on, for a format whose compactions hold them.
 

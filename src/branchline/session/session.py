@@ -34,18 +34,26 @@ from branchline.entries import (
     SessionInfo,
     Text,
     ThinkingLevelChange,
+    ToolResult,
     Usage,
     UsageEntry,
 )
 from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
-from branchline.formats import EntryLog, detect
+from branchline.formats import EntryLog
 from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
 from branchline.log.system import opening
+from branchline.plugins.formats import detect
 from branchline.session import forks, locator
 from branchline.session.forks import ForkAt, ForkDestination, ForkScope
 from branchline.session.ids import check_session_id
-from branchline.session.message_input import kept_messages, normalize_message, role_of, system_snapshot
+from branchline.session.message_input import (
+    kept_messages,
+    name_tool,
+    normalize_message,
+    role_of,
+    system_snapshot,
+)
 from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.queries import SessionQueries
 from branchline.session.shortcuts import SessionShortcuts
@@ -98,7 +106,7 @@ class Session(SessionShortcuts, SessionQueries):
         timestamp = iso(clock.now())
         header = Header(
             version=3,
-            id=format_.session_id(fresh, timestamp) if id is None else fresh,
+            id=format_.required_writer().session_id(fresh, timestamp) if id is None else fresh,
             timestamp=timestamp,
             cwd=cwd,
             parent_session=parent_session,
@@ -138,8 +146,8 @@ class Session(SessionShortcuts, SessionQueries):
         except BaseException:
             log.close()
             raise
-        pen.key = format_.key_of(log.path)
-        pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.suffix)
+        pen.key = format_.traits.key_of(log.path)
+        pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.traits.suffix)
         header = pen.transcript.reading.header
         pen.transcript.external_title = locator.external_title(format_, log.path, header)
         known = locator.known_cwd(format_, header, log.path)
@@ -232,8 +240,13 @@ class Session(SessionShortcuts, SessionQueries):
     # -- appending ------------------------------------------------------------------------------------
 
     def append_message(self, message: Message | dict[str, Any] | str) -> str:
-        """Append a message (a text is a user's) and return the id of its entry."""
-        stored = normalize_message(message, self._clock)
+        """Append a message (a text is a user's) and return the id of its entry.
+
+        A dict has the fields of a stored message. Messages of providers go through
+        :func:`~branchline.from_openai` and :func:`~branchline.from_anthropic`, which may make several of one:
+        :meth:`append_messages` takes them. What a model would not see as what it is raises ValueError.
+        """
+        stored = self._normalized(message)
         if self.is_draft and role_of(stored) == "assistant":
             # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
             self._require_writable()
@@ -245,7 +258,9 @@ class Session(SessionShortcuts, SessionQueries):
 
         The results of all calls of an answer belong together in some formats, which take them only so.
         """
-        stored = [normalize_message(message, self._clock) for message in messages]
+        stored: list[Message] = []
+        for message in messages:
+            stored.append(self._normalized(message, stored))
         if not stored:
             return []
         if self.is_draft and any(role_of(message) == "assistant" for message in stored):
@@ -278,7 +293,7 @@ class Session(SessionShortcuts, SessionQueries):
         context = self.context()
         system = system_snapshot(context)
         tail = None
-        if first_kept is not None and self._pen.format.compaction_embeds_tail:
+        if first_kept is not None and self._pen.format.traits.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
@@ -317,7 +332,7 @@ class Session(SessionShortcuts, SessionQueries):
         return self._append(lambda common: Label(**common, target=entry_id, label=label), side=True)
 
     def set_title(self, title: str) -> str:
-        """Give the session a title of its own; empty takes it away."""
+        """Give the session a title of its own; empty removes it."""
         name = re.sub(r"[\r\n]+", " ", title).strip()
         return self._append(lambda common: SessionInfo(**common, name=name), side=True)
 
@@ -347,13 +362,11 @@ class Session(SessionShortcuts, SessionQueries):
             raise EntryNotFound(f"entry {entry_id} is not on the active path")
         kind, role = self.index.types[position], self.index.roles[position]
         if kind != "custom_message" and role not in ("user", "assistant", "toolResult"):
-            raise ValueError(
-                f"entry {entry_id} is a {role or kind}, whose content the model does not see as such"
-            )
+            raise ValueError(f"entry {entry_id} is a {role or kind}, whose content is not sent to the model")
         if replacement is None:
             return self._append(lambda common: ContextEdit(**common, target=entry_id))
         if not isinstance(replacement, str | list | tuple):
-            raise ValueError("a replacement is None, a text or a list of content blocks")
+            raise ValueError("a replacement is None, a string or a list of content blocks")
         content = content_from(replacement)
         if isinstance(content, str) and role in ("assistant", "toolResult"):
             content = (Text(text=content),)
@@ -445,7 +458,7 @@ class Session(SessionShortcuts, SessionQueries):
         leaf = forks.fork_position(self, None, "at")
         place = ForkDestination(cwd, store, id)
         options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
-        if not self._pen.format.compacts_by_fork:
+        if not self._pen.format.traits.compacts_by_fork:
             plan = forks.plan(self, leaf, scope="path", place=place, **options)
             made = self._beside(plan)
             return forks.execute(
@@ -471,8 +484,8 @@ class Session(SessionShortcuts, SessionQueries):
         format_ = self._pen.format
         return type(self).create(
             self.cwd or None,
-            store=self.store if format_.writable else None,
-            format=format_.name if format_.writable else None,
+            store=self.store if format_.writer is not None else None,
+            format=format_.name if format_.writer is not None else None,
             durability=self._pen.durability,
             clock=self._clock,
         )
@@ -521,6 +534,20 @@ class Session(SessionShortcuts, SessionQueries):
         self.close()
 
     # -- inside ---------------------------------------------------------------------------------------
+
+    def _normalized(
+        self, message: Message | dict[str, Any] | str, together: Sequence[Message] = ()
+    ) -> Message:
+        """A message as it will be stored; a result without the name of its tool gets it from its call."""
+        if isinstance(message, list | tuple):
+            if len(message) != 1:
+                raise ValueError(f"these are {len(message)} messages: append_messages() takes them")
+            (message,) = message
+        stored = normalize_message(message, self._clock)
+        if isinstance(stored, ToolResult) and not stored.tool_name:
+            said = [item.message for item in self.context().messages]
+            return name_tool(stored, reversed([*said, *together]))
+        return stored
 
     def _append(self, make: Callable[[dict[str, Any]], Entry], *, side: bool = False) -> str:
         """Write one entry under the leaf. A side record does not become the leaf."""

@@ -15,7 +15,7 @@ from branchline.entries import Entry
 from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import EntryLog, Format
 from branchline.log import Durability, FileLog, Log, MemoryLog, TornTail, replace_file
-from branchline.stores import Store
+from branchline.stores import DraftStore, FilesStore, Store, TrashStore
 
 __all__ = ["SessionWriter"]
 
@@ -45,7 +45,7 @@ class SessionWriter:
         self.format = format
         self.key = key
         self.store = store
-        self.draft = draft
+        self.draft = draft and isinstance(store, DraftStore)
         self.torn: list[TornTail] = []
         self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
@@ -54,7 +54,7 @@ class SessionWriter:
         if log is None:
             # In memory alone, so that nothing must be cleaned up when nothing follows.
             self._unwritten = start
-            self.transcript = EntryLog(format, MemoryLog(start).read, key)
+            self.transcript: EntryLog = EntryLog(format, MemoryLog(start).read, key)
         else:
             self._lock_as_the_program_does(log)
             self.transcript = EntryLog(format, log.read, log.name)
@@ -71,8 +71,7 @@ class SessionWriter:
         """Where the session lies, or will lie once it has a reply; None in memory."""
         if isinstance(self._log, FileLog) and not self.draft:
             return self._log.path
-        found = getattr(self.store, "path_of", None)
-        return None if found is None else str(found(self.key))
+        return self.store.path_of(self.key) if isinstance(self.store, FilesStore) else None
 
     def catch_up(self) -> int:
         """Take in what others wrote; returns how many entries are new."""
@@ -85,15 +84,15 @@ class SessionWriter:
         size = self._log.size()
         if size < reading.consumed:
             raise LogShrank(
-                f"cannot go on reading {self._log.name}: the file ends at {size}, "
-                f"expected at least {reading.consumed}; open it again to see what is left"
+                f"cannot continue reading {self._log.name}: the file ends at {size}, "
+                f"expected at least {reading.consumed}; open it again"
             )
         if size == reading.consumed and not reading.unterminated:
             return len(self.transcript.tree) - before
         if not self.transcript.is_unchanged():
             raise LogReplaced(
-                f"cannot go on reading {self._log.name}: its lines were rewritten while it was open; "
-                "open it again to see what is there now"
+                f"cannot continue reading {self._log.name}: its lines were rewritten while it was open; "
+                "open it again"
             )
         self.transcript.catch_up()
         count = len(self.transcript.tree) - before
@@ -109,7 +108,7 @@ class SessionWriter:
         """
         if self._log is None:
             known = len(self.transcript.tree)
-            data = self.format.encode(make(), self.transcript.reading)
+            data = self.format.required_writer().encode(make(), self.transcript.reading)
             if self.buffered:
                 self.buffer(data)
             else:
@@ -127,7 +126,7 @@ class SessionWriter:
                 self.catch_up()
                 reading = transcript.reading
             made = make()
-            data = self.format.encode(made, reading)
+            data = self.format.required_writer().encode(made, reading)
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
@@ -141,7 +140,7 @@ class SessionWriter:
                 transcript.catch_up()
             except OSError as problem:
                 raise LogError(
-                    f"what was appended to {self._log.name} is saved, but cannot be read back ({problem}); "
+                    f"what was appended to {self._log.name} was saved, but cannot be read back ({problem}); "
                     "open it again"
                 ) from problem
         return self._keys_between(offset, offset + len(data))
@@ -155,10 +154,11 @@ class SessionWriter:
     def create(self, lines: bytes = b"") -> None:
         """Write the header, what was held back and these lines, in one piece, as a new session."""
         assert self.store is not None
-        log = self.store.create(
-            self.key, self._unwritten + lines, draft=self.draft, durability=self.durability
-        )
-        self._use(log)
+        content, durability = self._unwritten + lines, self.durability
+        if isinstance(self.store, DraftStore):
+            self._use(self.store.create(self.key, content, draft=self.draft, durability=durability))
+        else:
+            self._use(self.store.create(self.key, content, durability=durability))
         self.buffered = False
         if lines:
             self.transcript.take(lines)
@@ -169,7 +169,7 @@ class SessionWriter:
         After a failure it is the draft that it was.
         """
         if self.draft and self._log is not None:
-            assert self.store is not None
+            assert isinstance(self.store, DraftStore)
             try:
                 published = self.store.publish(self.key, durability=self.durability)
             except (SessionNotFound, FileExistsError):
@@ -187,7 +187,7 @@ class SessionWriter:
             return
         try:
             if self.draft and not keep_draft():
-                assert self.store is not None
+                assert isinstance(self.store, DraftStore)
                 # Whatever goes wrong here, the draft stays: that is the safe side.
                 with contextlib.suppress(BranchlineError, OSError), self._log.exclusive():
                     self.catch_up()
@@ -197,17 +197,20 @@ class SessionWriter:
             self._log.close()
 
     def discard_draft(self) -> None:
-        """Take a draft back that nobody else has seen."""
-        assert self.store is not None
-        if self._log is not None:
-            self._log.close()
+        """Take a new session back that nobody else has seen."""
+        if self._log is None:
+            return
+        self._log.close()
+        if isinstance(self.store, DraftStore):
             self.store.drop_draft(self.key)
+        elif isinstance(self.store, TrashStore):
+            self.store.remove(self.key)
 
     # -- inside ---------------------------------------------------------------------------------------
 
     def _lock_as_the_program_does(self, log: Log) -> None:
         """Hold, while we write, the lock that the program of this session takes around its own writes."""
-        if isinstance(log, FileLog) and not self.draft and (lock := self.format.lock_file(log.path)):
+        if isinstance(log, FileLog) and not self.draft and (lock := self.format.home.lock_file(log.path)):
             log.add_lock(lock)
 
     def _keys_between(self, start: int, end: int) -> list[str]:
@@ -258,7 +261,7 @@ class SessionWriter:
             # Where the file was replaced, somebody has perhaps upgraded it already; that is looked at below.
             with contextlib.suppress(LogReplaced), log.exclusive():
                 self.catch_up()
-                lines = list(self.format.upgrade(self.transcript))
+                lines = list(self.format.required_writer().upgrade(self.transcript))
                 wanted = list(self.transcript.tree.keys)
 
                 def complete(path: str) -> None:
@@ -270,7 +273,7 @@ class SessionWriter:
                 replace_file(log.path, lines, backup=True, check=complete)
             self._take_up_upgraded(log.path)
         elif log is not None:
-            self._use(MemoryLog(b"".join(self.format.upgrade(self.transcript)), log.name))
+            self._use(MemoryLog(b"".join(self.format.required_writer().upgrade(self.transcript)), log.name))
             self.transcript.reload()
 
     def _take_up_upgraded(self, path: str) -> None:
@@ -301,4 +304,4 @@ class SessionWriter:
 
 
 def _replaced(path: str) -> LogReplaced:
-    return LogReplaced(f"another file lies at {path} now; open it again to see it")
+    return LogReplaced(f"{path} was replaced by another file; open it again")

@@ -4,10 +4,19 @@
 """
 
 from branchline.settings.loader import LoadedSettings, SettingFinding, Source, load, settings_path
-from branchline.settings.schema import Settings, describe_setting, names, parse_value, template, toml_text
+from branchline.settings.schema import (
+    ProviderSettings,
+    Settings,
+    describe_setting,
+    names,
+    parse_value,
+    template,
+    toml_text,
+)
 
 __all__ = [
     "LoadedSettings",
+    "ProviderSettings",
     "SettingFinding",
     "Settings",
     "Source",

@@ -14,7 +14,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from branchline.settings.schema import Settings, names, parse_value, validate
+from branchline.settings.schema import (
+    ProviderSettings,
+    Settings,
+    is_table,
+    names,
+    parse_value,
+    validate,
+    validate_provider,
+)
 
 __all__ = ["LoadedSettings", "SettingFinding", "Source", "load", "settings_path"]
 
@@ -106,7 +114,7 @@ def _text(path: str) -> tuple[str | None, list[SettingFinding]]:
         return None, []
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
-        return "", [SettingFinding(where=path, line=line, message="is not UTF-8; nothing in the file counts")]
+        return "", [SettingFinding(where=path, line=line, message="is not UTF-8; the file is ignored")]
     except (OSError, ValueError) as problem:
         why = getattr(problem, "strerror", None) or str(problem)
         return "", [SettingFinding(where=path, message=f"could not be read: {why}")]
@@ -125,7 +133,7 @@ def _from_file(
         place = re.search(r"\(at line (\d+)", str(problem))
         line = None if place is None else int(place[1])
         words = re.sub(r" \(at .*\)", "", str(problem))
-        message = f"is no TOML ({words}); nothing in the file counts"
+        message = f"is not valid TOML ({words}); the file is ignored"
         findings.append(SettingFinding(where=path, line=line, message=message))
         return {}
     lines = {statement.name: statement.line for statement in reversed(statements(text))}
@@ -134,6 +142,9 @@ def _from_file(
         if name not in names():
             findings.append(SettingFinding(where=path, line=line, message=_unknown(name)))
             continue
+        if is_table(name) and isinstance(value, dict):
+            values[name] = _providers(path, text, value, findings)
+            continue
         try:
             values[name] = validate(name, value)
         except ValueError as problem:
@@ -141,8 +152,24 @@ def _from_file(
     return {name: line for name, line in lines.items() if name in values}
 
 
-def _table_line(text: str, name: str) -> int | None:
-    place = re.search(rf"^[ \t]*\[+[ \t]*[\"']?{re.escape(name)}\b", text, re.MULTILINE)
+def _providers(
+    path: str, text: str, tables: dict[str, Any], findings: list[SettingFinding]
+) -> dict[str, ProviderSettings]:
+    """The providers that can be used; a wrong one costs itself alone."""
+    found: dict[str, ProviderSettings] = {}
+    for name, value in tables.items():
+        try:
+            found[name] = validate_provider(name, value)
+        except ValueError as problem:
+            line = _table_line(text, "providers", name) or _table_line(text, "providers")
+            findings.append(SettingFinding(where=path, line=line, message=str(problem)))
+    return found
+
+
+def _table_line(text: str, *names: str) -> int | None:
+    """The line in which a table begins."""
+    dotted = r"[\"']?[ \t]*\.[ \t]*[\"']?".join(map(re.escape, names))
+    place = re.search(rf"^[ \t]*\[+[ \t]*[\"']?{dotted}(?![\w-])", text, re.MULTILINE)
     return None if place is None else text.count("\n", 0, place.start()) + 1
 
 
@@ -151,4 +178,4 @@ def _unknown(name: str) -> str:
 
     close = difflib.get_close_matches(name, names(), n=1)
     hint = f"; did you mean {close[0]}?" if close else "; `branchline config` lists all"
-    return f"there is no setting {name!r}{hint}"
+    return f"unknown setting {name!r}{hint}"

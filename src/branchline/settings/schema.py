@@ -7,15 +7,46 @@ from it or checked against it.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-__all__ = ["Settings", "describe_setting", "names", "parse_value", "template", "toml_text"]
+__all__ = [
+    "ProviderApi",
+    "ProviderSettings",
+    "Settings",
+    "describe_setting",
+    "names",
+    "parse_value",
+    "template",
+    "toml_text",
+]
+
+ProviderApi = Literal["openai-completions", "openai-responses", "anthropic-messages"]
+"""The protocols that a provider of one's own can speak, by the names that sessions give them."""
+
+_PROVIDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_RESERVED = frozenset({"offline", "openai-compatible"})
 
 
 def _says(sentence: str, **limits: Any) -> msgspec.Meta:
     return msgspec.Meta(description=sentence, **limits)
+
+
+class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model server that a person has named: ``[providers.NAME]`` in the file.
+
+    ``api_key_env`` is the environment variable that holds its key; without one no key is sent. ``models``
+    are those that lists and pickers offer; others can be named too.
+    """
+
+    base_url: str
+    api_key_env: str | None = None
+    models: tuple[str, ...] = ()
+    headers: dict[str, str] = {}
+    api: ProviderApi = "openai-completions"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,44 +54,49 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     theme: Annotated[
         Literal["auto", "dark", "light"],
-        _says("Colours for a dark or a light terminal; auto asks the terminal."),
+        _says("Colour theme; auto asks the terminal."),
     ] = "auto"
     color: Annotated[
         Literal["auto", "always", "never"],
-        _says("Colours: auto means on a terminal, unless NO_COLOR is set."),
+        _says("Use colours; auto means on a terminal unless NO_COLOR is set."),
     ] = "auto"
     plain: Annotated[
-        bool, _says("Plain text everywhere: no colours, no plots, no cut lines; for screen readers.")
+        bool, _says("Plain text everywhere: no colours, plots or truncation; for screen readers.")
     ] = False
-    ascii: Annotated[bool, _says("Draw plots and trees with ASCII characters alone.")] = False
-    mouse: Annotated[bool, _says("The full-screen browser listens to the mouse.")] = True
+    ascii: Annotated[bool, _says("Draw plots and trees with ASCII characters only.")] = False
+    mouse: Annotated[bool, _says("Enable the mouse in the browser.")] = True
     scope: Annotated[
-        Literal["here", "all"], _says("What the browser shows first: the sessions of this directory, or all.")
+        Literal["here", "all"],
+        _says("Sessions that the browser shows first: of this directory, or all."),
     ] = "here"
     sort: Annotated[
         Literal["recent", "threaded", "relevance"],
-        _says("How the browser sorts: by time, by forks, by match."),
+        _says("Sort order of the browser."),
     ] = "recent"
     filter: Annotated[
         Literal["default", "no-tools", "user-only", "labeled-only", "all"],
-        _says("Which entries a tree shows first."),
+        _says("Entries that a tree shows first."),
     ] = "default"
     double_escape: Annotated[
-        Literal["tree", "turns"], _says("What Escape, pressed twice in a chat, opens: the tree or the turns.")
+        Literal["tree", "turns"], _says("What pressing Escape twice in a chat opens: the tree or the turns.")
     ] = "tree"
-    model: Annotated[str | None, _says("The model of new chats, as provider:model.")] = None
-    base_url: Annotated[str | None, _says("Where a model server of one's own listens.")] = None
+    model: Annotated[str | None, _says("Model of new chats, as provider:model.")] = None
+    base_url: Annotated[str | None, _says("Base URL of an OpenAI-compatible server.")] = None
+    api_key_env: Annotated[str | None, _says("Environment variable with the API key for base_url.")] = None
+    providers: Annotated[
+        dict[str, ProviderSettings], _says("Model servers of your own, each as a table [providers.NAME].")
+    ] = {}
     allow_tools: Annotated[
         tuple[str, ...], _says("MCP tools that a chat calls without asking, as server.tool.")
     ] = ()
-    keep_recent_tokens: Annotated[
-        int, _says("How much of a conversation's end a compaction leaves as it is, in tokens.", ge=0)
-    ] = 20_000
-    reserve_tokens: Annotated[
-        int, _says("How much room a compaction leaves for the next answer, in tokens.", ge=0)
-    ] = 16_384
+    keep_recent_tokens: Annotated[int, _says("Recent tokens that a compaction keeps verbatim.", ge=0)] = (
+        20_000
+    )
+    reserve_tokens: Annotated[int, _says("Tokens that a compaction reserves for the next answer.", ge=0)] = (
+        16_384
+    )
     max_unpacked: Annotated[
-        int, _says("How much a compressed session may unpack to, in MiB; protects memory and disk.", ge=0)
+        int, _says("Largest size of a decompressed session, in MiB; protects memory and disk.", ge=0)
     ] = 2048
     index: Annotated[
         bool, _says("Keep an index of all sessions in the cache directory, for lists and searches.")
@@ -74,7 +110,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "Prices of your own: provider/model=input:output:cache_read:cache_write, $ per million tokens."
         ),
     ] = ()
-    pins: Annotated[tuple[str, ...], _says("Ids of the sessions that the browser shows at the top.")] = ()
+    pins: Annotated[tuple[str, ...], _says("Ids of sessions pinned to the top of the browser.")] = ()
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
@@ -100,15 +136,53 @@ def validate(name: str, value: Any) -> Any:
     """The value of a setting, if it can have this one; ValueError says what it can be."""
     if value == "" and _FIELDS[name].default is None:
         return None  # TOML has no word for nothing
+    if is_table(name) and not isinstance(value, dict):
+        raise ValueError(f"{name} must be {describe_type(name)}, not {format_value(value)}")
     try:
         return msgspec.convert(value, _FIELDS[name].type, strict=True)
     except msgspec.ValidationError:
         raise ValueError(f"{name} must be {describe_type(name)}, not {format_value(value)}") from None
 
 
+def is_table(name: str) -> bool:
+    """Whether a setting is a table whose items are read one by one."""
+    return bool(_FIELDS[name].type.__origin__ == dict[str, ProviderSettings])
+
+
+def validate_provider(name: str, value: Any) -> ProviderSettings:
+    """One table of ``providers``; ValueError says what is wrong with it."""
+    where = f"providers.{name}"
+    if not _PROVIDER_NAME.fullmatch(name):
+        raise ValueError(f"{where}: a provider's name has letters, digits, and . _ - only")
+    if name in _RESERVED:
+        raise ValueError(f"{where}: this name is taken; choose another one")
+    try:
+        found = msgspec.convert(value, ProviderSettings, strict=True)
+    except msgspec.ValidationError as problem:
+        raise ValueError(f"{where}: {_plain(str(problem))}") from None
+    if not found.base_url.startswith(("http://", "https://")):
+        raise ValueError(f"{where}: base_url must begin with http:// or https://")
+    return found
+
+
+def _plain(words: str) -> str:
+    """What msgspec says about a table, in the words of the file."""
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", words)
+    if missing:
+        return f"{missing[1]} is missing"
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", words, re.DOTALL)
+    if unknown:
+        known = ", ".join(ProviderSettings.__struct_fields__)
+        return f"there is no {unknown[1]!r}; a provider has {known}"
+    place = re.fullmatch(r"(.*) - at `\$\.(.*)`", words, re.DOTALL)
+    return f"{place[2]}: {place[1]}" if place else words
+
+
 def describe_type(name: str) -> str:
     """What a setting can be, in words."""
     kind = _FIELDS[name].type.__origin__
+    if is_table(name):
+        return f"a table for each of them, as [{name}.NAME]"
     choices = getattr(kind, "__args__", ())
     if kind is bool:
         return "true or false"
@@ -116,7 +190,7 @@ def describe_type(name: str) -> str:
         return "a whole number of at least 0"
     if all(isinstance(choice, str) for choice in choices) and choices:
         return f"{', '.join(choices[:-1])} or {choices[-1]}"
-    return "a list of texts" if kind == tuple[str, ...] else "a text"
+    return "a list of strings" if kind == tuple[str, ...] else "a text"
 
 
 def format_value(value: Any) -> str:
@@ -128,6 +202,8 @@ def format_value(value: Any) -> str:
 def parse_value(name: str, words: str) -> Any:
     """The value that a person wrote on a command line or in the environment; ValueError for a wrong one."""
     kind = _FIELDS[name].type.__origin__
+    if is_table(name):
+        raise ValueError(f"{name} cannot be set in one line; write [{name}.NAME] into the file")
     if kind is bool:
         known = {"true": True, "yes": True, "on": True, "1": True}
         known |= {"false": False, "no": False, "off": False, "0": False}
@@ -149,6 +225,11 @@ def toml_text(value: Any) -> str:
             return str(value)
         case list() | tuple():
             return f"[{', '.join(toml_text(item) for item in value)}]"
+        case msgspec.Struct():
+            return toml_text({name: kept for name, kept in msgspec.structs.asdict(value).items() if kept})
+        case Mapping():
+            items = [f"{toml_text(str(key))} = {toml_text(item)}" for key, item in value.items()]
+            return f"{{{', '.join(items)}}}"
         case None:
             return '""'
         case _:

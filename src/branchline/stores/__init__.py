@@ -4,6 +4,7 @@ from branchline.stores.files import FilesStore, snapshot_of
 from branchline.stores.memory import MemoryStore
 from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
 from branchline.stores.protocol import (
+    DraftStore,
     FileStamp,
     Read,
     ScanResult,
@@ -11,11 +12,15 @@ from branchline.stores.protocol import (
     Store,
     StoredLog,
     TrashItem,
+    TrashStore,
     check_key,
+    drafts_in,
+    trash_of,
 )
 
 __all__ = [
     "Allowance",
+    "DraftStore",
     "FileStamp",
     "FilesStore",
     "Listed",
@@ -26,8 +31,11 @@ __all__ = [
     "Store",
     "StoredLog",
     "TrashItem",
+    "TrashStore",
     "check_key",
+    "drafts_in",
     "snapshot_of",
+    "trash_of",
     "unpacked",
     "unpacked_for_listing",
 ]

@@ -34,7 +34,7 @@ def move_folder(path: str, new_path: str, system: System = SYSTEM) -> None:
             os.rename(folder, without_suffix(new_path))
         except OSError as problem:
             raise LogError(
-                f"{new_path} is there, but its folder is still {folder}: {describe_oserror(problem)}; "
+                f"{new_path} was moved, but its folder is still {folder}: {describe_oserror(problem)}; "
                 "move it by hand"
             ) from problem
         for parent in {os.path.dirname(path), os.path.dirname(new_path)}:

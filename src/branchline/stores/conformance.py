@@ -9,8 +9,9 @@ Under pytest, subclass it and say how a new, empty store is made::
         def make_store(self):
             return MyStore()
 
-Every test stands alone, takes a fresh store and needs nothing but plain assertions, so that the methods can
-be called without pytest too.
+For a store with drafts or a trash, subclass :class:`DraftContract` or :class:`TrashContract`, or both. Every
+test takes a fresh store and needs nothing but plain assertions, so that the methods can be called
+without pytest too.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from functools import partial
 from typing import Any
 
 from branchline.errors import InvalidId, SessionNotFound
-from branchline.stores.protocol import Store
+from branchline.stores.protocol import DraftStore, Store, TrashStore
 
-__all__ = ["StoreContract"]
+__all__ = ["DraftContract", "StoreContract", "TrashContract"]
 
 _FIRST = b'{"type":"session","version":3,"id":"one"}\n'
 _NEXT = b'{"type":"message","id":"a","parentId":null}\n'
@@ -49,7 +50,7 @@ class StoreContract:
 
     def make_store(self) -> Store:
         """A new store with nothing in it."""
-        raise NotImplementedError("say in a subclass how a new, empty store is made")
+        raise NotImplementedError("override this in a subclass to create a new, empty store")
 
     # -- making and looking ---------------------------------------------------------------------------
 
@@ -59,8 +60,6 @@ class StoreContract:
 
         assert store.name
         assert store.scan().found == []
-        assert store.drafts() == []
-        assert store.trashed() == []
         assert store.stat("one") is None
 
     def test_what_was_created_is_found_and_read(self) -> None:
@@ -101,16 +100,13 @@ class StoreContract:
         assert [found.key for found in store.scan().found] == ["a", "c", "b"]
 
     def test_a_key_is_taken_once(self) -> None:
-        """A log or a draft of the same key stands in the way, and stays as it is."""
+        """A log of the same key is an obstacle, and stays as it is."""
         store = self.make_store()
         store.create("log", _FIRST).close()
-        store.create("draft", _FIRST, draft=True).close()
 
-        for key in ("log", "draft"):
-            for draft in (False, True):
-                _raises(FileExistsError, partial(store.create, key, _NEXT, draft=draft))
+        _raises(FileExistsError, partial(store.create, "log", _NEXT))
 
-        assert _content(store, "log") == _content(store, "draft") == _FIRST
+        assert _content(store, "log") == _FIRST
 
     def test_a_key_is_never_a_path(self) -> None:
         """Names that could lead elsewhere are refused by every verb, and nothing is made."""
@@ -123,20 +119,13 @@ class StoreContract:
                 partial(_content, store, key),
                 partial(store.open, key),
                 partial(store.create, key, _FIRST),
-                partial(store.create, key, _FIRST, draft=True),
-                partial(store.publish, key),
-                partial(store.drop_draft, key),
                 partial(store.rename, key, "two"),
                 partial(store.rename, "one", key),
-                partial(store.remove, key),
-                partial(store.restore, key),
             ]
             for verb in verbs:
                 _raises(InvalidId, verb)
 
         assert [found.key for found in store.scan().found] == ["one"]
-        assert store.drafts() == []
-        assert store.trashed() == []
 
     def test_any_other_name_is_a_key(self) -> None:
         """Blanks, dots and every script may be in a key."""
@@ -169,7 +158,69 @@ class StoreContract:
 
         assert store.scan() == before
 
-    # -- drafts ---------------------------------------------------------------------------------------
+    # -- renaming -------------------------------------------------------------------------------------
+
+    def test_a_renamed_log_keeps_every_word(self) -> None:
+        """Another key, the same lines; the old key is free."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+
+        renamed = store.rename("one", "two")
+
+        assert (renamed.key, renamed.size) == ("two", len(_FIRST))
+        assert [found.key for found in store.scan().found] == ["two"]
+        assert _content(store, "two") == _FIRST
+        store.create("one", _NEXT).close()
+
+    def test_renaming_overwrites_nothing(self) -> None:
+        """A missing source and a taken target are refused; a log is no free target for itself."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+        store.create("two", _NEXT).close()
+
+        _raises(SessionNotFound, lambda: store.rename("absent", "three"))
+        for target in ("one", "two"):
+            message = _raises(FileExistsError, partial(store.rename, "one", target))
+            assert target in message
+
+        assert _content(store, "one") == _FIRST
+        assert _content(store, "two") == _NEXT
+
+    def test_who_is_appending_goes_on_through_a_renaming(self) -> None:
+        """A log that is open follows its lines, not their name."""
+        store = self.make_store()
+        log = store.create("one", _FIRST)
+        with log.exclusive() as writer:
+            writer.append(_NEXT)
+
+        store.rename("one", "two")
+        with log.exclusive() as writer:
+            writer.append(_NEXT)
+        log.close()
+
+        assert _content(store, "two") == _FIRST + _NEXT + _NEXT
+        assert [found.key for found in store.scan().found] == ["two"]
+
+    # -- who is there ---------------------------------------------------------------------------------
+
+    def test_a_log_that_is_being_written_is_in_use(self) -> None:
+        """A writer is noticed at once and without waiting; absent and idle logs are not in use."""
+        store = self.make_store()
+        store.create("idle", _FIRST).close()
+        log = store.create("busy", _FIRST)
+
+        with log.exclusive():
+            assert store.in_use(["idle", "busy", "absent"]) == {"busy"}
+        log.close()
+
+        assert store.in_use(["idle", "busy", "absent"]) == set()
+
+
+class DraftContract(StoreContract):
+    """What :class:`branchline.stores.DraftStore` promises as well."""
+
+    def make_store(self) -> DraftStore:
+        raise NotImplementedError("say in a subclass how a new, empty store is made")
 
     def test_no_listing_shows_a_draft(self) -> None:
         """A draft is known to those who ask for drafts, and opens."""
@@ -220,51 +271,64 @@ class StoreContract:
         assert store.drafts() == []
         assert store.stat("log") is not None
 
-    # -- renaming -------------------------------------------------------------------------------------
-
-    def test_a_renamed_log_keeps_every_word(self) -> None:
-        """Another key, the same lines; the old key is free."""
+    def test_a_draft_takes_its_key(self) -> None:
+        """A log and a draft never share a key, whichever was first."""
         store = self.make_store()
-        store.create("one", _FIRST).close()
+        store.create("log", _FIRST).close()
+        store.create("draft", _FIRST, draft=True).close()
 
-        renamed = store.rename("one", "two")
+        for key in ("log", "draft"):
+            for draft in (False, True):
+                _raises(FileExistsError, partial(store.create, key, _NEXT, draft=draft))
+        assert "draft" in _raises(FileExistsError, partial(store.rename, "log", "draft"))
 
-        assert (renamed.key, renamed.size) == ("two", len(_FIRST))
-        assert [found.key for found in store.scan().found] == ["two"]
-        assert _content(store, "two") == _FIRST
-        store.create("one", _NEXT).close()
+        assert _content(store, "log") == _content(store, "draft") == _FIRST
 
-    def test_renaming_overwrites_nothing(self) -> None:
-        """A missing source and a taken target are refused; a log is no free target for itself."""
+    def test_the_key_of_a_draft_is_never_a_path(self) -> None:
+        """Names that could lead elsewhere are refused, and nothing is made."""
         store = self.make_store()
-        store.create("one", _FIRST).close()
-        store.create("two", _NEXT).close()
-        store.create("draft", _NEXT, draft=True).close()
 
-        _raises(SessionNotFound, lambda: store.rename("absent", "three"))
-        for target in ("one", "two", "draft"):
-            message = _raises(FileExistsError, partial(store.rename, "one", target))
-            assert target in message
+        for key in _NO_KEYS:
+            _raises(InvalidId, partial(store.create, key, _FIRST, draft=True))
+            _raises(InvalidId, partial(store.publish, key))
+            _raises(InvalidId, partial(store.drop_draft, key))
 
-        assert _content(store, "one") == _FIRST
-        assert _content(store, "two") == _content(store, "draft") == _NEXT
+        assert store.drafts() == []
 
-    def test_who_is_appending_goes_on_through_a_renaming(self) -> None:
-        """A log that is open follows its lines, not their name."""
+    def test_a_draft_that_is_being_written_is_in_use(self) -> None:
+        """A writer is noticed at once and without waiting."""
         store = self.make_store()
-        log = store.create("one", _FIRST)
-        with log.exclusive() as writer:
-            writer.append(_NEXT)
+        draft = store.create("draft", _FIRST, draft=True)
 
-        store.rename("one", "two")
-        with log.exclusive() as writer:
-            writer.append(_NEXT)
-        log.close()
+        with draft.exclusive():
+            assert store.in_use(["draft"]) == {"draft"}
+        draft.close()
 
-        assert _content(store, "two") == _FIRST + _NEXT + _NEXT
-        assert [found.key for found in store.scan().found] == ["two"]
+        assert store.in_use(["draft"]) == set()
 
-    # -- the trash ------------------------------------------------------------------------------------
+    def test_a_draft_comes_back_as_a_draft(self) -> None:
+        """The trash of a store that has one knows what it was given."""
+        store = self.make_store()
+        store.create("one", _FIRST, draft=True).close()
+        if not isinstance(store, TrashStore):
+            return
+
+        assert store.remove("one") is None
+        removed = store.remove("one", draft=True)
+
+        assert removed is not None
+        assert removed.draft
+        assert store.drafts() == []
+        store.restore(removed.token)
+        assert [draft.key for draft in store.drafts()] == ["one"]
+        assert store.scan().found == []
+
+
+class TrashContract(StoreContract):
+    """What :class:`branchline.stores.TrashStore` promises as well."""
+
+    def make_store(self) -> TrashStore:
+        raise NotImplementedError("say in a subclass how a new, empty store is made")
 
     def test_what_was_removed_lies_in_the_trash(self) -> None:
         """A removed log is nowhere but in the trash, with its key and size."""
@@ -281,15 +345,12 @@ class StoreContract:
         _raises(SessionNotFound, lambda: store.open("one"))
 
     def test_removing_what_is_not_there_is_no_error(self) -> None:
-        """Nothing to remove is an answer; a draft is removed only by who says so."""
+        """Nothing to remove is an answer."""
         store = self.make_store()
-        store.create("draft", _FIRST, draft=True).close()
 
         assert store.remove("absent") is None
-        assert store.remove("draft") is None
 
         assert store.trashed() == []
-        assert [draft.key for draft in store.drafts()] == ["draft"]
 
     def test_the_trash_gives_back(self) -> None:
         """A restored log holds what it held, is listed again and is not in the trash any more."""
@@ -304,20 +365,6 @@ class StoreContract:
         assert _content(store, "one") == _FIRST + _NEXT
         assert store.trashed() == []
         _raises(SessionNotFound, lambda: store.restore(removed.token))
-
-    def test_a_draft_comes_back_as_a_draft(self) -> None:
-        """The trash knows what it was given."""
-        store = self.make_store()
-        store.create("one", _FIRST, draft=True).close()
-
-        removed = store.remove("one", draft=True)
-
-        assert removed is not None
-        assert removed.draft
-        assert store.drafts() == []
-        store.restore(removed.token)
-        assert [draft.key for draft in store.drafts()] == ["one"]
-        assert store.scan().found == []
 
     def test_restoring_overwrites_nothing(self) -> None:
         """A key that is taken again is refused with a sentence; both logs stay whole, the way out works."""
@@ -367,21 +414,15 @@ class StoreContract:
 
         assert _content(store, "one") == _FIRST + _NEXT
 
-    # -- who is there ---------------------------------------------------------------------------------
-
-    def test_a_log_that_is_being_written_is_in_use(self) -> None:
-        """A writer is noticed at once and without waiting; absent and idle logs are not in use."""
+    def test_only_a_key_is_removed_or_restored(self) -> None:
+        """Names that could lead elsewhere are refused."""
         store = self.make_store()
-        store.create("idle", _FIRST).close()
-        log = store.create("busy", _FIRST)
-        draft = store.create("draft", _FIRST, draft=True)
 
-        with log.exclusive(), draft.exclusive():
-            assert store.in_use(["idle", "busy", "draft", "absent"]) == {"busy", "draft"}
-        log.close()
-        draft.close()
+        for key in _NO_KEYS:
+            _raises(InvalidId, partial(store.remove, key))
+            _raises(InvalidId, partial(store.restore, key))
 
-        assert store.in_use(["idle", "busy", "draft", "absent"]) == set()
+        assert store.trashed() == []
 
 
 def _content(store: Store, key: str) -> bytes:
@@ -395,4 +436,4 @@ def _raises(kind: type[Exception] | tuple[type[Exception], ...], action: Callabl
         action()
     except kind as problem:
         return str(problem)
-    raise AssertionError(f"expected {kind}, and nothing was raised")
+    raise AssertionError(f"expected {kind}, but nothing was raised")

@@ -147,7 +147,7 @@ class FilesStore:
         try:
             publish_file(self._draft_path(key), path, system=self._system)
         except FileNotFoundError:
-            raise SessionNotFound(f"there is no draft {key!r} in {self.directory}") from None
+            raise SessionNotFound(f"no draft named {key!r} in {self.directory}") from None
         except FileExistsError:
             raise self._taken("publish the draft", key) from None
         return self._log(path, durability)
@@ -196,7 +196,7 @@ class FilesStore:
     def restore(self, token: str) -> StoredLog:
         item = self._trash.item(check_key(token))
         if item is None:
-            raise SessionNotFound(f"there is no {token!r} in the trash of {self.directory}")
+            raise SessionNotFound(f"{token!r} is not in the trash of {self.directory}")
         key = item.key
         path, other = self.path_of(key), self._draft_path(key)
         if item.draft:
@@ -208,7 +208,7 @@ class FilesStore:
         try:
             self._trash.take(item, path)
         except FileNotFoundError:
-            raise SessionNotFound(f"there is no {token!r} in the trash of {self.directory}") from None
+            raise SessionNotFound(f"{token!r} is not in the trash of {self.directory}") from None
         except FileExistsError:
             raise self._taken(doing, key) from None
         return _stored(key, path) or StoredLog(key, item.size, item.removed, path)
@@ -231,7 +231,7 @@ class FilesStore:
         """Refuse a place where the folder that belongs to a file cannot follow it."""
         taken = without_suffix(target)
         if companion_folder(source) is not None and os.path.lexists(taken):
-            raise FileExistsError(f"cannot {doing}: its folder belongs to it, and {taken} is there already")
+            raise FileExistsError(f"cannot {doing}: its folder belongs to it, and {taken} already exists")
 
     def _require_own_folder(self, kind: str) -> None:
         """Refuse to write through a link that somebody put in the place of our hidden folder."""
@@ -241,7 +241,7 @@ class FilesStore:
             except OSError:
                 return  # not there yet; what else may be wrong, the writing will say
             if not stat.S_ISDIR(status.st_mode):
-                raise LogError(f"cannot use {path}: it is not a directory of its own")
+                raise LogError(f"cannot use {path}: it is a link or not a directory")
 
     @property
     def _trash(self) -> Trash:
@@ -304,7 +304,7 @@ def _sort_in(item: os.DirEntry[str], suffix: str, found: list[StoredLog], hidden
     try:
         status = item.stat()
     except OSError as problem:
-        hidden.append(SkippedFile(name, f"cannot be looked at: {describe_oserror(problem)}"))
+        hidden.append(SkippedFile(name, f"cannot be read: {describe_oserror(problem)}"))
         return
     key = name[: -len(suffix)]
     if (reason := why_hidden(key, status)) is None:
@@ -318,9 +318,9 @@ def why_hidden(key: str, status: os.stat_result) -> str | None:
     if not stat.S_ISREG(status.st_mode):
         return "not a regular file"
     if not is_key(key):
-        return "its name cannot be an id"
+        return "its name is not a valid id"
     if sys.platform == "darwin" and status.st_flags & _DATALESS:
-        return "a placeholder of iCloud, not the session itself"
+        return "an iCloud placeholder, not the session itself"
     return conflict_copy(key)
 
 

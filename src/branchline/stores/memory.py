@@ -112,7 +112,7 @@ class MemoryStore:
                 raise self._taken("publish the draft", key)
             log = self._drafts.pop(key, None)
             if log is None:
-                raise SessionNotFound(f"there is no draft {key!r} in {self.name}")
+                raise SessionNotFound(f"no draft named {key!r} in {self.name}")
             self._logs[key] = log
             return log
 
@@ -156,7 +156,7 @@ class MemoryStore:
         check_key(token)
         with self._lock:
             if token not in self._trash:
-                raise SessionNotFound(f"there is no {token!r} in the trash of {self.name}")
+                raise SessionNotFound(f"{token!r} is not in the trash of {self.name}")
             key, log, _removed, draft = self._trash[token]
             self._require_free(f"restore {token!r} from the trash", key)
             del self._trash[token]
@@ -171,7 +171,7 @@ class MemoryStore:
 
     def _taken(self, doing: str, key: str) -> FileExistsError:
         return FileExistsError(
-            f"cannot {doing} in {self.name}: there is a session {key!r} already; rename or remove it first"
+            f"cannot {doing} in {self.name}: a session {key!r} already exists; rename or remove it first"
         )
 
     def _no_session(self, key: str) -> SessionNotFound:

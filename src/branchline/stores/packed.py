@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from branchline.errors import BranchlineError, TooLarge
-from branchline.formats import Content, Format, unpacked_head
+from branchline.formats import CompressedFiles, Content, unpacked_head
 from branchline.log import Spool
 from branchline.stores.protocol import Read
 from branchline.views.humanize import format_size
@@ -79,13 +79,15 @@ def max_unpacked() -> int:
     return load().settings.max_unpacked * _MIB
 
 
-def unpacked(format_: Format, read: Read, size: int, allowance: Allowance | None = None) -> Spool:
+def unpacked(
+    compression: CompressedFiles, read: Read, size: int, allowance: Allowance | None = None
+) -> Spool:
     """Unpack the compressed file of ``size`` bytes behind ``read``: in memory if small, else on disk.
 
-    TooLarge if a limit is exceeded, NotSupported as by :meth:`Format.unpack`.
+    TooLarge if a limit is exceeded, NotSupported as by :meth:`CompressedFiles.decompress`.
     """
     allowance = Allowance() if allowance is None else allowance
-    return Spool(allowance.check(format_.decompress(read), size))
+    return Spool(allowance.check(compression.decompress(read), size))
 
 
 class Listed(NamedTuple):
@@ -97,19 +99,19 @@ class Listed(NamedTuple):
     """Why the file cannot be opened; the content is then its beginning."""
 
 
-def unpacked_for_listing(format_: Format, read: Read, size: int) -> Listed:
+def unpacked_for_listing(compression: CompressedFiles, read: Read, size: int) -> Listed:
     """Unpack a file if it holds no more than 1/8 of ``max_unpacked`` (256 MiB), else its first megabyte.
 
     Raises NotSupported if not even that can be unpacked.
     """
     allowance = Allowance()
-    pieces = allowance.check(format_.decompress(read), size)
+    pieces = allowance.check(compression.decompress(read), size)
     try:
         return Listed(Spool(_no_more(pieces, allowance.limit // _LISTED)), whole=True)
     except _More:
-        return Listed(Spool([unpacked_head(format_, read)]), whole=False)
+        return Listed(Spool([unpacked_head(compression, read)]), whole=False)
     except BranchlineError as problem:
-        return Listed(Spool([unpacked_head(format_, read)]), whole=False, problem=problem)
+        return Listed(Spool([unpacked_head(compression, read)]), whole=False, problem=problem)
 
 
 class _More(Exception):

@@ -1,4 +1,4 @@
-"""What a store is: logs by key, with drafts that no listing shows and a trash that gives back.
+"""What a store is: logs by key. Drafts and a trash are separate protocols, which a store may lack.
 
 A key is a bare name, never a path. Anything that keeps these promises can hold sessions; the suite in
 :mod:`branchline.stores.conformance` checks them.
@@ -10,13 +10,14 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from branchline.errors import InvalidId
+from branchline.errors import InvalidId, NotSupported
 from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
 
 __all__ = [
+    "DraftStore",
     "FileStamp",
     "Read",
     "ScanResult",
@@ -24,8 +25,11 @@ __all__ = [
     "Store",
     "StoredLog",
     "TrashItem",
+    "TrashStore",
     "by_newest",
     "check_key",
+    "drafts_in",
+    "trash_of",
 ]
 
 Read = Callable[[int, int], bytes]
@@ -92,16 +96,39 @@ class Store(Protocol):
         ...
 
     def stat(self, key: str) -> StoredLog | None:
-        """One log; None when there is none, drafts left out."""
+        """One log; None when there is none."""
         ...
 
     def snapshot(self, key: str) -> AbstractContextManager[Read]:
-        """A cheap look at a log or a draft, for those who only read. SessionNotFound when there is none."""
+        """A cheap look at a log, for those who only read. SessionNotFound when there is none."""
         ...
 
     def open(self, key: str, *, durability: Durability = "fsync") -> Log:
-        """The log of this key, or the draft. SessionNotFound when there is neither."""
+        """The log of this key. SessionNotFound when there is none."""
         ...
+
+    def create(self, key: str, data: bytes, *, durability: Durability = "fsync") -> Log:
+        """A new log that holds these lines. FileExistsError when the key is taken."""
+        ...
+
+    def rename(self, key: str, new_key: str) -> StoredLog:
+        """Give a log another key. SessionNotFound without a source, FileExistsError for a taken target.
+
+        Whoever has the log open goes on appending to it.
+        """
+        ...
+
+    def in_use(self, keys: Iterable[str]) -> set[str]:
+        """Those of these logs that somebody is known to have open, or to be writing, now."""
+        ...
+
+
+@runtime_checkable
+class DraftStore(Store, Protocol):
+    """A store with drafts, which no listing shows: sessions whose first reply has not come.
+
+    Without them a session is a log from its first entry on. A draft is opened and read as a log is.
+    """
 
     def create(self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync") -> Log:
         """A new log that holds these lines. FileExistsError when a log or a draft has this key."""
@@ -119,12 +146,10 @@ class Store(Protocol):
         """Forget a draft that holds nothing worth keeping; False when there is none."""
         ...
 
-    def rename(self, key: str, new_key: str) -> StoredLog:
-        """Give a log another key. SessionNotFound without a source, FileExistsError for a taken target.
 
-        Whoever has the log open goes on appending to it.
-        """
-        ...
+@runtime_checkable
+class TrashStore(Store, Protocol):
+    """A store whose logs can be removed and brought back."""
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
         """Move a log (or a draft) to the trash; None when there is none."""
@@ -138,9 +163,17 @@ class Store(Protocol):
         """Bring a log back. SessionNotFound for an unknown token, FileExistsError when its key is taken."""
         ...
 
-    def in_use(self, keys: Iterable[str]) -> set[str]:
-        """Those of these logs and drafts that somebody is known to have open, or to be writing, now."""
-        ...
+
+def drafts_in(store: Store) -> list[StoredLog]:
+    """The drafts of a store, newest first; none in a store that has no drafts."""
+    return store.drafts() if isinstance(store, DraftStore) else []
+
+
+def trash_of(store: Store) -> TrashStore:
+    """The store as one that can remove logs. NotSupported if it has no trash."""
+    if isinstance(store, TrashStore):
+        return store
+    raise NotSupported(f"{store.name} has no trash: nothing can be removed from it")
 
 
 _LONGEST = 249

@@ -60,7 +60,7 @@ def walk(root: str, layout: Sequence[str], folder: str, key_of: Callable[[str], 
         except FileNotFoundError:
             continue
         except OSError as problem:
-            walked.hidden.append(SkippedFile(at, f"cannot be looked at: {describe_oserror(problem)}"))
+            walked.hidden.append(SkippedFile(at, f"cannot be read: {describe_oserror(problem)}"))
     return walked
 
 
@@ -121,7 +121,7 @@ def _sort_in(item: os.DirEntry[str], walked: WalkResult, key_of: Callable[[str],
     try:
         status = item.stat()
     except OSError as problem:
-        walked.hidden.append(SkippedFile(item.path, f"cannot be looked at: {describe_oserror(problem)}"))
+        walked.hidden.append(SkippedFile(item.path, f"cannot be read: {describe_oserror(problem)}"))
         return
     key = key_of(item.path)
     if (reason := why_hidden(key, status)) is None:

@@ -1,4 +1,4 @@
-"""Links that only point back: what the younger formats of the family ask of a reader.
+"""Links that only point backwards, as the newer formats of the family require.
 
 A parent id means the nearest earlier entry that carries it. Where there is none (it was lost, comes only
 later, or is the entry itself) the entry hangs from the entry before it in the file: a guess, reported. No
@@ -48,7 +48,7 @@ class BackwardLinker(Linker):
         return self._missing_parent(position, entry_id, parent_id)
 
     def resolve(self) -> None:
-        """Nothing waits but keys."""
+        """Register pending keys; nothing else is deferred."""
         self._claim()
 
     def findings(self) -> list[LinkFinding]:

@@ -1,4 +1,4 @@
-"""Two paths side by side: what they share from the beginning, and where each goes on alone.
+"""Compares two paths: their common prefix, and what follows on either side.
 
 Side records (labels, titles, moves of the leaf) are no part of a conversation and are left out.
 """
@@ -143,7 +143,7 @@ def _equal_turns(one: _Turns, other: _Turns) -> tuple[int, int]:
 
 
 def _said(entry: Entry) -> tuple[Any, ...] | None:
-    """Who says what in this entry; None when it is no turn."""
+    """Role and text of an entry; None if it is not part of a turn."""
     match entry:
         case MessageEntry(message=UnknownMessage() as message):
             return message.role, message.fields.get("content")

@@ -1,4 +1,4 @@
-"""Where the payloads of a tree come from: what context, views and flows ask for entries."""
+"""Access to the entries of a tree, for context, views and flows."""
 
 from __future__ import annotations
 

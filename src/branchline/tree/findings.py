@@ -1,4 +1,4 @@
-"""A finding is one piece of damage or oddity in a file: what it is, where, and what we did about it."""
+"""Findings: damage and irregularities in a file, with location and consequence."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def severity(kind: Kind) -> Severity:
-    """How much a finding matters: something to know, something to look at, something that was lost."""
+    """The severity of a finding: note, warning or damage."""
     if kind in _NOTES:
         return "note"
     return "warning" if kind in _WARNINGS else "damage"

@@ -1,4 +1,4 @@
-"""The tree of a session: which entry hangs from which, answered by position in the file.
+"""The tree of a session: parent and child links by position in the file.
 
 Entries are numbered in file order, and everything about the shape is kept in plain columns of numbers and
 shared strings, so that a session of a million entries is a few lists, every walk is a loop, and adding an
@@ -84,7 +84,7 @@ class Tree:
         return column
 
     def parent_position(self, position: int) -> int:
-        """The entry that this one hangs from, or ROOT."""
+        """The position of the parent, or ROOT."""
         if position < len(self._parents):
             return self._parents[position]
         return self._odd_parents.get(position, position - 1)
@@ -111,11 +111,11 @@ class Tree:
         return iter(self.keys)
 
     def position(self, key: str) -> int:
-        """Where the entry stands in file order."""
+        """The position of an entry in file order."""
         try:
             return self.positions[key]
         except KeyError:
-            raise EntryNotFound(f"there is no entry {key!r} in this session") from None
+            raise EntryNotFound(f"no entry named {key!r} in this session") from None
 
     def path_positions(self, position: int) -> list[int]:
         """The positions from a root down to this one."""
@@ -191,7 +191,7 @@ class Tree:
     # -- asking by id ---------------------------------------------------------------------------------
 
     def parent(self, key: str) -> str | None:
-        """The id of the entry that this one hangs from."""
+        """The id of the parent."""
         parent = self.parent_position(self.position(key))
         return None if parent == ROOT else self.keys[parent]
 
@@ -338,13 +338,13 @@ class Tree:
         self.positions[key] = position
 
     def relink(self, position: int, parent: int) -> None:
-        """Hang an entry from another one, when its parent turned up later in the file."""
+        """Change the parent of an entry whose parent appeared later in the file."""
         self.parents[position] = parent
         self._first_child = None
         self._heads, self._seen = [], 0
 
     def relink_all(self, parents: dict[int, int]) -> None:
-        """Hang many entries, by their positions, from others."""
+        """Change the parents of many entries, given by position."""
         if not parents:
             return
         column, seen = self._parents, self._seen

@@ -1,4 +1,4 @@
-"""Ids into positions: every entry gets a key of its own and a parent that exists, and no ring remains.
+"""Resolves ids to positions: every entry gets a unique key and an existing parent; cycles are cut.
 
 Files are written by many programs and sometimes by two at once, so a parent may be missing, come later in
 the file, be the entry itself, or be named by an id that several entries carry. The rules:
@@ -34,7 +34,7 @@ UNRESOLVED = sys.maxsize  # greater than any position, so that one comparison fi
 
 
 class LinkFinding(NamedTuple):
-    """Something strange about the links of the entry at this position."""
+    """An irregularity in the links of the entry at this position."""
 
     position: int
     kind: Kind
@@ -42,7 +42,7 @@ class LinkFinding(NamedTuple):
 
 
 class Linker:
-    """Adds entries to a tree while it is read; remembers what could not be linked yet."""
+    """Adds entries to a tree while a file is read, and resolves links as their targets appear."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -199,7 +199,7 @@ class Linker:
         return ROOT
 
     def resolve(self) -> None:
-        """Link what came in an odd order, guess across gaps, cut rings. Cheap when nothing is odd."""
+        """Resolve forward links, guess links across gaps, cut cycles. Cheap if there are none."""
         if len(self.tree.positions) != len(self.tree.keys):
             self._claim()
         if self._settled:
@@ -220,7 +220,7 @@ class Linker:
         self._settled = True
 
     def findings(self) -> list[LinkFinding]:
-        """What is strange about the links, as things stand now."""
+        """Irregularities of the links so far."""
         found = list(self._oddities)
         keys = self.tree.keys
         for ring in self._rings:
@@ -266,7 +266,7 @@ class Linker:
                 return key
 
     def _cut_rings(self) -> None:
-        """One pass: walk up from each entry until known ground; meeting this walk again is a ring."""
+        """Cut cycles in one pass: walk up from each entry until one that was visited before."""
         parents = self.tree.parents
         walk_of = [0] * len(parents)
         for start in range(len(parents)):

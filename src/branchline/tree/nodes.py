@@ -1,4 +1,4 @@
-"""The tree as a flat list: every entry of every root, depth first, for programs rather than screens."""
+"""The tree as a flat list, depth first, for programs rather than screens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TreeNode", "walk_nodes"]
 
 
 class TreeNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One entry and its place. ``depth`` counts the entries above it, ``level`` only the indentation.
+    """One entry and its position. ``depth`` counts the entries above it, ``level`` only the indentation.
 
     ``active`` entries are on the path to the leaf, ``is_current`` is that leaf, ``is_leaf`` says that
     nothing hangs from the entry.

@@ -26,7 +26,7 @@ FILTERS: tuple[Filter, ...] = ("default", "no-tools", "user-only", "labeled-only
 
 Matches = Callable[[int], bool] | Container[int]
 
-_NEVER = ("usage",)
+_NEVER = ("usage", "leaf")  # a move hangs from where it leads to: its row would be an empty branch there
 _BACKGROUND = (
     *_NEVER,
     "label",
@@ -35,7 +35,6 @@ _BACKGROUND = (
     "model_change",
     "thinking_level_change",
     "session_info",
-    "leaf",
 )
 
 
@@ -280,7 +279,7 @@ def _shown(
                     labeled[position] = 1
             mask = _both(mask, labeled)
         case _:
-            raise ValueError(f"there is no filter {kind!r}; there are {', '.join(FILTERS)}")
+            raise ValueError(f"unknown filter {kind!r}; choose from {', '.join(FILTERS)}")
     shown = list(compress(range(size), mask))
     if matches is None:
         return shown

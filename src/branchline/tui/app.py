@@ -20,11 +20,10 @@ from branchline.library import SessionRow
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.images import PictureFiles
-from branchline.tui.launch import View
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.too_small import TooSmallScreen
 from branchline.tui.styles import DARK, LIGHT
-from branchline.tui.summarizing import SummaryModel
+from branchline.tui.summary_model import SummaryModel
 from branchline.tui.themes import THEMES
 from branchline.views.browser.layout import SMALLEST
 from branchline.views.browser.source import Scope
@@ -34,6 +33,8 @@ from branchline.views.text import safe
 if TYPE_CHECKING:
     from textual.actions import ActionParseResult
     from textual.dom import DOMNode
+
+    from branchline.tui.launch import View
 
 __all__ = ["BranchlineApp"]
 
@@ -228,9 +229,7 @@ class BranchlineApp(App[int]):
                 self._give_back()
                 code = continue_session(going, cwd)
         except SuspendNotSupported:
-            self.tell(
-                f"this terminal cannot be lent to another program; the command is: {going.shell_command}"
-            )
+            self.tell(f"this terminal cannot run another program; the command is: {going.shell_command}")
             return
         if code is None:
             self.tell(f"{going.program} could not be started: {going.shell_command}")

@@ -65,7 +65,7 @@ class CardLine(NamedTuple):
 
 def foldable(card: Card) -> bool:
     """Whether a card has more than is shown at first."""
-    if card.kind in ("thinking", "tool", "bash", "compaction", "branch", "unknown", "system"):
+    if card.kind in ("thinking", "tool", "bash", "compaction", "branch", "unknown", "system", "note"):
         return bool(card.body.strip() or card.arguments)
     return len(card.body) > _FOLDED_MOST
 
@@ -91,7 +91,7 @@ def card_rows(
             ]
         rows += [CardLine(strip, number) for strip in _words(card, mark, look, opened=opened)]
     for picture in card.pictures:
-        words = f"   ▣ picture: {picture.mime_type or 'unknown'}, {format_size(picture.size)} (o opens it)"
+        words = f"   ▣ image: {picture.mime_type or 'unknown'}, {format_size(picture.size)} (o opens it)"
         rows.append(CardLine(_strip(make_line(mark, Span(words, "custom")), look), number))
     return rows
 
@@ -123,7 +123,8 @@ def _head(card: Card, *, opened: bool) -> Line:
             state = Span("  ✗", "error") if card.error else Span("")
             return make_line(Span(f"{arrow}$ ", "bash"), Span(card.title, "bash"), state, size, label)
         case "setting" | "note":
-            return make_line(Span("  · ", "dim"), Span(card.title, "setting"), label)
+            role: StyleRole = "error" if card.error else "setting"
+            return make_line(Span(arrow if foldable(card) else "  · ", "dim"), Span(card.title, role), label)
         case _:
             name, role = _NAMES.get(card.kind, (card.kind, "plain"))
             told = card.title if card.title and card.title not in ("User", "Assistant") else name

@@ -48,7 +48,7 @@ def run(
 
     with first_screen(draw) as terminal:
         from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
-        from branchline.tui.summarizing import SummaryModel  # noqa: PLC0415
+        from branchline.tui.summary_model import SummaryModel  # noqa: PLC0415
 
         app = BranchlineApp(
             state,

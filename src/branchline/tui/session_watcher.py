@@ -33,13 +33,13 @@ class SessionWatcher:
         """What happened since the last look. Never fails."""
         path = self.session.file
         if path is not None and not self.session.is_draft and not os.path.exists(path):
-            return self._once(f"{path} is gone; what was read of it is still shown here")
+            return self._once(f"{path} was deleted; showing the last known contents")
         try:
             entries = self.session.refresh_log()
         except (LogShrank, LogReplaced) as problem:
             return self._reopened(path, str(problem))
         except (BranchlineError, OSError, ValueError) as problem:
-            return self._once(f"cannot look at it again: {problem}")
+            return self._once(f"cannot reload it: {problem}")
         self._said = None
         return SessionUpdate(entries=entries)
 
@@ -48,12 +48,10 @@ class SessionWatcher:
             try:
                 fresh = Session.open(path)
             except (BranchlineError, OSError, ValueError) as problem:
-                return self._once(f"the file became shorter or another one: {problem}")
+                return self._once(f"the file was truncated or replaced: {problem}")
             self.session.close()
             self.session = fresh
-            return SessionUpdate(
-                words="the file became shorter or another one; it was read again", session=fresh
-            )
+            return SessionUpdate(words="the file was truncated or replaced; reloaded", session=fresh)
         return self._once(reason)
 
     def _once(self, words: str) -> SessionUpdate:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from branchline.context.javascript import number_text, stringify
+from branchline.context.javascript import number_text, stringify, utf16_cut
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -49,7 +49,7 @@ from branchline.entries import (
     blocks_text,
 )
 from branchline.formats import LabelState
-from branchline.views.tool_calls import Call, call_text
+from branchline.views.tool_calls import Call, call_text, single_line
 
 __all__ = ["Card", "CardKind", "Picture", "cards", "json_text"]
 
@@ -68,6 +68,10 @@ CardKind = Literal[
     "damage",
     "unknown",
 ]
+
+
+_REASON = 200
+"""How much of the reason of a failure its line has."""
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +163,7 @@ class _CardBuilder:
                 self._lay(entry, "setting", f"Thinking level: {entry.thinking_level}")
             case ContextEdit():
                 body = "" if entry.replacement is None else blocks_text(entry.replacement.content)
-                what = "left out of the context" if entry.replacement is None else "replaced in the context"
+                what = "excluded from the context" if entry.replacement is None else "replaced in the context"
                 self._lay(entry, "setting", f"{entry.target} {what}", body)
             case Damaged():
                 self._lay(entry, "damage", "Unreadable line", entry.text, error=True)
@@ -180,7 +184,7 @@ class _CardBuilder:
             case UsageEntry():
                 title = f"Usage: {entry.kind}"
             case Leaf():
-                title = "Moved to the beginning" if entry.target is None else f"Moved to {entry.target}"
+                title = "Moved to the start" if entry.target is None else f"Moved to {entry.target}"
             case Custom():
                 title = f"Data of {entry.custom_type}"
             case _:
@@ -244,10 +248,18 @@ class _CardBuilder:
                     self._lay(entry, "assistant", "Assistant", pictures=_pictures((block,)))
                 case UnknownBlock():
                     self._lay(entry, "unknown", block.type or "block", json_text(block.fields))
-        if message.error_message or failed or not blocks:
-            title = "Stopped" if message.stop_reason == "aborted" else "Assistant"
-            body = message.error_message or ("" if failed else "(no content)")
-            self._lay(entry, "assistant", title, body, meta=() if spoken else facts, error=failed)
+        if failed or message.error_message:
+            self._failure(entry, message, () if spoken else facts)
+        elif not blocks:
+            self._lay(entry, "assistant", "Assistant", "(no content)", meta=facts)
+
+    def _failure(self, entry: Entry, message: AssistantMessage, facts: tuple[str, ...]) -> None:
+        """Why an answer broke off: a note of one line, since nobody said it. A long reason is folded."""
+        what = "Stopped" if message.stop_reason == "aborted" else "Error"
+        reason = single_line(message.error_message or "").strip()
+        short = utf16_cut(reason, _REASON)
+        body = message.error_message or "" if len(short) < len(reason) else ""
+        self._lay(entry, "note", f"{what}: {short}" if short else what, body, meta=facts, error=True)
 
     def _result(self, entry: Entry, result: ToolResult) -> None:
         text = blocks_text(result.content, "\n")
@@ -311,7 +323,7 @@ def _bash_facts(message: BashExecution) -> tuple[str, ...]:
     elif message.exit_code:
         facts.append(f"exit code {number_text(message.exit_code)}")
     if message.truncated is True:
-        where = f", all of it in {message.full_output_path}" if message.full_output_path else ""
+        where = f", full output in {message.full_output_path}" if message.full_output_path else ""
         facts.append(f"output cut{where}")
     if message.exclude_from_context:
         facts.append("not sent to the model")

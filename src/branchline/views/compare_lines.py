@@ -80,7 +80,7 @@ def _turn_note(pair: TurnPair) -> str:
         return "  only on the right"
     if pair.right is None:
         return "  only on the left"
-    return "  the same words" if pair.same_words else ""
+    return "  same text" if pair.same_words else ""
 
 
 def _difference(difference: Difference) -> Iterator[Line]:

@@ -68,7 +68,7 @@ def _turn_note(pair: TurnPair) -> str:
         return ", only in the second"
     if pair.right is None:
         return ", only in the first"
-    return ", the same words" if pair.same_words else ""
+    return ", same text" if pair.same_words else ""
 
 
 def _facts(turn: ComparedTurn, home: str) -> str:

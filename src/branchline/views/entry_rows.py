@@ -116,6 +116,8 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
     match message:
         case UserMessage():
             return f"user: {_beginning(message)}".strip()
+        case AssistantMessage() if _failed_silently(message):
+            return f"error: {utf16_cut(single_line(message.error_message or ''), _ERROR_LENGTH)}"
         case AssistantMessage():
             return f"assistant: {_beginning(message) or _silence(message)}"
         case ToolResult():
@@ -136,9 +138,16 @@ def _silence(message: AssistantMessage) -> str:
     """Why an answer has no words."""
     if message.stop_reason == "aborted":
         return "(aborted)"
-    if message.error_message:
-        return utf16_cut(single_line(message.error_message), _ERROR_LENGTH)
     return "(no content)"
+
+
+def _failed_silently(message: AssistantMessage) -> bool:
+    """Whether an answer is nothing but an error, which nobody said."""
+    return (
+        bool(message.error_message)
+        and message.stop_reason != "aborted"
+        and not single_line(utf16_cut(message_text(message), _MESSAGE_LENGTH))
+    )
 
 
 def _edit(entry: ContextEdit) -> str:

@@ -7,7 +7,7 @@ makes a root; a ring is cut at its oldest session.
 
 from __future__ import annotations
 
-import os
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import overload
 
@@ -22,7 +22,7 @@ __all__ = ["Forest", "ForestRow", "build_forest", "drawn_branches"]
 
 _UNIQUE = 32  # characters of an id that nobody has made up
 _SELF = "it names itself as its parent"
-_RING = "it is in a ring of sessions that name each other as parents; the ring is shown from here"
+_RING = "part of a parent cycle; the cycle is cut here"
 
 
 class ForestRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -75,7 +75,7 @@ class Forest(Sequence[ForestRow]):
         return f"<Forest of {len(self)} sessions, {len(self.roots)} roots>"
 
 
-def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = os.path.normpath) -> Forest:
+def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = posixpath.normpath) -> Forest:
     """The forest of these rows. ``resolve`` makes two spellings of one path the same."""
     # Oldest first: of several sessions with one id the oldest is the parent that is meant, and the linker
     # cuts a ring at the member that it saw first.

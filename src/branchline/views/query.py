@@ -343,13 +343,16 @@ def parse_query(text: str, *, now: datetime) -> Query:
         if token["empty"] is not None or (word is None and not (phrase or "").strip()):
             name = (token["empty"] or "").rstrip(":")
             if name in FIELDS or name in _ALIASES:
-                return Query(terms=tuple(terms), problem=f"{name}: what? Write it directly after the colon")
+                return Query(
+                    terms=tuple(terms),
+                    problem=f"{name}: the value is missing; write it directly after the colon",
+                )
             if token["empty"] is not None:
                 terms.append(Term(text=token["empty"]))
             continue
         value = " ".join((word if phrase is None else phrase).lower().split())
         if field == "re":
-            return Query(problem="re: takes the whole query; write it first, with nothing else")
+            return Query(problem="re: must be the whole query")
         field = _ALIASES.get(field or "", field)
         if field is not None and field not in FIELDS:
             if field in _MEANT and not value.startswith((":", "/")):
@@ -371,7 +374,8 @@ def parse_query(text: str, *, now: datetime) -> Query:
             if moment is None:
                 return Query(
                     terms=tuple(terms),
-                    problem=f"{field}:{value} is no time; write 2026-01-31, today, yesterday, 12h, 7d or 3mo",
+                    problem=f"{field}:{value} is not a valid time; "
+                    "use 2026-01-31, today, yesterday, 12h, 7d or 3mo",
                 )
             terms.append(Term(field=field, text=value, moment_ms=moment))
         else:
@@ -391,11 +395,11 @@ def _unknown_field(name: str) -> str:
 
 def _pattern(pattern: str) -> Query:
     if not pattern.strip():
-        return Query(problem="re: what? Write a regular expression after the colon")
+        return Query(problem="re: needs a regular expression after the colon")
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as problem:
-        return Query(problem=f"not a regular expression: {problem}")
+        return Query(problem=f"invalid regular expression: {problem}")
     return Query(terms=(Term(kind="pattern", text=pattern),))
 
 

@@ -6,13 +6,12 @@ Both say the same about a session: its title, else its first prompt, else that t
 from __future__ import annotations
 
 import itertools
-import os
+import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from branchline.views.browser.arrangement import ListItem
 from branchline.views.humanize import age, count, format_size, money
-from branchline.views.session_row import SessionRow
+from branchline.views.session_row import ListItem, SessionRow
 from branchline.views.spans import Line, Piece, Span, StyleRole, cut_line, line_width, make_line, pad_line
 from branchline.views.text import cut_middle, cut_start, one_line
 from branchline.views.tool_calls import short_path
@@ -146,7 +145,7 @@ def _name(item: ListItem) -> list[Piece]:
     if row.parent_session and not item.branch:
         pieces.append(Span("↳ ", "active"))
     if row.problem is not None:
-        name = os.path.basename(row.path or row.key)
+        name = posixpath.basename(row.path or row.key)
         return [*pieces, Span(name, "path"), Span(f"  {reason_words(row)}", "error")]
     pieces.append(_title(row))
     if row.findings:
@@ -175,7 +174,7 @@ def _ago(row: SessionRow, now: float) -> str:
 
 def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> list[Line]:
     """The small print of a session for the preview: who, where, when, from what; in one line if need be."""
-    parent = os.path.basename(row.parent_session or "") or row.parent_session or ""
+    parent = posixpath.basename(row.parent_session or "") or row.parent_session or ""
     in_one_line = rows < _ENOUGH_ROWS
     facts = [
         make_line(
@@ -223,7 +222,7 @@ def list_line(row: SessionRow, columns: ListColumns, *, now: float, home: str = 
         return make_line(*facts, Span(f"{format_size(row.size):>10}  ", "dim"), *program, _title(row))
     facts += [Span(f"{row.messages:>5}  ", "number"), *program]
     if columns.with_directory:
-        where = os.path.basename(row.cwd.rstrip("/")) if row.cwd else "(no directory)"
+        where = posixpath.basename(row.cwd.rstrip("/")) if row.cwd else "(no directory)"
         facts.append(Span(f"{short_path(where, home)}  ", "path"))
     findings = f"  ({count(row.findings, 'finding')})" if row.findings else ""
     return make_line(*facts, _title(row), Span(findings, "warning"))

@@ -7,7 +7,16 @@ from typing import NamedTuple, overload
 
 import msgspec
 
-__all__ = ["ELSEWHERE", "Description", "Listing", "SessionRow", "SkippedFile", "latest_first", "row_name"]
+__all__ = [
+    "ELSEWHERE",
+    "Description",
+    "ListItem",
+    "Listing",
+    "SessionRow",
+    "SkippedFile",
+    "latest_first",
+    "row_name",
+]
 
 ELSEWHERE = "another working directory"
 """The reason for which a session is hidden that belongs to another project."""
@@ -67,6 +76,16 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def active_ms(self) -> int:
         """The time that lists are sorted by: the last activity where it is known, else the file's time."""
         return self.modified_ms if self.last_activity_ms is None else self.last_activity_ms
+
+
+class ListItem(NamedTuple):
+    """A row in its place; ``branch`` is drawn before it where rows are threaded."""
+
+    row: SessionRow
+    agent: str
+    branch: str = ""
+    pinned: bool = False
+    note: str | None = None
 
 
 def row_name(row: SessionRow) -> str:

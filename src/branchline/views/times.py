@@ -45,5 +45,5 @@ def day_of(words: str, today: date) -> date:
         return date.fromisoformat(f"{text}-01" if re.fullmatch(r"\d{4}-\d\d", text) else text)
     except (ValueError, OverflowError):
         raise ValueError(
-            f"{words!r} is no day; write 2026-11-01, 2026-11, today, yesterday, 7d, 2w, 3m or 1y"
+            f"{words!r} is not a valid date; use 2026-11-01, 2026-11, today, yesterday, 7d, 2w, 3m or 1y"
         ) from None

@@ -66,10 +66,10 @@ def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | Non
 def _repaired(old: EntryLog, path: str) -> RepairResult:
     if old.reading.header is None and not len(old.tree):
         raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
-    if not old.format.writable:
+    if old.format.writer is None:
         raise NotSupported(
-            f"cannot repair {path}: sessions of {old.format.name} are read here, not written; "
-            "`branchline fork` makes one of ours of what can be read"
+            f"cannot repair {path}: sessions of {old.format.name} are read-only; "
+            "`branchline fork` copies its readable entries into a native session"
         )
     key, clock = without_suffix(os.path.basename(path)), SystemClock()
     if old.format.name == "pi":

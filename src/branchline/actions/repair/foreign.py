@@ -43,7 +43,11 @@ def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -
     lines: list[bytes] = []
     changes: list[FieldFix] = []
     asides: list[SalvagedBytes] = []
-    made = b"" if reading.header_line else format_.encode_header(_header(transcript, key, spare_id))
+    made = (
+        b""
+        if reading.header_line
+        else format_.required_writer().encode_header(_header(transcript, key, spare_id))
+    )
     numbered = False
     for piece in _pieces(transcript):
         if piece.position == ROOT:
@@ -102,7 +106,7 @@ def _parts(transcript: EntryLog, piece: _Piece) -> Iterator[_Piece]:
     if piece.alone and _is_object(piece.data):
         yield piece
         return
-    reader = transcript.format.reader(transcript.name)
+    reader = transcript.format.reader.log_reader(transcript.name)
     found = (
         split_records(piece.data, reader.markers, reader.is_record)
         if isinstance(reader, LineReader)
@@ -126,7 +130,7 @@ def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:
 
 def _guessed(transcript: EntryLog, position: int, line: bytes) -> dict[str, Any]:
     """The links that the line does not say as the tree has them."""
-    names, tree = transcript.format.links, transcript.tree
+    names, tree = transcript.format.traits.links, transcript.tree
     if names is None:
         return {}
     said = _fields(line)
@@ -176,11 +180,11 @@ def _move(transcript: EntryLog, data: bytes, now: str) -> bytes:
     name = transcript.name
     new = EntryLog(transcript.format, lambda offset, size: data[offset : offset + size], name)
     leaf = transcript.leaf
-    if transcript.format.links is None or (new.leaf == leaf and not new.reading.leaf_ambiguous):
+    if transcript.format.traits.links is None or (new.leaf == leaf and not new.reading.leaf_ambiguous):
         return b""
     move = Leaf(id="0" * 15 + "1", parent=leaf, timestamp=now, target=leaf)
     try:
-        return transcript.format.encode([move], new.reading)
+        return transcript.format.required_writer().encode([move], new.reading)
     except NotSupported:
         return b""  # then the new file reads differently, and is not written
 

@@ -134,7 +134,7 @@ def require_same(old: EntryLog, new: EntryLog) -> None:
         and _said(old) == _said(new)
     )
     if not same:
-        raise NotSaved("the repaired file would read differently from the old one; it was not written")
+        raise NotSaved("the repaired file would read differently; it was not written")
 
 
 def _readable(transcript: EntryLog) -> list[str]:

@@ -137,11 +137,12 @@ def _is_other(live: Session, target: str) -> bool:
 def _kept(made: Session, parent: Session) -> Session:
     """The fork as a file that lists show: who forks on the command line will not see a draft again."""
     from branchline.session import Session
+    from branchline.stores import DraftStore
 
     if not made.is_draft:
         return made
     store, key, cwd, format_ = made.store, made.key, made.cwd, made.format
-    assert store is not None
+    assert isinstance(store, DraftStore)
     with made:
         if len(made):
             store.publish(key).close()

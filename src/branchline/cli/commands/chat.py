@@ -19,6 +19,7 @@ __all__ = ["chat_command"]
     branchline chat --continue
     branchline chat --model anthropic:claude-sonnet-4-5 --name "Auth refactor"
     branchline chat --model qwen2.5:7b --base-url http://localhost:11434/v1
+    branchline chat --model gpt-oss --base-url https://gpu.example/v1 --api-key-env GPU_KEY
     branchline chat --mcp .mcp.json
     branchline chat --fork @last@3f2a
     git diff | branchline chat --no-session --print -
@@ -40,6 +41,11 @@ __all__ = ["chat_command"]
     "--model", metavar="PROVIDER:MODEL", help="Model to use (default: from the session or the settings)."
 )
 @click.option("--base-url", metavar="URL", help="Address of a server with the OpenAI chat completions API.")
+@click.option(
+    "--api-key-env",
+    metavar="NAME",
+    help="The environment variable with the API key for --base-url (default: BRANCHLINE_API_KEY).",
+)
 @click.option(
     "--mcp",
     "file",
@@ -75,6 +81,7 @@ def chat_command(
     fork: str | None,
     model: str | None,
     base_url: str | None,
+    api_key_env: str | None,
     file: str | None,
     allowed_tools: tuple[str, ...],
     name: str | None,
@@ -98,6 +105,7 @@ def chat_command(
         beginning=beginning,
         model=model,
         base_url=base_url,
+        api_key_env=api_key_env,
         servers=file,
         allowed_tools=allowed_tools,
         title=name,

@@ -199,8 +199,7 @@ def completion_command(out: Output, shell: str) -> None:
     """
     from click.shell_completion import ShellComplete, get_completion_class
 
-    from branchline.cli.app import cli
-
+    cli = click.get_current_context().find_root().command
     kind = get_completion_class(shell)
     assert kind is not None
     # Not the method of the class for bash: it runs bash to learn its version, which says nothing about the

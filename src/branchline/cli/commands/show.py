@@ -119,7 +119,10 @@ def _print(out: Output, deck: list[Card], ids: dict[str, str], *, full: bool) ->
         if card.kind in _FOLDED:
             _print_folded(out, card, full=full)
         elif card.kind in ("setting", "note"):
-            out.line("  ", paint("setting", card.title if out.plain else f"· {card.title}"))
+            role: StyleRole = "error" if card.error else "setting"
+            out.line("  ", paint(role, card.title if out.plain else f"· {card.title}"))
+            if full and card.body.strip():
+                out.text(card.body.strip("\n"), indent="    ", role=role)
         elif card.body.strip():
             out.text(card.body.strip("\n"), indent="  ", role="error" if card.error else "plain")
         for picture in card.pictures:

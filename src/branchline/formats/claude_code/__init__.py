@@ -1,6 +1,6 @@
 """Claude Code's transcripts, read and never written: a file per session, sub-agents in their own."""
 
-from branchline.formats.claude_code.format import CLAUDE_CODE, ClaudeCodeFormat
+from branchline.formats.claude_code.format import CLAUDE_CODE
 from branchline.formats.claude_code.lineage import (
     ForkOrigin,
     Subagent,
@@ -15,7 +15,6 @@ from branchline.formats.claude_code.reader import ClaudeCodeReader
 
 __all__ = [
     "CLAUDE_CODE",
-    "ClaudeCodeFormat",
     "ClaudeCodeReader",
     "ClaudeCodeReading",
     "ForkOrigin",

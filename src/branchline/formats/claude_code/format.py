@@ -1,10 +1,8 @@
-"""Claude Code's transcripts as a format: what they look like, how they are read, where they lie."""
+"""Claude Code's transcripts as a format: how they are recognized and read."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,15 +10,16 @@ import msgspec
 from branchline.context import ContextRules, ModelRef
 from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
-from branchline.formats.claude_code.log_index import ClaudeCodeReading, agent_of
+from branchline.formats.claude_code.home import ClaudeCodeHome
+from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
 from branchline.formats.claude_code.rows import ERROR
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, LogIndex
+from branchline.formats.protocol import Format, FormatReader, FormatTraits
 
-__all__ = ["CLAUDE_CODE", "ClaudeCodeFormat"]
+__all__ = ["CLAUDE_CODE"]
 
 _SPEAKING = frozenset({"user", "assistant"})
 _RECORD = frozenset({"uuid", "parentUuid", "sessionId"})
@@ -58,13 +57,56 @@ class _Record(msgspec.Struct, gc=False):
 _model_in = msgspec.json.Decoder(_Record).decode
 
 
-class ClaudeCodeFormat(Format):
-    """Transcripts of Claude Code up to 2.1. They are read; nothing is ever written into them."""
+def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """One message per answer: its records are joined where the first one stands, results follow."""
+    merged: list[ContextMessage] = []
+    places: dict[str, int] = {}
+    for item in messages:
+        message = item.message
+        response = message.response_id if isinstance(message, AssistantMessage) else None
+        if response is None:
+            merged.append(item)
+            continue
+        assert isinstance(message, AssistantMessage)
+        place = places.get(response)
+        if place is None:
+            places[response] = len(merged)
+            merged.append(item)
+            continue
+        first = merged[place].message
+        assert isinstance(first, AssistantMessage)
+        merged[place] = ContextMessage(merged[place].entry, _merged(first, message))
+    return merged
 
-    name = "claude-code"
-    writable = False
-    file_patterns = ("*/*.jsonl",)
-    subagent_patterns = ("*/*/subagents/**/agent-*.jsonl",)
+
+def _merged(before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
+    return msgspec.structs.replace(
+        before,
+        content=_joined(before.content, after.content),
+        usage=after.usage or before.usage,
+        stop_reason=after.stop_reason or before.stop_reason,
+        raw_stop_reason=after.raw_stop_reason or before.raw_stop_reason,
+    )
+
+
+def _joined(one: Content, other: Content) -> Content:
+    """The blocks of two records of one answer; the later one may repeat those of the first."""
+    if isinstance(one, str) or isinstance(other, str):
+        return other if isinstance(one, str) else one
+    return other if other[: len(one)] == one else one + other
+
+
+TRAITS = FormatTraits(
+    name="claude-code",
+    file_patterns=("*/*.jsonl",),
+    subagent_patterns=("*/*/subagents/**/agent-*.jsonl",),
+)
+
+
+class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
+    """Reads transcripts of Claude Code up to 2.1."""
+
+    context_rules = ContextRules(boundaries=frozenset({"compact_boundary"}), finish=_merge_answers)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A record of the tree, or one of those beside it, before anything else that is an object.
@@ -89,13 +131,12 @@ class ClaudeCodeFormat(Format):
                 strange = True
         return not head and _PLACE.search(path) is not None
 
-    def reader(self, path: str = "") -> ClaudeCodeReader:
+    def log_reader(self, path: str = "") -> ClaudeCodeReader:
         return ClaudeCodeReader(path)
 
-    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog[ClaudeCodeReading], position: int) -> ModelRef | None:
         """Without what the answer says and spent."""
         reading = transcript.reading
-        assert isinstance(reading, ClaudeCodeReading)
         try:
             model = _model_in(transcript.raw(position)).message.model
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -108,44 +149,17 @@ class ClaudeCodeFormat(Format):
         """What the first records tell; of one that is too long, what stands at its beginning."""
         header = super().peek(head, path, whole=whole)
         if whole and (header is None or not header.cwd) and (found := _CWD.search(head)) is not None:
-            named = Header(id=self.key_of(path)) if header is None else header
+            named = Header(id=TRAITS.key_of(path)) if header is None else header
             header = msgspec.structs.replace(named, cwd=str(json_codec.loads(found[1])))
         return header
 
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        assert isinstance(reading, ClaudeCodeReading)
-        return decode_record(line, reading, position)
-
-    def context_rules(self) -> ContextRules:
-        return _RULES
+    def decode(self, line: bytes, index: ClaudeCodeReading, position: int) -> Entry:
+        return decode_record(line, index, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
         """The records of one response are one answer."""
-        if before.response_id is None or before.response_id != after.response_id:
-            return None
-        return msgspec.structs.replace(
-            before,
-            content=_joined(before.content, after.content),
-            usage=after.usage or before.usage,
-            stop_reason=after.stop_reason or before.stop_reason,
-            raw_stop_reason=after.raw_stop_reason or before.raw_stop_reason,
-        )
-
-    # -- places ---------------------------------------------------------------------------------------
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        base = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
-        return [os.path.join(base, "projects")]
-
-    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """The directory of a project. Two working directories may share one: the records tell which."""
-        slug = re.sub(r"[^A-Za-z0-9-]", "-", cwd)
-        return os.path.join(self.roots(environment, home)[0], slug)
-
-    def subagent_of(self, path: str, header: Header | None) -> str | None:
-        if agent_of(path) is None:
-            return None
-        return "" if header is None else header.parent_session or ""
+        same = before.response_id is not None and before.response_id == after.response_id
+        return _merged(before, after) if same else None
 
 
 def _is_ours(fields: dict[str, Any]) -> bool:
@@ -160,37 +174,4 @@ def _is_ours(fields: dict[str, Any]) -> bool:
     return _BESIDE.get(kind, "") in fields
 
 
-def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """One message per answer: its records are joined where the first one stands, results follow."""
-    merged: list[ContextMessage] = []
-    places: dict[str, int] = {}
-    for item in messages:
-        message = item.message
-        response = message.response_id if isinstance(message, AssistantMessage) else None
-        if response is None:
-            merged.append(item)
-            continue
-        assert isinstance(message, AssistantMessage)
-        place = places.get(response)
-        if place is None:
-            places[response] = len(merged)
-            merged.append(item)
-            continue
-        first = merged[place].message
-        assert isinstance(first, AssistantMessage)
-        joined = CLAUDE_CODE.merge_answers(first, message)
-        assert joined is not None
-        merged[place] = ContextMessage(merged[place].entry, joined)
-    return merged
-
-
-def _joined(one: Content, other: Content) -> Content:
-    """The blocks of two records of one answer; the later one may repeat those of the first."""
-    if isinstance(one, str) or isinstance(other, str):
-        return other if isinstance(one, str) else one
-    return other if other[: len(one)] == one else one + other
-
-
-_RULES = ContextRules(boundaries=frozenset({"compact_boundary"}), finish=_merge_answers)
-
-CLAUDE_CODE = ClaudeCodeFormat()
+CLAUDE_CODE = Format(traits=TRAITS, reader=ClaudeCodeFormatReader(), home=ClaudeCodeHome())

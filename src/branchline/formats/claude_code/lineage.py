@@ -133,12 +133,11 @@ def _cut_rings(parents: list[int | None]) -> None:
             parents[start] = None
 
 
-def family_usage(transcripts: Sequence[EntryLog]) -> UsageSum:
+def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeReading]]) -> UsageSum:
     """What the files of a lineage spent together: every answer once, however many files hold a copy."""
     best: dict[str, tuple[int, int, int]] = {}
     for number, transcript in enumerate(transcripts):
         reading = transcript.reading
-        assert isinstance(reading, ClaudeCodeReading)
         named = set()
         for answer, spent in reading.spending.items():
             position, output = usage_owner(spent), spent >> 40
@@ -165,7 +164,7 @@ def family_usage(transcripts: Sequence[EntryLog]) -> UsageSum:
 class SubagentFile(NamedTuple):
     """A file of a sub-agent and what its ``meta.json`` says."""
 
-    transcript: EntryLog
+    transcript: EntryLog[ClaudeCodeReading]
     meta: Mapping[str, Any] | None = None
 
 
@@ -193,7 +192,7 @@ class _Start(NamedTuple):
     agent: str | None
 
 
-def find_subagents(main: EntryLog, files: Iterable[SubagentFile]) -> list[Subagent]:
+def find_subagents(main: EntryLog[ClaudeCodeReading], files: Iterable[SubagentFile]) -> list[Subagent]:
     """Which call started the agent of each file. Agents start agents, so their files are asked too."""
     files = list(files)
     starts = _starts(main)
@@ -204,7 +203,6 @@ def find_subagents(main: EntryLog, files: Iterable[SubagentFile]) -> list[Subage
     found = []
     for file in files:
         reading = file.transcript.reading
-        assert isinstance(reading, ClaudeCodeReading)
         agent = reading.agent or ""
         named = None if file.meta is None else file.meta.get("toolUseId")
         start = calls.get(named) if isinstance(named, str) else None
@@ -219,10 +217,9 @@ def find_subagents(main: EntryLog, files: Iterable[SubagentFile]) -> list[Subage
     return found
 
 
-def inline_subagents(main: EntryLog) -> list[Subagent]:
+def inline_subagents(main: EntryLog[ClaudeCodeReading]) -> list[Subagent]:
     """The sub-agents whose records stand in the file of the session; each is named after its first record."""
     reading = main.reading
-    assert isinstance(reading, ClaudeCodeReading)
     tree = reading.tree
     roots = [place for place in sorted(reading.linker.sidechain) if tree.parents[place] == ROOT]
     starts = _starts(main) if roots else []
@@ -240,9 +237,8 @@ def _agent(agent: str, start: _Start | None, how: str) -> Subagent:
     return Subagent(agent, start.call, start.entry, start.owner, how)
 
 
-def _starts(transcript: EntryLog) -> list[_Start]:
+def _starts(transcript: EntryLog[ClaudeCodeReading]) -> list[_Start]:
     reading = transcript.reading
-    assert isinstance(reading, ClaudeCodeReading)
     tree, names = reading.tree, reading.tool_names
     found = []
     for position, calls in reading.linker.calls.items():
@@ -268,7 +264,7 @@ def _starts(transcript: EntryLog) -> list[_Start]:
     return found
 
 
-def _started(transcript: EntryLog, result: str | None) -> str | None:
+def _started(transcript: EntryLog[ClaudeCodeReading], result: str | None) -> str | None:
     """The agent that the result of a call names."""
     if result is None:
         return None
@@ -282,15 +278,14 @@ def _started(transcript: EntryLog, result: str | None) -> str | None:
     return agent if isinstance(agent, str) else None
 
 
-def _first_prompt(transcript: EntryLog, start: int) -> str:
+def _first_prompt(transcript: EntryLog[ClaudeCodeReading], start: int) -> str:
     reading = transcript.reading
-    assert isinstance(reading, ClaudeCodeReading)
     for position in range(start, len(reading.kinds)):
         if META <= reading.kinds[position] <= HUMAN:
             return _prompt_at(transcript, position)
     return ""
 
 
-def _prompt_at(transcript: EntryLog, position: int) -> str:
+def _prompt_at(transcript: EntryLog[ClaudeCodeReading], position: int) -> str:
     entry = transcript.entry(position)
     return message_text(entry.message, "\n").strip() if isinstance(entry, MessageEntry) else ""

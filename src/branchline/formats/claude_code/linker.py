@@ -229,7 +229,9 @@ class ClaudeCodeLinker(Linker):
         self._lines = lines = self._sort(main, self._parents(main))
         self.points, self.starts, self.copies = lines.points, lines.starts, dict(lines.copies)
         for position in lines.unresolved:
-            message = f"what hangs from {tree.keys[position]} is no rewind that is known; shown as one line"
+            message = (
+                f"the children of {tree.keys[position]} are not a known kind of rewind; shown as one line"
+            )
             self._links.append(LinkFinding(position, "unknown", message))
         if self.sidechain:
             side = [place for place in records if place in self.sidechain]
@@ -316,7 +318,7 @@ class ClaudeCodeLinker(Linker):
             return before
         if before == ROOT or kind not in _FOLLOWS:
             return ROOT
-        return self._break(node, before, "guessed-link", "cannot begin a conversation but names nothing")
+        return self._break(node, before, "guessed-link", "cannot start a conversation but names no parent")
 
     def _continues(self, node: int) -> bool:
         """Whether a record is a boundary that names only the record that it continues."""

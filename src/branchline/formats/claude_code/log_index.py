@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from branchline.formats.claude_code.linker import ClaudeCodeLinker
 from branchline.formats.claude_code.rows import RESULT
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReading", "KeptRange", "agent_of", "answer_key", "spent_at", "usage_owner"]

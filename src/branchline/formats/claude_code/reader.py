@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Sequence
 from itertools import compress
@@ -44,7 +44,7 @@ from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
 
-READ_ONLY = "sessions of Claude Code are read here, not written; fork it into a native one to go on"
+READ_ONLY = "sessions of Claude Code are read-only; fork it into a native session to continue"
 
 _TYPES = {
     BOUNDARY: "compact_boundary",
@@ -98,12 +98,12 @@ class ClaudeCodeReader(LineReader):
     format_name = "claude-code"
     markers = (b'{"parentUuid":', b'{"type":"', b'{"isSidechain":', b'{"uuid":"')
     begins_with_header = False
+    reading: ClaudeCodeReading
 
     def __init__(self, path: str = "") -> None:
-        self._known = ClaudeCodeReading()
-        super().__init__(self._known)
+        super().__init__(ClaudeCodeReading())
         self._path = path
-        self._known.agent = agent_of(path)
+        self.reading.agent = agent_of(path)
         self._titles: dict[str, str] = {}
         self._summaries: list[tuple[str, str]] = []
         self._last_prompts: list[_LastPrompt] = []
@@ -125,7 +125,7 @@ class ClaudeCodeReader(LineReader):
             self.take_one(row, line, offset)
 
     def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
-        reading = self._known
+        reading = self.reading
         first = len(reading.tree)
         counts: list[int] = []
         shapes = list(map(shape_of, rows))
@@ -147,7 +147,7 @@ class ClaudeCodeReader(LineReader):
 
     def _has_begun(self) -> bool:
         """Whether the first records have told everything about the session."""
-        reading = self._known
+        reading = self.reading
         return bool(
             self._cwd
             and self._prompt
@@ -157,7 +157,7 @@ class ClaudeCodeReader(LineReader):
 
     def _take_together(self, rows: Sequence[Row], shapes: Sequence[RowShape]) -> bool:
         """Plain records that follow each other; False, and nothing done, if a uuid was used before."""
-        reading = self._known
+        reading = self.reading
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
         if not reading.tree.register_keys(uuids):
             return False
@@ -184,7 +184,7 @@ class ClaudeCodeReader(LineReader):
 
     def _note_calls(self, position: int, row: Row, shape: RowShape) -> None:
         """Remember which calls an answer makes or a result answers, and what the answer says was spent."""
-        reading, said = self._known, row.message
+        reading, said = self.reading, row.message
         if shape.calls:
             reading.linker.calls[position] = shape.calls
         if shape.kind == RESULT or said is None:
@@ -201,7 +201,7 @@ class ClaudeCodeReader(LineReader):
 
     def _take_row(self, row: Row, shape: RowShape, number: int) -> int:
         """One record; returns how many entries it is."""
-        reading = self._known
+        reading = self.reading
         links, tree = reading.linker, reading.tree
         time = row.timestamp or ""
         if row.sessionId and row.sessionId not in reading.session_ids:
@@ -259,7 +259,7 @@ class ClaudeCodeReader(LineReader):
 
     def _take_aside(self, row: Row, number: int, time: str) -> int:
         is_title = row.customTitle is not None or row.aiTitle is not None
-        links = self._known.linker
+        links = self.reading.linker
         key = links.free_key(f"line-{number}")
         position = links.add_aside(key, type="session_info" if is_title else "custom", time=time)
         match row.type:
@@ -280,12 +280,12 @@ class ClaudeCodeReader(LineReader):
         self._first_time = self._first_time or time
         self._cwd = self._cwd or row.cwd or ""
         self._git = self._git or row.gitBranch or ""
-        self._known.version_text = self._known.version_text or row.version or ""
-        self._known.background = self._known.background or row.sessionKind == "bg"
+        self.reading.version_text = self.reading.version_text or row.version or ""
+        self.reading.background = self.reading.background or row.sessionKind == "bg"
 
     def _split_results(self, position: int, row: Row) -> int:
         """Give every result after the first an entry of its own, and one to what stands beside them."""
-        reading = self._known
+        reading = self.reading
         links, key = reading.linker, reading.tree.keys[position]
         content = None if row.message is None else row.message.content
         blocks = content if isinstance(content, tuple) else ()
@@ -305,7 +305,7 @@ class ClaudeCodeReader(LineReader):
 
     def _take_edits(self, position: int, about: CompactMetadata | None) -> int:
         """An entry for every result that was taken from the context."""
-        reading = self._known
+        reading = self.reading
         key, last = reading.tree.keys[position], position
         for number, call in enumerate((about and about.compactedToolIds) or (), 2):
             if (result := reading.result_of(call)) is not None:
@@ -335,7 +335,7 @@ class ClaudeCodeReader(LineReader):
         return isinstance(fields.get("uuid"), str) or kind in _BESIDE
 
     def on_finish(self) -> None:
-        reading = self._known
+        reading = self.reading
         reading.last_message_time = milliseconds(self._spoken)
         reading.title = self._find_title() or None
         reading.header = self._header() if reading.lines else None
@@ -348,7 +348,7 @@ class ClaudeCodeReader(LineReader):
         The program names the record in the middle of a session too and goes on below it, or, where the
         context is cleared, at a new start.
         """
-        reading = self._known
+        reading = self.reading
         links = reading.linker
         for prompt in reversed(self._last_prompts):
             position = reading.tree.positions.get(prompt.leaf, ROOT)
@@ -368,7 +368,7 @@ class ClaudeCodeReader(LineReader):
         for source in ("custom-title", "ai-title"):
             if title := self._titles.get(source, "").strip():
                 return title
-        reading = self._known
+        reading = self.reading
         for summary, leaf in reversed(self._summaries):
             position = reading.tree.positions.get(leaf)
             if position is not None and reading.kinds[position] != ASIDE:
@@ -376,7 +376,7 @@ class ClaudeCodeReader(LineReader):
         return self._prompt
 
     def _header(self) -> Header:
-        reading = self._known
+        reading = self.reading
         first_session = next(iter(reading.session_ids), "")
         named = _SESSION_FILE.search(self._path)
         parent: str | None = None
@@ -393,7 +393,7 @@ class ClaudeCodeReader(LineReader):
             time = reading.tree.times[reading.own_from] or time
         about = {"version": reading.version_text, "gitBranch": self._git}
         return Header(
-            id=session or os.path.basename(self._path).removesuffix(".jsonl"),
+            id=session or posixpath.basename(self._path).removesuffix(".jsonl"),
             timestamp=time,
             cwd=self._cwd,
             parent_session=parent,

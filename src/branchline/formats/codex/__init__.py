@@ -1,6 +1,7 @@
 """Codex rollouts, read and never written: one line of records per file, forks and reverts between files."""
 
-from branchline.formats.codex.format import CODEX, CodexFormat
+from branchline.formats.codex.format import CODEX
+from branchline.formats.codex.home import read_names
 from branchline.formats.codex.log_index import CodexReading, HistoryBase
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import CodexReader
@@ -9,14 +10,12 @@ from branchline.formats.codex.rollouts import (
     RolloutChain,
     copied_entries,
     model_history,
-    read_names,
     resolve_chain,
     rollout_name,
 )
 
 __all__ = [
     "CODEX",
-    "CodexFormat",
     "CodexReader",
     "CodexReading",
     "HistoryBase",

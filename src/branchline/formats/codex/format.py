@@ -1,44 +1,87 @@
-"""Codex rollouts as a format: what they look like, how they are read, where they lie."""
+"""Codex rollouts as a format: how they are recognized, read, unpacked and joined."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping
+import posixpath
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header, Text, json_codec
+from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Text, json_codec
+from branchline.formats.codex.home import HOME_OF, CodexHome, ThreadNames
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import decode_line
-from branchline.formats.codex.rollouts import assemble_rollout, read_names, rollout_name
+from branchline.formats.codex.rollouts import assemble_rollout, rollout_name
 from branchline.formats.codex.rows import ITEMS
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Content, Format, LogIndex
+from branchline.formats.protocol import (
+    CompressedFiles,
+    Content,
+    Format,
+    FormatReader,
+    FormatTraits,
+    SplitFiles,
+)
 
-__all__ = ["CODEX", "CodexFormat"]
+__all__ = ["CODEX"]
 
-_HOME = re.compile(r"(.*)[/\\](?:archived_)?sessions[/\\]", re.DOTALL)
 _LOOKED_AT = 64  # lines at the beginning
 _LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 
 
-class CodexFormat(Format):
-    """Rollouts of Codex, legacy and paginated, back to those of 2025. They are read, never written."""
+def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """Thoughts, words and calls that follow each other are one answer; a compaction says nothing itself."""
+    merged: list[ContextMessage] = []
+    for item in messages:
+        message = item.message
+        if isinstance(message, CompactionSummaryMessage) and not message.summary:
+            continue
+        if merged and isinstance(message, AssistantMessage):
+            before = merged[-1].message
+            if isinstance(before, AssistantMessage):
+                merged[-1] = ContextMessage(merged[-1].entry, _joined(before, message))
+                continue
+        merged.append(item)
+    return merged
 
-    name = "codex"
-    writable = False
-    file_patterns = (
+
+def _joined(before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
+    """Thoughts, words and calls that follow each other are one answer."""
+    return msgspec.structs.replace(
+        before,
+        content=(*_blocks(before), *_blocks(after)),
+        model=after.model or before.model,
+        usage=after.usage or before.usage,
+        stop_reason=after.stop_reason,
+    )
+
+
+def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
+    content = message.content
+    return (Text(text=content),) if isinstance(content, str) else content
+
+
+TRAITS = FormatTraits(
+    name="codex",
+    compressed_suffix=".zst",
+    file_patterns=(
         "rollout-*.jsonl",
         "rollout-*.jsonl.zst",
         "*/*/*/rollout-*.jsonl",
         "*/*/*/rollout-*.jsonl.zst",
-    )
+    ),
+)
+
+
+class CodexFormatReader(FormatReader[CodexReading]):
+    """Reads rollouts of Codex, legacy and paginated, back to those of 2025."""
+
+    context_rules = ContextRules(finish=_merge_answers)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line in an envelope, or the bare beginning of the oldest files; or a name like Codex's."""
@@ -48,11 +91,7 @@ class CodexFormat(Format):
         for line in head_lines(head, _LOOKED_AT):
             if foreign and b'"payload"' not in line:
                 continue  # no line in an envelope, and nothing else would count any more
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                continue
-            if isinstance(fields, dict):
+            if (fields := json_codec.loads_object(line)) is not None:
                 if _is_ours(fields, bare=not foreign):
                     return True
                 if not foreign and b'"payload"' not in head:
@@ -60,84 +99,22 @@ class CodexFormat(Format):
                 foreign = True
         return not foreign and NAME.search(path) is not None
 
-    def reader(self, path: str = "") -> CodexReader:
+    def log_reader(self, path: str = "") -> CodexReader:
         return CodexReader(path)
 
-    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog[CodexReading], position: int) -> ModelRef | None:
         """As the settings of its turn say."""
         reading = transcript.reading
-        assert isinstance(reading, CodexReading)
         model, provider = reading.model_at(position), reading.meta.get("model_provider")
         if not model:
             return None
         return ModelRef(provider=provider if isinstance(provider, str) else "", id=model)
 
-    def is_compressed(self, head: bytes) -> bool:
-        return head.startswith(ZSTD)
+    def decode(self, line: bytes, index: CodexReading, position: int) -> Entry:
+        return decode_line(line, index, position)
 
-    def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
-        return unpack(read)
-
-    def has_external_prefix(self, head: bytes) -> bool:
-        """A paginated fork or revert copies nothing: its first record says where it begins."""
-        first, newline, _ = head.partition(b"\n")
-        return b'"history_base"' in first or not newline
-
-    def assemble(
-        self, content: Content, path: str, find: Callable[[str], Content | None]
-    ) -> Iterator[bytes] | None:
-        name = rollout_name(path)
-        return assemble_rollout(content, "" if name is None else name.rollout, find)
-
-    def roots_near(self, path: str) -> list[str]:
-        """Where the other rollouts lie, archived ones included."""
-        found = _HOME.match(path)
-        if found is None:
-            return super().roots_near(path)
-        return [os.path.join(found[1], "sessions"), os.path.join(found[1], "archived_sessions")]
-
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        assert isinstance(reading, CodexReading)
-        return decode_line(line, reading, position)
-
-    def context_rules(self) -> ContextRules:
-        return _RULES
-
-    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
-        """Thoughts, words and calls that follow each other are one answer."""
-        return msgspec.structs.replace(
-            before,
-            content=(*_blocks(before), *_blocks(after)),
-            model=after.model or before.model,
-            usage=after.usage or before.usage,
-            stop_reason=after.stop_reason,
-        )
-
-    # -- places ---------------------------------------------------------------------------------------
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        base = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
-        return [os.path.join(base, "sessions"), os.path.join(base, "archived_sessions")]
-
-    def key_of(self, path: str) -> str:
-        return super().key_of(path.removesuffix(".zst"))
-
-    def subagent_of(self, path: str, header: Header | None) -> str | None:
-        del path
-        if header is None or (header.metadata or {}).get("source") != "subagent":
-            return None
-        return header.parent_session or ""
-
-    def titles_file(self, root: str) -> str | None:
-        """The names that people gave to threads."""
-        return os.path.join(os.path.dirname(root), "session_index.jsonl")
-
-    def titles_near(self, path: str) -> str | None:
-        found = _HOME.match(path)
-        return None if found is None else os.path.join(found[1], "session_index.jsonl")
-
-    def titles(self, data: bytes) -> Mapping[str, str]:
-        return read_names(data)
+    def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
+        return _joined(before, after)
 
 
 def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:
@@ -161,29 +138,40 @@ def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:
             return False
 
 
-def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """Thoughts, words and calls that follow each other are one answer; a compaction says nothing itself."""
-    merged: list[ContextMessage] = []
-    for item in messages:
-        message = item.message
-        if isinstance(message, CompactionSummaryMessage) and not message.summary:
-            continue
-        if merged and isinstance(message, AssistantMessage):
-            before = merged[-1].message
-            if isinstance(before, AssistantMessage):
-                joined = CODEX.merge_answers(before, message)
-                assert joined is not None
-                merged[-1] = ContextMessage(merged[-1].entry, joined)
-                continue
-        merged.append(item)
-    return merged
+class RolloutFiles(CompressedFiles, SplitFiles):
+    """Rollouts may be compressed; a paginated fork or revert begins in other rollouts."""
+
+    def is_compressed(self, head: bytes) -> bool:
+        return head.startswith(ZSTD)
+
+    def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+        return unpack(read)
+
+    def has_external_prefix(self, head: bytes) -> bool:
+        """A paginated fork or revert copies nothing: its first record says where it begins."""
+        first, newline, _ = head.partition(b"\n")
+        return b'"history_base"' in first or not newline
+
+    def assemble(
+        self, content: Content, path: str, find: Callable[[str], Content | None]
+    ) -> Iterator[bytes] | None:
+        name = rollout_name(path)
+        return assemble_rollout(content, "" if name is None else name.rollout, find)
+
+    def roots_near(self, path: str) -> list[str]:
+        """The directories of the rollouts beside this one, archived ones included."""
+        found = HOME_OF.match(path)
+        if found is None:
+            return [posixpath.dirname(path)]
+        return [posixpath.join(found[1], "sessions"), posixpath.join(found[1], "archived_sessions")]
 
 
-def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
-    content = message.content
-    return (Text(text=content),) if isinstance(content, str) else content
-
-
-_RULES = ContextRules(finish=_merge_answers)
-
-CODEX = CodexFormat()
+_FILES = RolloutFiles()
+CODEX = Format(
+    traits=TRAITS,
+    reader=CodexFormatReader(),
+    home=CodexHome(),
+    compression=_FILES,
+    splitting=_FILES,
+    titles=ThreadNames(),
+)

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from branchline.formats.codex.replay import TokenTotals
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 
 __all__ = ["CodexReading", "HistoryBase", "base_of"]
 

@@ -39,7 +39,7 @@ from branchline.tree import ROOT, Tree
 
 __all__ = ["CodexReader"]
 
-READ_ONLY = "rollouts of Codex are read here, not written; fork it into a native session to go on"
+READ_ONLY = "rollouts of Codex are read-only; fork it into a native session to continue"
 COMPRESSED = "it is compressed (zstd); unpack it first"
 
 ZSTD = b"\x28\xb5\x2f\xfd"
@@ -94,10 +94,10 @@ class CodexReader(LineReader):
     format_name = "codex"
     markers = (b'{"timestamp":"', b'{"type":"', b'{"record_type":"')
     headers = 1
+    reading: CodexReading
 
     def __init__(self, path: str = "") -> None:
-        self._known = CodexReading()
-        super().__init__(self._known)
+        super().__init__(CodexReading())
         self._path = path
         self._named = NAME.search(path)
         self._compressed = False
@@ -136,7 +136,7 @@ class CodexReader(LineReader):
         super().finish(tail)
 
     def takes_rows(self) -> bool:
-        return bool(self._known.meta)
+        return bool(self.reading.meta)
 
     def decode_rows(self, data: memoryview) -> Sequence[Row]:
         return decode_rows(data)
@@ -144,14 +144,14 @@ class CodexReader(LineReader):
     def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
         if not (lines.alone or _REGULAR.issuperset([row.type if row.payload else None for row in rows])):
             return False
-        first = len(self._known.tree)
+        first = len(self.reading.tree)
         counts = list(map(self._take_row, rows, range(lines.number, lines.number + len(rows))))
         self._flush()
-        self.locate(first, lines, None if len(self._known.tree) - first == len(rows) else counts)
+        self.locate(first, lines, None if len(self.reading.tree) - first == len(rows) else counts)
         return True
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self._known
+        reading = self.reading
         self.gap = False
         payload = fields.get("payload")
         if fields.get("type") == "session_meta" and isinstance(payload, dict) and not reading.meta:
@@ -172,12 +172,12 @@ class CodexReader(LineReader):
             row = Row(timestamp=row.timestamp)
             if "record_type" not in fields:
                 reading.foreign += 1
-                message = "a line of a shape that Codex does not write; kept aside"
+                message = "a line in a form that Codex does not write; kept aside"
                 reading.add_finding("unknown", message, line=reading.lines, offset=offset, size=len(line))
         self.take_one(row, line, offset)
 
     def _take_meta(self, meta: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self._known
+        reading = self.reading
         reading.meta = meta
         reading.header_line, reading.header_end = line, offset + len(line)
         self._copying = isinstance(meta.get("forked_from_id"), str)
@@ -188,13 +188,13 @@ class CodexReader(LineReader):
         mode = meta.get("history_mode")
         self._paginated = mode == "paginated"
         if mode is not None and not (isinstance(mode, str) and mode in _MODES):
-            message = f"history mode {mode!r} is not known; Codex refuses such a file"
+            message = f"history mode {mode!r} is unknown; Codex refuses such a file"
             reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
 
     def _take_base(self, meta: dict[str, Any]) -> None:
         """The first record of the rollout that this one begins with, where both were put together."""
         self._heads += 1
-        if self._heads == self._known.lines:
+        if self._heads == self.reading.lines:
             base = base_of(meta)
             self._missing = "" if base is None else base.rollout
 
@@ -287,7 +287,7 @@ class CodexReader(LineReader):
         if kind != "message" or not (words := item_text(item)) or words.isspace():
             self._new.quiet.append(position)
         if item.call_id:
-            self._known.tool_names[item.call_id] = item.name or kind.removesuffix("_call")
+            self.reading.tool_names[item.call_id] = item.name or kind.removesuffix("_call")
         if time > self._spoken:  # noqa: PLR1730  for nearly every line
             self._spoken = time
         return "message", "assistant"
@@ -300,7 +300,7 @@ class CodexReader(LineReader):
 
     def _note_event(self, event: ResponseItem, time: str) -> str:
         """What an event tells; returns the type of its entry."""
-        reading, position = self._known, self._size
+        reading, position = self.reading, self._size
         match event.type:
             case "token_count":
                 totals = totals_from(event.info)
@@ -323,7 +323,7 @@ class CodexReader(LineReader):
 
     def _take_prompt(self, text: str, time: str) -> str:
         """What a person typed, as an event tells it; a prompt of its own unless an item repeats it."""
-        self._known.prompts[self._size] = text
+        self.reading.prompts[self._size] = text
         self._hear(text, time, 0)
         if not text.strip():
             return "custom"
@@ -365,7 +365,7 @@ class CodexReader(LineReader):
 
     def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
         """Model and effort of a turn: entries where they change."""
-        reading = self._known
+        reading = self.reading
         if settings.turn_id:
             reading.turn_contexts.add(settings.turn_id)
         model, effort = settings.model or self._model, settings.effort or self._effort
@@ -382,7 +382,7 @@ class CodexReader(LineReader):
 
     def _note_compaction(self, compacted: ResponseItem) -> str:
         """What the model sees from here on; returns the type of the entry."""
-        reading = self._known
+        reading = self.reading
         said = list(filter(None, self._said))
         position = self._size
         items = compacted.replacement_history
@@ -399,7 +399,7 @@ class CodexReader(LineReader):
 
     def _take_rollback(self, turns: int, number: int, time: str) -> None:
         self._flush()
-        reading = self._known
+        reading = self.reading
         tree = reading.tree
         cut = rollback_position(self._turn_places, self._classes, turns)
         reading.rollbacks[len(tree)] = turns
@@ -436,17 +436,17 @@ class CodexReader(LineReader):
         Those that a fork copied all have the time of the fork; those of a rollout with which this one begins
         have smaller numbers, and their totals of tokens are not gone on with.
         """
-        if (base := self._known.base) is not None:
+        if (base := self.reading.base) is not None:
             if ordinal is None or ordinal < base.end_ordinal or line < 2:
                 return
-            self._known.totals = TokenTotals()
+            self.reading.totals = TokenTotals()
         else:
             if not self._second_time:
                 self._second_time = time
             if time and time == self._second_time:
                 return
         self._copying = False
-        self._known.copied = self._size
+        self.reading.copied = self._size
 
     # -- the end --------------------------------------------------------------------------------------
 
@@ -463,14 +463,14 @@ class CodexReader(LineReader):
         return self._parent
 
     def on_finish(self) -> None:
-        reading = self._known
+        reading = self.reading
         if self._copying:
             reading.copied = len(reading.tree)
         for position in reading.spent:
             if position < reading.copied:  # counted where it was spent
                 reading.spent[position] = TokenTotals()
         if self._missing and reading.base is not None:
-            message = f"it begins with a part of the rollout {self._missing}, which is not at hand"
+            message = f"it begins with a part of the rollout {self._missing}, which is missing"
             reading.add_tail_finding("below-head", message, line=1)
         reading.last_message_time = milliseconds(self._spoken)
         words = next((text for _, text in sorted(self._first_words.items())), "").split("\n")
@@ -478,14 +478,12 @@ class CodexReader(LineReader):
         if reading.lines:
             reading.header = self._header()
             if not reading.meta:
-                reading.add_tail_finding(
-                    "no-header", "no readable session_meta tells which thread this is", line=1
-                )
+                reading.add_tail_finding("no-header", "no readable session_meta names the thread", line=1)
         if reading.read_only is None:
             reading.read_only = READ_ONLY
 
     def _header(self) -> Header:
-        reading, meta = self._known, self._known.meta
+        reading, meta = self.reading, self.reading.meta
         named = self._named
 
         def text(key: str) -> str:

@@ -22,7 +22,6 @@ __all__ = [
     "assemble_rollout",
     "copied_entries",
     "model_history",
-    "read_names",
     "resolve_chain",
     "rollout_name",
 ]
@@ -34,7 +33,7 @@ _LONGEST_FIRST = 1 << 26
 class Rollout(NamedTuple):
     """A file, and how much of it counts: everything, or the bytes before ``end``."""
 
-    transcript: EntryLog
+    transcript: EntryLog[CodexReading]
     end: int | None = None
 
 
@@ -59,25 +58,27 @@ def rollout_name(path: str) -> Name | None:
     return None if found is None else Name(found[1], found[2], found[3] or found[2])
 
 
-def resolve_chain(transcript: EntryLog, find: Callable[[str], EntryLog | None]) -> RolloutChain:
+def resolve_chain(
+    transcript: EntryLog[CodexReading], find: Callable[[str], EntryLog[CodexReading] | None]
+) -> RolloutChain:
     """Follow what a paginated rollout begins with; ``find`` gives the file whose name ends with an id."""
     rollouts = [Rollout(transcript)]
     problems: list[str] = []
-    reading = _reading(transcript)
+    reading = transcript.reading
     seen = {reading.rollout}
     while (base := reading.base) is not None:
         if base.rollout in seen:
-            problems.append(f"the rollout {base.rollout} begins with itself")
+            problems.append(f"the rollout {base.rollout} refers to itself")
             break
         seen.add(base.rollout)
         found = find(base.rollout)
         if found is None:
-            problems.append(f"the rollout {base.rollout}, with which this one begins, is not there")
+            problems.append(f"the rollout {base.rollout}, with which this one begins, is missing")
             break
-        reading = _reading(found)
+        reading = found.reading
         if reading.meta.get("history_mode") != "paginated":
             problems.append(
-                f"the rollout {base.rollout} is of the older kind and cannot be the beginning of this"
+                f"the rollout {base.rollout} has the older format and cannot be the beginning of this one"
             )
             break
         rollouts.append(Rollout(found, base.end_offset))
@@ -90,7 +91,7 @@ def assemble_rollout(
     """The lines of a paginated rollout as a copy would hold them: the first records, the beginning, its own.
 
     First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
-    the oldest first. Where one cannot be found, is of the older kind or begins with itself, the rest
+    the oldest first. Where one cannot be found, is of the older kind or refers to itself, the rest
     is given. None if the rollout has no beginning elsewhere, or none that can be used.
     """
     heads: list[bytes] = []
@@ -181,33 +182,9 @@ def copied_entries(child: CodexReading, parent: CodexReading) -> int:
     return next(own, child.copied)
 
 
-def read_names(index: bytes) -> dict[str, str]:
-    """The names of threads from ``session_index.jsonl``; the last line of a thread counts."""
-    names: dict[str, str] = {}
-    for line in index.split(b"\n"):
-        try:
-            fields = json_codec.loads(line)
-        except ValueError:
-            continue
-        if isinstance(fields, dict):
-            thread, name = fields.get("id"), fields.get("thread_name")
-            if isinstance(thread, str) and isinstance(name, str):
-                names[thread] = name
-    return names
-
-
 def _meta_of(line: bytes) -> dict[str, Any]:
-    try:
-        fields = json_codec.loads(line)
-    except ValueError:
-        return {}
-    payload = fields.get("payload") if isinstance(fields, dict) else None
+    payload = (json_codec.loads_object(line) or {}).get("payload")
     return payload if isinstance(payload, dict) else {}
-
-
-def _reading(transcript: EntryLog) -> CodexReading:
-    assert isinstance(transcript.reading, CodexReading)
-    return transcript.reading
 
 
 def _lines(rollouts: Sequence[Rollout]) -> Iterator[dict[str, Any]]:

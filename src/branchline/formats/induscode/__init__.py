@@ -1,5 +1,5 @@
 """Sessions of induscode: read, and written so that induscode finds the path that is meant."""
 
-from branchline.formats.induscode.format import INDUSCODE, InduscodeFormat
+from branchline.formats.induscode.format import INDUSCODE
 
-__all__ = ["INDUSCODE", "InduscodeFormat"]
+__all__ = ["INDUSCODE", ""]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,7 @@ import msgspec
 
 from branchline.entries import Header
 from branchline.formats.induscode.leaf_resolver import DeepestEntry
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import BackwardLinker
 
@@ -52,7 +52,7 @@ class InduscodeLogIndex(LogIndex):
 
 def _header_from(path: str) -> Header:
     """The name of the file is the id, and in most ids stands the time."""
-    name = os.path.basename(path).removesuffix(NDJSON)
+    name = posixpath.basename(path).removesuffix(NDJSON)
     found = _ID.fullmatch(name)
     return Header(id=name, version=1, timestamp="" if found is None else _iso(int(found[1], 36)))
 

@@ -130,7 +130,9 @@ class InduscodeReader(LineReader):
             return
         else:
             if not isinstance(fields.get("prev"), str | None):
-                self._note("bad-value", f"{fields['id']}: prev is no text; shown as a root", line, offset)
+                self._note(
+                    "bad-value", f"{fields['id']}: prev is not a string; shown as a root", line, offset
+                )
             for name in bad_values(fields.get("message")):
                 self._note("bad-value", f"{fields['id']}: bad {name} value", line, offset)
         self.take_one(row_from(fields), line, offset)

@@ -7,7 +7,7 @@ out of the directory; where the blob is missing the reference stays as it is.
 from __future__ import annotations
 
 import base64
-import os
+import posixpath
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -20,14 +20,14 @@ _REFERENCE = re.compile(r"blob:sha256:([0-9a-f]{64})")
 
 def blob_directories(path: str) -> tuple[str, ...]:
     """Where the blobs of a session file may lie: in its agent directory, or beside a file that was moved."""
-    folder = os.path.dirname(path)
+    folder = posixpath.dirname(path)
     if not folder:
         return ()
-    beside = os.path.join(folder, "blobs")
+    beside = posixpath.join(folder, "blobs")
     parent = folder
-    while parent != (above := os.path.dirname(parent)):
-        if os.path.basename(parent) == "sessions":
-            return (os.path.join(above, "blobs"), beside)
+    while parent != (above := posixpath.dirname(parent)):
+        if posixpath.basename(parent) == "sessions":
+            return (posixpath.join(above, "blobs"), beside)
         parent = above
     return (beside,)
 
@@ -76,9 +76,9 @@ def _blob(reference: Any, directories: Sequence[str]) -> bytes | None:
     if found is None:
         return None
     for directory in directories:
-        path = os.path.join(directory, found[1])
+        path = posixpath.join(directory, found[1])
         try:
-            if os.path.isfile(path):
+            if posixpath.isfile(path):
                 with open(path, "rb") as file:
                     return file.read()
         except OSError:

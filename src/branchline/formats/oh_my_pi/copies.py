@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from branchline.entries import skeleton, splice
-from branchline.formats.copying import path_lines
+from branchline.formats.common.native_copies import path_lines
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
 

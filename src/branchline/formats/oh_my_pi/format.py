@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from branchline.context import ContextRules
 from branchline.entries import (
     Compaction,
     ContextEdit,
@@ -25,29 +24,24 @@ from branchline.entries import (
     entry_fields,
     json_codec,
 )
-from branchline.formats.copying import tree_lines, upgrade_lines
+from branchline.formats.common.native_copies import tree_lines, upgrade_lines
+from branchline.formats.common.native_decoder import BOM, NativeFormatReader
+from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
+from branchline.formats.log_index import LineChunk
 from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
 from branchline.formats.oh_my_pi.context_rules import RULES
 from branchline.formats.oh_my_pi.copies import forked_lines
-from branchline.formats.oh_my_pi.home import (
-    is_own_path,
-    session_of_agent,
-    sessions_directories,
-    sessions_directory,
-    sessions_root,
-)
+from branchline.formats.oh_my_pi.home import OhMyPiHome, is_own_path
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
-from branchline.formats.pi import CURRENT_VERSION, PiFormat
-from branchline.formats.protocol import LineChunk, LogIndex
+from branchline.formats.protocol import Format, FormatTraits, FormatWriter
 from branchline.tree import ROOT
 
-__all__ = ["OH_MY_PI", "OhMyPiFormat"]
+__all__ = ["OH_MY_PI"]
 
-_BOM = b"\xef\xbb\xbf"
 _HEADER_KEYS = frozenset(
     {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
@@ -70,25 +64,28 @@ _PLAIN = frozenset({"message", "custom", "custom_message", "label", "leaf"})  # 
 _INHERITED = ("additionalDirectories",)
 
 
-class OhMyPiFormat(PiFormat):
-    """Files of oh-my-pi."""
-
-    name = NAME
-    writable = True
-    file_patterns = ("*/*.jsonl",)
-    subagent_patterns = ("*/*/**/*.jsonl",)
-    copies_companion_folder = True
-    unsupported: Mapping[str, str] = {
+TRAITS = FormatTraits(
+    name=NAME,
+    file_patterns=("*/*.jsonl",),
+    subagent_patterns=("*/*/**/*.jsonl",),
+    native_entries=True,
+    copies_companion_folder=True,
+    unsupported={
         "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
         "retained_tail": "a compaction of oh-my-pi names its first kept entry and holds no messages itself",
-    }
+    },
+)
 
-    # -- reading --------------------------------------------------------------------------------------
+
+class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
+    """Reads pi's entries and those of oh-my-pi."""
+
+    context_rules = RULES
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A title slot, keys or types that only oh-my-pi writes, or a place where only it keeps sessions."""
-        lines = head_lines(head.removeprefix(_BOM).lstrip())
+        lines = head_lines(head.removeprefix(BOM).lstrip())
         first = next(lines)
         if first.startswith(b'{"type":"title","v":'):
             return True
@@ -97,47 +94,47 @@ class OhMyPiFormat(PiFormat):
             return True  # the slot is damaged, and what follows it is still in its place
         if not first.startswith(b"{") or first.startswith(_OTHERS) or b'"type"' not in first[:2000]:
             return False
-        if first.startswith(b'{"type":"session"') and not _HEADER_KEYS.isdisjoint(_fields(first) or ()):
+        header = json_codec.loads_object(first) if first.startswith(b'{"type":"session"') else None
+        if not _HEADER_KEYS.isdisjoint(header or ()):
             return True
         return is_own_path(path) or any(map(_is_own_line, (first, second))) or any(map(_is_own_line, lines))
 
-    def reader(self, path: str = "") -> OhMyPiReader:
+    def log_reader(self, path: str = "") -> OhMyPiReader:
         return OhMyPiReader(path)
 
-    def context_rules(self) -> ContextRules:
-        return RULES
-
-    def decode_block(self, data: bytes, reading: LogIndex, block: LineChunk) -> Sequence[Entry] | None:
-        types = reading.tree.types[block.first : block.first + len(block.ends)]
+    def decode_block(self, data: bytes, index: OhMyPiReading, block: LineChunk) -> Sequence[Entry] | None:
+        types = index.tree.types[block.first : block.first + len(block.ends)]
         if not _PLAIN.issuperset(types) or _needs_care(data):
             return None
-        return super().decode_block(data, reading, block)
+        return super().decode_block(data, index, block)
 
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
+    def decode(self, line: bytes, index: OhMyPiReading, position: int) -> Entry:
         """The native record of an entry; pictures that are kept elsewhere are put back into it."""
-        tree = reading.tree
+        tree = index.tree
         if position in tree.placeholders or (tree.types[position] in _PLAIN and not _needs_care(line)):
-            return super().decode(line, reading, position)
-        if reading.version != CURRENT_VERSION:
-            entry = super().decode(line, reading, position)
+            return super().decode(line, index, position)
+        if index.version != CURRENT_VERSION:
+            entry = super().decode(line, index, position)
             fields = entry_fields(entry) if isinstance(entry, ModelChange | ContextEdit) else None
         else:
-            fields = _fields(line)
+            fields = json_codec.loads_object(line)
         if fields is None:
-            return super().decode(line, reading, position)
-        if BLOB_MARK in line and isinstance(reading, OhMyPiReading):
-            with_blobs(fields, reading.blob_directories)
+            return super().decode(line, index, position)
+        if BLOB_MARK in line:
+            with_blobs(fields, index.blob_directories)
         parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
         entry = with_task_usage(native_entry(fields, tree, position))
         return msgspec.structs.replace(entry, id=tree.keys[position], parent=parent)
 
-    # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
+class OhMyPiFormatWriter(FormatWriter[OhMyPiReading]):
+    """Appends to files of oh-my-pi, and forks them."""
+
+    def encode(self, entries: Sequence[Entry], index: OhMyPiReading) -> bytes:
         for entry in entries:
-            self._require_place(entry)
+            _require_place(entry)
         lines = []
-        title = reading.title
+        title = index.title
         for entry in entries:
             fields = to_fields(entry, title)
             if fields["type"] == "title_change":
@@ -150,7 +147,7 @@ class OhMyPiFormat(PiFormat):
         known = clean_title(title) if isinstance(title, str) else ""
         return _head(header, TitleSlot(known, "user" if known else None, header.timestamp), {})
 
-    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog[OhMyPiReading], leaf: int, header: Header) -> bytes:
         """A new file with one path, entries chained across labels that are left out.
 
         Labels are set again by who asks for the fork, as in native sessions.
@@ -159,7 +156,7 @@ class OhMyPiFormat(PiFormat):
         kept = {name: value for name, value in _header_fields(source).items() if name in _INHERITED}
         return b"".join([_head(header, _slot_for(source, header), kept), *forked_lines(transcript, leaf)])
 
-    def copy(self, transcript: EntryLog, header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[OhMyPiReading], header: Header) -> bytes:
         """A new file with everything, which also goes on with the prompt cache of its source.
 
         It names its parent by id, where a fork of one path names it by file.
@@ -174,45 +171,26 @@ class OhMyPiFormat(PiFormat):
             kept["providerPromptCacheKey"] = cache
         return b"".join([_head(header, _slot_for(source, header), kept), *tree_lines(transcript)])
 
-    def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
+    def upgrade(self, transcript: EntryLog[OhMyPiReading]) -> Iterable[bytes]:
         """The file as version 3; a slot stays the first line."""
-        reading = transcript.reading
         lines = list(upgrade_lines(transcript))
-        if isinstance(reading, OhMyPiReading) and reading.slot_end:
+        if transcript.reading.slot_end:
             lines[:2] = lines[1::-1]
         return lines
 
-    def _require_place(self, entry: Entry) -> None:
-        match entry:
-            case ContextEdit():
-                raise self.unsupported_error("context_edit")
-            case MessageEntry(message=SystemMessage() | UnknownMessage(role="system")):
-                raise self.unsupported_error("system")
-            case Compaction(retained_tail=tuple()):
-                raise self.unsupported_error("retained_tail")
-            case Damaged():
-                raise ValueError(f"{entry.id} is damaged; only its bytes can be copied")
-            case _:
-                pass
 
-    # -- places ---------------------------------------------------------------------------------------
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        return [sessions_root(environment, home)]
-
-    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        return sessions_directory(cwd, environment, home)
-
-    def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-        return sessions_directories(cwd, environment, home)
-
-    def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """Sub-agents lie in the folder of the session that started them, and say nothing about it."""
-        del header
-        return session_of_agent(path)
-
-
-OH_MY_PI = OhMyPiFormat()
+def _require_place(entry: Entry) -> None:
+    match entry:
+        case ContextEdit():
+            raise TRAITS.unsupported_error("context_edit")
+        case MessageEntry(message=SystemMessage() | UnknownMessage(role="system")):
+            raise TRAITS.unsupported_error("system")
+        case Compaction(retained_tail=tuple()):
+            raise TRAITS.unsupported_error("retained_tail")
+        case Damaged():
+            raise ValueError(f"{entry.id} is damaged; only its bytes can be copied")
+        case _:
+            pass
 
 
 def _is_own_line(line: bytes) -> bool:
@@ -226,22 +204,13 @@ def _needs_care(data: bytes) -> bool:
     return BLOB_MARK in data or _RECOVERED_MARK in data or b'"hookMessage"' in data or b'"task"' in data
 
 
-def _fields(line: bytes) -> dict[str, Any] | None:
-    """The JSON object of a line; None when it is nested too deeply to be read whole."""
-    try:
-        fields = json_codec.loads(line)
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) else None
+def _header_fields(reading: OhMyPiReading) -> dict[str, Any]:
+    return json_codec.loads_object(reading.header_line) or {}
 
 
-def _header_fields(reading: LogIndex) -> dict[str, Any]:
-    return (_fields(reading.header_line) if reading.header_line else None) or {}
-
-
-def _slot_for(source: LogIndex, header: Header) -> TitleSlot:
+def _slot_for(source: OhMyPiReading, header: Header) -> TitleSlot:
     """The slot of a copy: the title goes along, with the time of the copy."""
-    given = source.titles.source if isinstance(source, OhMyPiReading) and source.title else None
+    given = source.titles.source if source.title else None
     return TitleSlot(source.title or "", given if given in ("auto", "user") else None, header.timestamp)
 
 
@@ -260,3 +229,6 @@ def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
     }
     present = {name: value for name, value in fields.items() if value is not None}
     return slot_line(slot) + json_codec.dumps(present) + b"\n"
+
+
+OH_MY_PI = Format(traits=TRAITS, reader=OhMyPiFormatReader(), writer=OhMyPiFormatWriter(), home=OhMyPiHome())

@@ -2,75 +2,71 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Mapping
 
-__all__ = [
-    "artifact_directory",
-    "is_own_path",
-    "session_of_agent",
-    "sessions_directories",
-    "sessions_directory",
-    "sessions_root",
-]
+from branchline.entries import Header
+from branchline.formats.common.native_home import expanded, file_key
+from branchline.formats.protocol import FormatHome
+
+__all__ = ["OhMyPiHome", "is_own_path"]
 
 _PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
 _SESSION = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z?_.+")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 
 
-def sessions_root(environment: Mapping[str, str], home: str) -> str:
-    """The directory below which the sessions of all projects lie."""
-    profile = _profile(environment)
-    configured = environment.get("PI_CODING_AGENT_DIR")
-    if profile is None and configured:
-        return os.path.join(_expanded(configured, home), "sessions")
-    branch = () if profile is None else ("profiles", profile)
-    data_home = environment.get("XDG_DATA_HOME")
-    if data_home and os.path.isdir(moved := os.path.join(data_home, "omp", *branch)):
-        return os.path.join(moved, "sessions")
-    root = os.path.join(home, environment.get("PI_CONFIG_DIR") or ".omp")
-    return os.path.join(root, *branch, "agent", "sessions")
+class OhMyPiHome(FormatHome):
+    """oh-my-pi's agent directory, or that of a profile."""
 
+    def file_key(self, header: Header) -> str:
+        return file_key(header)
 
-def sessions_directory(cwd: str, environment: Mapping[str, str], home: str) -> str:
-    """The directory of the sessions of one working directory, told by where its links really lead."""
-    real = os.path.realpath(cwd)
-    names = (name for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name))
-    temporary = environment.get(next(names, ""), "/tmp")  # noqa: S108
-    below_home = _below(real, os.path.realpath(home))
-    below_temporary = _below(real, os.path.realpath(temporary))
-    if below_home is not None:
-        name = "-" + _dashed(below_home)
-    elif below_temporary is not None:
-        name = "-tmp" + ("-" if below_temporary else "") + _dashed(below_temporary)
-    else:
-        name = "--" + _dashed(re.sub(r"^[/\\]", "", real)) + "--"
-    return os.path.join(sessions_root(environment, home), name)
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        """The directory below which the sessions of all projects lie."""
+        profile = _profile(environment)
+        configured = environment.get("PI_CODING_AGENT_DIR")
+        if profile is None and configured:
+            return [posixpath.join(expanded(configured, home), "sessions")]
+        branch = () if profile is None else ("profiles", profile)
+        data_home = environment.get("XDG_DATA_HOME")
+        if data_home and posixpath.isdir(moved := posixpath.join(data_home, "omp", *branch)):
+            return [posixpath.join(moved, "sessions")]
+        root = posixpath.join(home, environment.get("PI_CONFIG_DIR") or ".omp")
+        return [posixpath.join(root, *branch, "agent", "sessions")]
 
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str:
+        """The directory of the sessions of one working directory, told by where its links really lead."""
+        real = posixpath.realpath(cwd)
+        names = (name for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name))
+        temporary = environment.get(next(names, ""), "/tmp")  # noqa: S108
+        below_home = _below(real, posixpath.realpath(home))
+        below_temporary = _below(real, posixpath.realpath(temporary))
+        if below_home is not None:
+            name = "-" + _dashed(below_home)
+        elif below_temporary is not None:
+            name = "-tmp" + ("-" if below_temporary else "") + _dashed(below_temporary)
+        else:
+            name = "--" + _dashed(re.sub(r"^[/\\]", "", real)) + "--"
+        return posixpath.join(self.roots(environment, home)[0], name)
 
-def sessions_directories(cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-    """Where the sessions of one working directory may lie: also under the name that older releases gave."""
-    former = "--" + _dashed(re.sub(r"^[/\\]", "", cwd)) + "--"
-    current = sessions_directory(cwd, environment, home)
-    return list(dict.fromkeys((current, os.path.join(sessions_root(environment, home), former))))
+    def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
+        """The directory of today, and the one under the name that older releases gave."""
+        former = "--" + _dashed(re.sub(r"^[/\\]", "", cwd)) + "--"
+        current = self.directory(cwd, environment, home)
+        return list(dict.fromkeys((current, posixpath.join(self.roots(environment, home)[0], former))))
 
-
-def session_of_agent(path: str) -> str | None:
-    """The file of the session whose sub-agent's file this is; None for other files."""
-    folder = os.path.dirname(path)
-    return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split(os.sep))) else None
-
-
-def artifact_directory(path: str) -> str:
-    """The directory that belongs to a session file: tool output, a draft, sessions of sub-agents."""
-    return path.removesuffix(".jsonl")
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        """Sub-agents lie in the folder of the session that started them, and say nothing about it."""
+        del header
+        folder = posixpath.dirname(path)
+        return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split("/"))) else None
 
 
 def is_own_path(path: str) -> bool:
     """Whether a file lies where only oh-my-pi keeps sessions."""
-    parts = os.path.normpath(path).split(os.sep)[:-1]
+    parts = posixpath.normpath(path).split("/")[:-1]
     return ".omp" in parts or ("omp" in parts and "sessions" in parts[parts.index("omp") :])
 
 
@@ -84,7 +80,7 @@ def _profile(environment: Mapping[str, str]) -> str | None:
 
 def _below(path: str, root: str) -> str | None:
     """The way from a directory to one below it; None when the path does not lie there."""
-    relative = os.path.relpath(path, root)
+    relative = posixpath.relpath(path, root)
     if relative == ".":
         return ""
     return None if relative.startswith("..") else relative
@@ -92,7 +88,3 @@ def _below(path: str, root: str) -> str | None:
 
 def _dashed(path: str) -> str:
     return re.sub(r"[/\\:]", "-", path)
-
-
-def _expanded(path: str, home: str) -> str:
-    return os.path.join(home, path[2:]) if path.startswith("~/") else path

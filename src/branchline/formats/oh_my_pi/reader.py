@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchline.entries import skeleton
+from branchline.formats.common.native_reader import NativeReader
+from branchline.formats.common.native_upgrade import CURRENT_VERSION
+from branchline.formats.log_index import LogIndex
 from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleTracker, read_slot
-from branchline.formats.pi import CURRENT_VERSION, PiReader
-from branchline.formats.protocol import LogIndex
 
 __all__ = ["OhMyPiReader", "OhMyPiReading"]
 
@@ -35,14 +36,14 @@ class OhMyPiReading(LogIndex):
         return blob_directories(self._path)
 
 
-class OhMyPiReader(PiReader):
+class OhMyPiReader(NativeReader):
     """A reader for lines that may begin with a title slot."""
 
     format_name = NAME
+    reading: OhMyPiReading
 
     def __init__(self, path: str = "") -> None:
-        self._own = OhMyPiReading(path)
-        super().__init__(self._own)
+        super().__init__(OhMyPiReading(path))
 
     def decode_rows(self, data: memoryview) -> Sequence[Any]:
         return rows.decode_lines(data)
@@ -57,7 +58,7 @@ class OhMyPiReader(PiReader):
             super().take(fields, line, offset)
 
     def _take_slot(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        reading = self._own
+        reading = self.reading
         slot = read_slot(fields)
         self.gap = False
         message = ""
@@ -77,12 +78,12 @@ class OhMyPiReader(PiReader):
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         before = self.reading.header
         super()._take_header(fields, line, offset)
-        if self._own.header is not before:
-            self._own.titles.see_header(fields)
-            self._own.title = self._own.titles.current
+        if self.reading.header is not before:
+            self.reading.titles.see_header(fields)
+            self.reading.title = self.reading.titles.current
 
     def _note_side_record(self, position: int, line: bytes) -> None:
-        reading = self._own
+        reading = self.reading
         if reading.tree.types[position] != "session_info":
             super()._note_side_record(position, line)
             return

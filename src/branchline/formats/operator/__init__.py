@@ -1,5 +1,5 @@
 """Sessions of Operator: read, and written as Operator writes them."""
 
-from branchline.formats.operator.format import OPERATOR, OperatorFormat
+from branchline.formats.operator.format import OPERATOR
 
-__all__ = ["OPERATOR", "OperatorFormat"]
+__all__ = ["OPERATOR", ""]

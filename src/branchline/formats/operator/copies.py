@@ -22,10 +22,11 @@ __all__ = ["fork_lines", "whole_lines"]
 _LEFT_OUT = frozenset({"label", "leaf"})
 
 
-def fork_lines(transcript: EntryLog, leaf: int, header: Header, refuse: Refuse) -> Iterator[bytes]:
+def fork_lines(
+    transcript: EntryLog[OperatorLogIndex], leaf: int, header: Header, refuse: Refuse
+) -> Iterator[bytes]:
     """The header, the path to an entry, and the labels of what is on it."""
     reading, tree = transcript.reading, transcript.tree
-    assert isinstance(reading, OperatorLogIndex)
     if leaf in reading.inner:
         raise refuse("part")
     # A name that was given last hangs below the leaf; whoever forks there means to keep it.
@@ -47,7 +48,7 @@ def fork_lines(transcript: EntryLog, leaf: int, header: Header, refuse: Refuse) 
             last = label.id
 
 
-def whole_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
+def whole_lines(transcript: EntryLog[OperatorLogIndex], header: Header) -> Iterator[bytes]:
     """The header, and everything that follows the old one, damaged lines included, as it is."""
     yield header_line(header)
     for line in transcript.bytes_between(transcript.reading.header_end, None).split(b"\n"):
@@ -78,7 +79,9 @@ def _following(chain: list[int], kept: list[int]) -> dict[int, int]:
     return found
 
 
-def _linked(transcript: EntryLog, position: int, parent: str | None, following: dict[int, int]) -> bytes:
+def _linked(
+    transcript: EntryLog[OperatorLogIndex], position: int, parent: str | None, following: dict[int, int]
+) -> bytes:
     """The bytes of an entry with the id and parent that it has in the new file."""
     tree = transcript.tree
     line = transcript.raw(position)

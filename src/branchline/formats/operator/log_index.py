@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from branchline.context import ModelRef
+from branchline.formats.log_index import LogIndex
 from branchline.formats.operator.inherited_value import InheritedValue
 from branchline.formats.operator.records import Result
-from branchline.formats.protocol import LogIndex
 from branchline.tree import BackwardLinker
 
 __all__ = ["OperatorLogIndex"]

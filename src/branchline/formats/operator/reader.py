@@ -7,7 +7,7 @@ entries, the last of which carries the id.
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 from collections.abc import Sequence
 from itertools import accumulate, chain, count, repeat
@@ -17,11 +17,11 @@ from branchline.context import ModelRef
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.lines import LineReader, Lines
+from branchline.formats.log_index import LabelState
 from branchline.formats.operator.inherited_value import InheritedValue
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.rows import OperatorRow, decode_lines, message_facts, row_from, row_problems
 from branchline.formats.operator.timestamps import are_times, instant, iso_time, iso_times
-from branchline.formats.protocol import LabelState
 from branchline.tree import ROOT, Kind
 
 __all__ = ["OperatorReader"]
@@ -266,7 +266,7 @@ def _repeated(column: list[Any], counts: list[int]) -> list[Any]:
 
 def _header_from_name(path: str) -> Header | None:
     """What the name of a file says about its session: the id, and in it the time."""
-    found = _FILE_NAME.fullmatch(os.path.basename(path))
+    found = _FILE_NAME.fullmatch(posixpath.basename(path))
     if found is None:
         return None
     return Header(id=found[1], version=VERSION, timestamp=iso_time(int(found[2] + found[3], 16) / 1000))

@@ -229,12 +229,12 @@ def _parts(contents: list[Any]) -> Iterator[_AnyPart]:
 def row_problems(fields: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
     """Why Operator would skip this entry and lose what hangs from it."""
     if instant(fields.get("timestamp")) is None:
-        yield "bad-value", "its timestamp is no time"
+        yield "bad-value", "its timestamp is invalid"
     if not isinstance(fields.get("parent_id"), str | None):
-        yield "bad-value", "its parent_id is no text"
+        yield "bad-value", "its parent_id is not a string"
     kind = fields["type"]
     if kind not in get_args(_Type):
-        yield "unknown", f"entries of type {kind} are not known"
+        yield "unknown", f"entries of type {kind} are unknown"
     elif kind == "message":
         yield from _message_problems(fields.get("message"))
 
@@ -245,13 +245,13 @@ def _message_problems(message: Any) -> Iterator[tuple[Kind, str]]:
         return
     role, contents, reason = message.get("role"), message.get("contents"), message.get("stop_reason")
     if role not in get_args(_Role):
-        yield "unknown", f"the role {role} is not known"
+        yield "unknown", f"the role {role} is unknown"
     if not isinstance(contents, list):
-        yield "bad-value", "its contents are no list"
+        yield "bad-value", "its contents are not a list"
         return
     for part in contents:
         part_type = part.get("type") if isinstance(part, dict) else None
         if part_type not in tuple(_PARTS):
-            yield "unknown", f"parts of type {part_type} are not known"
+            yield "unknown", f"parts of type {part_type} are unknown"
     if reason not in (None, *get_args(_StopReason)):
-        yield "unknown", f"the stop reason {reason} is not known"
+        yield "unknown", f"the stop reason {reason} is unknown"

@@ -4,8 +4,6 @@ One JSON object per line: a header, then entries that name their parent. Reading
 versions 1 and 2 are upgraded in memory, with ids that are the same on every load.
 """
 
-from branchline.formats.pi.format import PI, PiFormat
-from branchline.formats.pi.reader import PiReader
-from branchline.formats.pi.upgrade import CURRENT_VERSION
+from branchline.formats.pi.format import PI
 
-__all__ = ["CURRENT_VERSION", "PI", "PiFormat", "PiReader"]
+__all__ = ["PI"]

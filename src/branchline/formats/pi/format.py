@@ -1,26 +1,23 @@
-"""What pi writes and where it keeps it: the format as the rest of the house sees it."""
+"""pi's format: how its files are recognized, and what is written into them."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
-
-from branchline.entries import Damaged, Entry, Header, codec, json_codec
-from branchline.formats.copying import path_lines, tree_lines, upgrade_lines
+from branchline.entries import Entry, Header, codec, json_codec
+from branchline.formats.common.native_copies import path_lines, tree_lines, upgrade_lines
+from branchline.formats.common.native_decoder import BOM, NativeFormatReader
+from branchline.formats.common.native_reader import NativeReader
+from branchline.formats.common.native_upgrade import FIRST_TYPES
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.pi.reader import PiReader
-from branchline.formats.pi.records import record
-from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, upgraded
-from branchline.formats.protocol import Format, LineChunk, LogIndex
-from branchline.tree import ROOT
+from branchline.formats.log_index import LogIndex
+from branchline.formats.pi.home import PiHome
+from branchline.formats.protocol import Format, FormatTraits, FormatWriter
 
-__all__ = ["PI", "PiFormat"]
+__all__ = ["PI"]
 
-_BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
 _BEGINNING = re.compile(  # of a header, of an entry, of custom data
     rb'\{"type":"(?:session","version":\d+,"id":"'
@@ -29,16 +26,13 @@ _BEGINNING = re.compile(  # of a header, of an entry, of custom data
 )
 
 
-class PiFormat(Format):
-    """pi's own files, and ours."""
-
-    name = "pi"
-    writable = True
+class PiFormatReader(NativeFormatReader[LogIndex]):
+    """Reads pi's own files, and ours."""
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A header or an entry of pi, also behind lines that are damaged, blank or something else."""
         del path
-        for line in head.removeprefix(_BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+        for line in head.removeprefix(BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
             if not line.strip():
                 continue
             try:
@@ -51,49 +45,16 @@ class PiFormat(Format):
                 return told
         return False
 
-    def reader(self, path: str = "") -> PiReader:
+    def log_reader(self, path: str = "") -> NativeReader:
         del path
-        return PiReader()
+        return NativeReader()
 
-    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The first object of the file, if it is a header; a title slot may stand before it."""
-        del path
-        lines = head.removeprefix(_BOM).split(b"\n")
-        for line in lines if whole else lines[:-1]:
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                continue  # blank or damaged
-            if isinstance(fields, dict) and fields.get("type") != "title":
-                return codec.header_from_fields(fields)
-        return None
 
-    def decode_block(self, data: bytes, reading: LogIndex, block: LineChunk) -> Sequence[Entry] | None:
-        """All entries of a block at once, where each is as its line says; None where one is not."""
-        if reading.version != CURRENT_VERSION or not reading.linker.is_regular:
-            return None
-        try:
-            found = codec.decode_known_lines(memoryview(data))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return None
-        keys = reading.tree.keys[block.first : block.first + len(block.ends)]
-        return found if [entry.id for entry in found] == keys else None
+class PiFormatWriter(FormatWriter[LogIndex]):
+    """Writes native entries; lines that are there already are copied byte for byte."""
 
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        """The record of an entry; its id and parent are those of the tree."""
-        tree = reading.tree
-        key = tree.keys[position]
-        above = tree.parent_position(position)
-        parent = None if above == ROOT else tree.keys[above]
-        if position in tree.placeholders:
-            return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        entry = record(line) if reading.version == CURRENT_VERSION else upgraded(line, reading, position)
-        if entry.id != key or entry.parent != parent:
-            entry = msgspec.structs.replace(entry, id=key, parent=parent)
-        return entry
-
-    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        del reading
+    def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
+        del index
         return b"".join([codec.encode_entry(entry) for entry in entries])
 
     def encode_header(self, header: Header) -> bytes:
@@ -107,31 +68,6 @@ class PiFormat(Format):
 
     def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
         return upgrade_lines(transcript)
-
-    def file_key(self, header: Header) -> str:
-        return re.sub(r"[:.]", "-", header.timestamp) + "_" + header.id
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        if custom := environment.get("PI_CODING_AGENT_SESSION_DIR"):
-            return [_expanded(custom, home)]
-        return [os.path.join(_agent_directory(environment, home), "sessions")]
-
-    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        root = self.roots(environment, home)[0]
-        if environment.get("PI_CODING_AGENT_SESSION_DIR"):
-            return root
-        return os.path.join(root, "--" + re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", cwd)) + "--")
-
-
-PI = PiFormat()
-
-
-def _agent_directory(environment: Mapping[str, str], home: str) -> str:
-    return _expanded(environment.get("PI_CODING_AGENT_DIR") or "~/.pi/agent", home)
-
-
-def _expanded(path: str, home: str) -> str:
-    return os.path.join(home, path[2:]) if path.startswith("~/") else path
 
 
 def _is_own(fields: dict[str, Any]) -> bool | None:
@@ -147,3 +83,11 @@ def _is_own(fields: dict[str, Any]) -> bool | None:
         return True
     is_old = kind in FIRST_TYPES and "id" not in fields and isinstance(time, str)
     return True if is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields else None
+
+
+PI = Format(
+    traits=FormatTraits(name="pi", native_entries=True),
+    reader=PiFormatReader(),
+    writer=PiFormatWriter(),
+    home=PiHome(),
+)

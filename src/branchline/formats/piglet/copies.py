@@ -31,12 +31,12 @@ class _Message(NamedTuple):
     data: bytes
 
 
-def forked_lines(transcript: EntryLog, leaf: int, header: Header) -> Iterator[bytes]:
+def forked_lines(transcript: EntryLog[PigletLogIndex], leaf: int, header: Header) -> Iterator[bytes]:
     """A fork: two meta rows, then the conversation up to an entry as plain messages.
 
     Under the id of its source it is a part of that session, which has no parent in itself.
     """
-    reading = _reading(transcript)
+    reading = transcript.reading
     messages = _conversation(transcript, leaf)
     fields = meta_fields(header)
     written = go_timestamp(header.timestamp)
@@ -52,9 +52,9 @@ def forked_lines(transcript: EntryLog, leaf: int, header: Header) -> Iterator[by
         parent = message.id
 
 
-def copied_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
+def copied_lines(transcript: EntryLog[PigletLogIndex], header: Header) -> Iterator[bytes]:
     """Every entry of the tree under new meta rows; lines without an id get the one that they have here."""
-    reading, tree = _reading(transcript), transcript.tree
+    reading, tree = transcript.reading, transcript.tree
     fields = meta_fields(header)
     written = go_timestamp(header.timestamp)
     yield meta_row(fields, written)
@@ -74,7 +74,7 @@ def copied_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
         yield line + b"\n"
 
 
-def _conversation(transcript: EntryLog, leaf: int) -> list[_Message]:
+def _conversation(transcript: EntryLog[PigletLogIndex], leaf: int) -> list[_Message]:
     """What the model would see at an entry, message by message: a compaction stands for all before it."""
     messages: list[_Message] = []
     tree = transcript.tree
@@ -113,8 +113,3 @@ def _with_links(line: bytes, key: str, parent: str | None) -> bytes:
     if parent is not None:
         fields["parentId"] = parent
     return splice.set_fields(line, fields)
-
-
-def _reading(transcript: EntryLog) -> PigletLogIndex:
-    assert isinstance(transcript.reading, PigletLogIndex)
-    return transcript.reading

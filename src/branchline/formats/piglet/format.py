@@ -1,10 +1,9 @@
-"""piglet's sessions as a format: what they are, how entries are read and written, where the files lie."""
+"""piglet's session format: how its files are recognized, read and written."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -16,13 +15,21 @@ from branchline.formats.entry_log import EntryLog
 from branchline.formats.go_json import go_timestamp
 from branchline.formats.lines import head_lines
 from branchline.formats.piglet.copies import copied_lines, forked_lines
+from branchline.formats.piglet.home import PigletHome
 from branchline.formats.piglet.log_index import PigletLogIndex
 from branchline.formats.piglet.reader import PigletReader
 from branchline.formats.piglet.records import record_of
 from branchline.formats.piglet.writer import CANNOT, PigletWriter, meta_fields, meta_row
-from branchline.formats.protocol import Format, LinkFields, LogIndex
+from branchline.formats.protocol import (
+    Format,
+    FormatReader,
+    FormatTraits,
+    FormatWriter,
+    LinkFields,
+    header_in,
+)
 
-__all__ = ["PIGLET", "PigletFormat"]
+__all__ = ["PIGLET"]
 
 _ROW = re.compile(
     rb'\s*\{\s*"type"\s*:\s*"[^"\\]*"\s*,\s*(?:"id"\s*:\s*"[^"\\]*"\s*,\s*)?'
@@ -49,95 +56,6 @@ class _Line(msgspec.Struct, gc=False):
 _answer_in = msgspec.json.Decoder(_Line).decode
 
 
-class PigletFormat(Format):
-    """Sessions of piglet, as of May 2026, and the older ones without ids."""
-
-    name = "piglet"
-    writable = True
-    file_patterns = ("*.jsonl",)
-    header_lines = 2  # a fork says in the second what it was forked from
-    links = LinkFields("parentId", "", "")
-    unsupported = CANNOT
-    path_types = frozenset({"leaf"})  # what follows a move hangs from it
-    compaction_embeds_tail = True
-
-    # -- reading --------------------------------------------------------------------------------------
-
-    def sniff(self, head: bytes, path: str) -> bool:
-        """A line that begins as piglet's; or, where no line tells anything, a place like piglet's."""
-        for line in head_lines(head):
-            if _ROW.match(line):
-                return True
-            if line.strip() and (fields := json_codec.loads_object(line)) is not None:
-                return {"type", "ts", "data"} <= fields.keys()
-        return b'{"type":"' not in head and _NAME.search(path) is not None
-
-    def reader(self, path: str = "") -> PigletReader:
-        return PigletReader(path)
-
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        return record_of(line, reading.tree, position)
-
-    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
-        """Without what the answer says."""
-        try:
-            answer = _answer_in(transcript.raw(position)).data
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return super().answer_model(transcript, position)
-        if not answer.model or answer.branchline not in (None, _Rest()):  # the names are kept beside it
-            return super().answer_model(transcript, position)
-        return ModelRef(provider=answer.provider or "", id=answer.model)
-
-    def context_rules(self) -> ContextRules:
-        """The model is that of the last meta row; what was left behind on a branch is a note for people."""
-        return _RULES
-
-    # -- writing --------------------------------------------------------------------------------------
-
-    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        assert isinstance(reading, PigletLogIndex)
-        return PigletWriter(reading, self.unsupported_error).write(entries)
-
-    def encode_header(self, header: Header) -> bytes:
-        """The meta row of a new session, and the one that names its model if it has one."""
-        written = go_timestamp(header.timestamp)
-        fields = meta_fields(header)
-        rows = meta_row(fields, written)
-        if model := (header.metadata or {}).get("model"):
-            rows += meta_row(fields | {"model": model}, written)
-        return rows
-
-    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
-        return b"".join(forked_lines(transcript, leaf, header))
-
-    def copy(self, transcript: EntryLog, header: Header) -> bytes:
-        return b"".join(copied_lines(transcript, header))
-
-    # -- places ---------------------------------------------------------------------------------------
-
-    def session_id(self, fresh: str, timestamp: str) -> str:
-        del timestamp
-        return uuid4_from(fresh)
-
-    def lock_file(self, path: str) -> str | None:
-        """Around every append piglet takes an exclusive ``flock`` on this file."""
-        return path + ".lock"
-
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """The id: this program looks for a parent among the sessions that it knows."""
-        del file
-        return session_id
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        config = environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-        return [os.path.join(config, "piglet", "sessions")]
-
-    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """The one directory for all projects."""
-        del cwd
-        return self.roots(environment, home)[0]
-
-
 def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
     """What an extension says for the person is to the model what the person says."""
     return [
@@ -148,6 +66,83 @@ def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
     ]
 
 
-_RULES = ContextRules(excluded_types=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said)
+TRAITS = FormatTraits(
+    name="piglet",
+    file_patterns=("*.jsonl",),
+    links=LinkFields("parentId", "", ""),
+    unsupported=CANNOT,
+    path_types=frozenset({"leaf"}),  # what follows a move hangs from it
+    compaction_embeds_tail=True,
+)
 
-PIGLET = PigletFormat()
+
+class PigletFormatReader(FormatReader[PigletLogIndex]):
+    """Reads sessions of piglet, as of May 2026, and the older ones without ids."""
+
+    context_rules = ContextRules(
+        excluded_types=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said
+    )
+    """The model is that of the last meta row; what was left behind on a branch is a note for people."""
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """A line that begins as piglet's; or, where no line tells anything, a place like piglet's."""
+        for line in head_lines(head):
+            if _ROW.match(line):
+                return True
+            if line.strip() and (fields := json_codec.loads_object(line)) is not None:
+                return {"type", "ts", "data"} <= fields.keys()
+        return b'{"type":"' not in head and _NAME.search(path) is not None
+
+    def log_reader(self, path: str = "") -> PigletReader:
+        return PigletReader(path)
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """A fork says in the second line what it was forked from."""
+        return header_in(head, self.log_reader, path, whole=whole, lines=2)
+
+    def decode(self, line: bytes, index: PigletLogIndex, position: int) -> Entry:
+        return record_of(line, index.tree, position)
+
+    def answer_model(self, transcript: EntryLog[PigletLogIndex], position: int) -> ModelRef | None:
+        """Without what the answer says."""
+        try:
+            answer = _answer_in(transcript.raw(position)).data
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return super().answer_model(transcript, position)
+        if not answer.model or answer.branchline not in (None, _Rest()):  # the names are kept beside it
+            return super().answer_model(transcript, position)
+        return ModelRef(provider=answer.provider or "", id=answer.model)
+
+
+class PigletFormatWriter(FormatWriter[PigletLogIndex]):
+    """Writes sessions as piglet does."""
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        del timestamp
+        return uuid4_from(fresh)
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """The id: this program looks for a parent among the sessions that it knows."""
+        del file
+        return session_id
+
+    def encode_header(self, header: Header) -> bytes:
+        """The meta row of a new session, and the one that names its model if it has one."""
+        written = go_timestamp(header.timestamp)
+        fields = meta_fields(header)
+        rows = meta_row(fields, written)
+        if model := (header.metadata or {}).get("model"):
+            rows += meta_row(fields | {"model": model}, written)
+        return rows
+
+    def encode(self, entries: Sequence[Entry], index: PigletLogIndex) -> bytes:
+        return PigletWriter(index, TRAITS.unsupported_error).write(entries)
+
+    def fork(self, transcript: EntryLog[PigletLogIndex], leaf: int, header: Header) -> bytes:
+        return b"".join(forked_lines(transcript, leaf, header))
+
+    def copy(self, transcript: EntryLog[PigletLogIndex], header: Header) -> bytes:
+        return b"".join(copied_lines(transcript, header))
+
+
+PIGLET = Format(traits=TRAITS, reader=PigletFormatReader(), writer=PigletFormatWriter(), home=PigletHome())

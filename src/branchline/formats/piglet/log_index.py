@@ -6,7 +6,7 @@ from typing import Any
 
 from branchline.entries import Header
 from branchline.formats.go_json import utc_time
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 
 __all__ = ["PigletLogIndex"]
 

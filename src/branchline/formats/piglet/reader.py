@@ -17,9 +17,9 @@ from branchline.entries import ACTIVITY_ROLES, Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.go_json import utc_time
 from branchline.formats.lines import LineReader, Lines
+from branchline.formats.log_index import LabelState
 from branchline.formats.piglet.log_index import PigletLogIndex
 from branchline.formats.piglet.rows import Answer, LabelRow, Meta, Row, decode_rows, row_from
-from branchline.formats.protocol import LabelState
 from branchline.tree import BackwardLinker
 
 __all__ = ["PigletReader"]
@@ -30,7 +30,7 @@ _FRAGMENT = re.compile(
     rb'\{"type":"((?:[^"\\]|\\.)*+)","id":"([^"\\]{1,200})"(?:,"(?:(ts)":|parentId":"([^"\\]{0,200})"))?'
 )
 _META = b'{"type":"meta"'
-_NO_META = "no row in it tells which session it is"
+_NO_META = "no row in it names the session"
 
 
 class _PendingRow(NamedTuple):
@@ -116,7 +116,7 @@ class PigletReader(LineReader):
             self.note_not_an_entry("an object without a type", line, offset)
             return
         if not all(value is None or isinstance(value, str) for value in (kind, entry_id, parent_id)):
-            self.note_not_an_entry("type, id or parent is no text", line, offset)
+            self.note_not_an_entry("type, id or parent is not a string", line, offset)
             return
         if kind == "meta":
             self._take_meta(fields.get("data"), line, offset)
@@ -156,7 +156,7 @@ class PigletReader(LineReader):
         reading = self.reading
         self.gap = False
         if not _names_session(data):
-            what = "a meta row that does not say which session it is; ignored"
+            what = "a meta row that does not name the session; ignored"
             reading.add_finding("extra-header", what, line=reading.lines, offset=offset, size=len(line))
             return
         if reading.meta is None:

@@ -46,8 +46,8 @@ __all__ = ["CANNOT", "PigletWriter", "line", "meta_fields", "meta_row"]
 
 CANNOT = {
     "context_edit": "piglet keeps every message as it is",
-    "message": "piglet knows messages of person, model and tools only",
-    "block": "piglet knows text, pictures, thoughts and tool calls only",
+    "message": "piglet supports only user, assistant and tool messages",
+    "block": "piglet supports only text, images, thinking and tool calls",
     "custom": "piglet knows entries of this name and would read the data as one",
     "kept": "a compaction of piglet holds the kept messages themselves, and they were not given",
     "duplicate": "another entry has the same id, and piglet would take that one for the parent",

@@ -3,7 +3,6 @@
 from branchline.formats.zot.format import (
     PORTABLE_SUFFIX,
     ZOT,
-    ZotFormat,
     export_portable,
     import_portable,
     portable_name,
@@ -13,7 +12,6 @@ from branchline.formats.zot.reader import ZotReader
 __all__ = [
     "PORTABLE_SUFFIX",
     "ZOT",
-    "ZotFormat",
     "ZotReader",
     "export_portable",
     "import_portable",

@@ -31,7 +31,7 @@ class _Row(NamedTuple):
     line: bytes
 
 
-def forked_lines(transcript: EntryLog, leaf: int, header: Header) -> Iterator[bytes]:
+def forked_lines(transcript: EntryLog[ZotLogIndex], leaf: int, header: Header) -> Iterator[bytes]:
     """A fork: its meta row names the parent and how many messages it took; then their rows and the usage.
 
     Under the id of its source it is a part of that session, which has no parent in itself.
@@ -43,7 +43,11 @@ def forked_lines(transcript: EntryLog, leaf: int, header: Header) -> Iterator[by
 
 
 def compacted_lines(
-    transcript: EntryLog, leaf: int, first_kept: int, summary: CompactionSummaryMessage, header: Header
+    transcript: EntryLog[ZotLogIndex],
+    leaf: int,
+    first_kept: int,
+    summary: CompactionSummaryMessage,
+    header: Header,
 ) -> Iterator[bytes]:
     """A fork that begins with a summary, followed by the rows from an entry on (-1: none)."""
     rows = list(_conversation(transcript, leaf))
@@ -72,9 +76,9 @@ def compacted_lines(
         yield spent + b"\n"
 
 
-def copied_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
+def copied_lines(transcript: EntryLog[ZotLogIndex], header: Header) -> Iterator[bytes]:
     """Every row under a new meta row; where the model changes, the meta rows change with it."""
-    reading = _reading(transcript)
+    reading = transcript.reading
     rows = list(_rows(transcript))
     fields = header_fields(header) | _model(reading.metas[0].fields if reading.metas else {})
     if header.parent_session is not None and reading.header is not None:
@@ -97,11 +101,11 @@ def copied_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
         yield row.line + b"\n"
 
 
-def portable_lines(transcript: EntryLog) -> Iterator[bytes]:
+def portable_lines(transcript: EntryLog[ZotLogIndex]) -> Iterator[bytes]:
     """The first meta row without its working directory, then every other row as it is."""
-    reading = _reading(transcript)
+    reading = transcript.reading
     if not reading.metas:
-        raise NotSupported(f"{transcript.name} cannot be exported: no row in it tells which session it is")
+        raise NotSupported(f"{transcript.name} cannot be exported: no row in it names the session")
     line = reading.header_line.strip()
     spot = splice.field_ranges(line)["meta"]
     yield (
@@ -115,9 +119,9 @@ def portable_lines(transcript: EntryLog) -> Iterator[bytes]:
             yield row.line + b"\n"
 
 
-def imported_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
+def imported_lines(transcript: EntryLog[ZotLogIndex], header: Header) -> Iterator[bytes]:
     """A portable file as a session of its own: a new meta row, then every other row as it is."""
-    reading = _reading(transcript)
+    reading = transcript.reading
     if not reading.metas or reading.header_end - len(reading.header_line) > len(_BOM):
         raise NotASession(f"{transcript.name} cannot be imported: its first row does not name a session")
     yield meta_row(header_fields(header) | _model(reading.metas[0].fields))
@@ -126,8 +130,8 @@ def imported_lines(transcript: EntryLog, header: Header) -> Iterator[bytes]:
             yield row.line + b"\n"
 
 
-def _fork_row(transcript: EntryLog, leaf: int, header: Header, messages: int) -> bytes:
-    reading = _reading(transcript)
+def _fork_row(transcript: EntryLog[ZotLogIndex], leaf: int, header: Header, messages: int) -> bytes:
+    reading = transcript.reading
     parent = header.parent_session if reading.header is None else reading.header.id
     meta = reading.meta_at(len(reading.tree) if leaf == ROOT else leaf)
     fields = header_fields(header) | _model(meta)
@@ -135,17 +139,17 @@ def _fork_row(transcript: EntryLog, leaf: int, header: Header, messages: int) ->
     return meta_row(fields | {"title": reading.title} | fork)
 
 
-def _conversation(transcript: EntryLog, leaf: int) -> Iterator[_Row]:
+def _conversation(transcript: EntryLog[ZotLogIndex], leaf: int) -> Iterator[_Row]:
     """The rows of messages and usage up to the one that holds this entry."""
-    end = ROOT if leaf == ROOT else _reading(transcript).span(leaf).offset
+    end = ROOT if leaf == ROOT else transcript.reading.span(leaf).offset
     for row in _rows(transcript, end):
         if row.kind in ("message", "usage"):
             yield row
 
 
-def _rows(transcript: EntryLog, last: int | None = None) -> Iterator[_Row]:
+def _rows(transcript: EntryLog[ZotLogIndex], last: int | None = None) -> Iterator[_Row]:
     """The readable rows, one each, up to the one at this offset."""
-    reading = _reading(transcript)
+    reading = transcript.reading
     size = len(reading.tree)
     for position in range(size):
         span = reading.span(position)
@@ -159,8 +163,3 @@ def _rows(transcript: EntryLog, last: int | None = None) -> Iterator[_Row]:
 
 def _model(meta: dict[str, Any]) -> dict[str, Any]:
     return {"model": meta.get("model"), "provider": meta.get("provider")}
-
-
-def _reading(transcript: EntryLog) -> ZotLogIndex:
-    assert isinstance(transcript.reading, ZotLogIndex)
-    return transcript.reading

@@ -1,19 +1,16 @@
-"""zot's sessions as a format: what they are, how entries are read and written, where the files lie."""
+"""zot's session format: how its files are recognized, read and written."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from branchline.context import ModelRef
 from branchline.entries import CompactionSummaryMessage, Entry, Header, json_codec
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, LogIndex
+from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
 from branchline.formats.zot.copies import (
     compacted_lines,
     copied_lines,
@@ -21,13 +18,14 @@ from branchline.formats.zot.copies import (
     imported_lines,
     portable_lines,
 )
+from branchline.formats.zot.home import ZotHome, start_stamp
 from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.reader import ZotReader
 from branchline.formats.zot.records import CurrentModel, record_of
 from branchline.formats.zot.writer import CANNOT, ZotWriter, header_fields, meta_row
 from branchline.tree import ROOT
 
-__all__ = ["PORTABLE_SUFFIX", "ZOT", "ZotFormat", "export_portable", "import_portable", "portable_name"]
+__all__ = ["PORTABLE_SUFFIX", "ZOT", "export_portable", "import_portable", "portable_name"]
 
 PORTABLE_SUFFIX = ".zotsession"
 
@@ -38,18 +36,18 @@ _ROW = re.compile(
 _NAME = re.compile(r"(?:^|[/\\])\d{8}-\d{6}-[0-9a-fA-F]{8}\.(?:jsonl|zotsession)$")
 
 
-class ZotFormat(Format):
-    """Sessions of zot, as version 0.1.62 writes them."""
+TRAITS = FormatTraits(
+    name="zot",
+    file_patterns=("*/*.jsonl",),
+    links=None,
+    metadata_types=frozenset({"model_change"}),
+    unsupported=CANNOT,
+    compacts_by_fork=True,
+)
 
-    name = "zot"
-    writable = True
-    file_patterns = ("*/*.jsonl",)
-    links = None
-    metadata_types = frozenset({"model_change"})
-    unsupported = CANNOT
-    compacts_by_fork = True
 
-    # -- reading --------------------------------------------------------------------------------------
+class ZotFormatReader(FormatReader[ZotLogIndex]):
+    """Reads sessions of zot, as version 0.1.62 writes them."""
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line that begins as one of zot's rows; or, where no line tells anything, a name like zot's."""
@@ -64,31 +62,45 @@ class ZotFormat(Format):
                 return isinstance(fields.get(kind), dict)
         return b'{"type":"' not in head and _NAME.search(path) is not None
 
-    def reader(self, path: str = "") -> ZotReader:
+    def log_reader(self, path: str = "") -> ZotReader:
         return ZotReader(path)
 
-    def decode(self, line: bytes, reading: LogIndex, position: int) -> Entry:
-        return record_of(line, _index(reading), position)
+    def decode(self, line: bytes, index: ZotLogIndex, position: int) -> Entry:
+        return record_of(line, index, position)
 
-    def answer_model(self, transcript: EntryLog, position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog[ZotLogIndex], position: int) -> ModelRef | None:
         """As the meta row above it says."""
-        speaker = CurrentModel(_index(transcript.reading).meta_at(position))
+        speaker = CurrentModel(transcript.reading.meta_at(position))
         return None if speaker.model is None else ModelRef(provider=speaker.provider or "", id=speaker.model)
 
-    # -- writing --------------------------------------------------------------------------------------
 
-    def encode(self, entries: Sequence[Entry], reading: LogIndex) -> bytes:
-        return ZotWriter(_index(reading), self.unsupported_error).write(entries)
+class ZotFormatWriter(FormatWriter[ZotLogIndex]):
+    """Writes sessions as zot does."""
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        del timestamp
+        return uuid4_from(fresh)
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """The id: this program looks for a parent among the sessions that it knows."""
+        del file
+        return session_id
 
     def encode_header(self, header: Header) -> bytes:
         return meta_row(header_fields(header))
 
-    def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: ZotLogIndex) -> bytes:
+        return ZotWriter(index, TRAITS.unsupported_error).write(entries)
+
+    def fork(self, transcript: EntryLog[ZotLogIndex], leaf: int, header: Header) -> bytes:
         return b"".join(forked_lines(transcript, leaf, header))
+
+    def copy(self, transcript: EntryLog[ZotLogIndex], header: Header) -> bytes:
+        return b"".join(copied_lines(transcript, header))
 
     def fork_compacted(
         self,
-        transcript: EntryLog,
+        transcript: EntryLog[ZotLogIndex],
         leaf: int,
         header: Header,
         *,
@@ -101,40 +113,11 @@ class ZotFormat(Format):
         """
         return b"".join(compacted_lines(transcript, leaf, first_kept, summary, header))
 
-    def copy(self, transcript: EntryLog, header: Header) -> bytes:
-        return b"".join(copied_lines(transcript, header))
 
-    # -- places ---------------------------------------------------------------------------------------
-
-    def session_id(self, fresh: str, timestamp: str) -> str:
-        del timestamp
-        return uuid4_from(fresh)
-
-    def file_key(self, header: Header) -> str:
-        return _stamp(header) + "-" + header.id[:8]
-
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """The id: this program looks for a parent among the sessions that it knows."""
-        del file
-        return session_id
-
-    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        return [os.path.join(_root(environment, home), "sessions")]
-
-    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        digest = hashlib.sha256(cwd.encode("utf-8", "surrogateescape")).hexdigest()
-        return os.path.join(self.roots(environment, home)[0], digest[:16])
-
-    def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-        """The directory is taken as it was typed: with a slash at its end it has another folder."""
-        spellings = dict.fromkeys((cwd, cwd.rstrip("/") + "/"))
-        return [found for one in spellings if (found := self.directory(one, environment, home)) is not None]
+ZOT = Format(traits=TRAITS, reader=ZotFormatReader(), writer=ZotFormatWriter(), home=ZotHome())
 
 
-ZOT = ZotFormat()
-
-
-def export_portable(transcript: EntryLog) -> bytes:
+def export_portable(transcript: EntryLog[ZotLogIndex]) -> bytes:
     """The session as a file for another machine: everything but the working directory and model changes."""
     return b"".join(portable_lines(transcript))
 
@@ -150,27 +133,4 @@ def import_portable(data: bytes, header: Header) -> bytes:
 
 def portable_name(header: Header) -> str:
     """The name that zot gives a portable file in a directory."""
-    return f"{_stamp(header)}-{header.id[:8]}{PORTABLE_SUFFIX}"
-
-
-def _stamp(header: Header) -> str:
-    """The start of a session as file names have it."""
-    digits = re.sub(r"\D", "", header.timestamp[:19])
-    return f"{digits[:8]}-{digits[8:14]}"
-
-
-def _root(environment: Mapping[str, str], home: str) -> str:
-    if root := environment.get("ZOT_HOME"):
-        return root
-    if sys.platform == "darwin" and home:
-        return os.path.join(home, "Library", "Application Support", "zot")
-    if sys.platform == "win32" and (local := environment.get("LOCALAPPDATA")):
-        return os.path.join(local, "zot")
-    if state := environment.get("XDG_STATE_HOME"):
-        return os.path.join(state, "zot")
-    return os.path.join(home, ".local", "state", "zot") if home else ".zot"
-
-
-def _index(index: LogIndex) -> ZotLogIndex:
-    assert isinstance(index, ZotLogIndex)
-    return index
+    return f"{start_stamp(header)}-{header.id[:8]}{PORTABLE_SUFFIX}"

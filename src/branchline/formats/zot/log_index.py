@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from branchline.entries import Header
 from branchline.formats.go_json import utc_time
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.formats.zot.rows import User, is_summary
 from branchline.formats.zot.running_totals import RunningTotals
 from branchline.formats.zot.tool_names import ToolNames

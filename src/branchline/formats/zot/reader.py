@@ -37,7 +37,7 @@ _NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1
 _TAIL = 128  # the part of a row that its id is made of
 _DIGEST = blake2b(digest_size=8)
 _T = TypeVar("_T")
-_NO_META = "no row in it tells which session it is"
+_NO_META = "no row in it names the session"
 
 
 class ZotReader(LineReader):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.formats.zot.occurrences import Occurrences
 from branchline.formats.zot.rows import CumulativeUsage, UsageRow, row_of
 from branchline.tree import ROOT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from branchline.formats.protocol import LogIndex
+from branchline.formats.log_index import LogIndex
 from branchline.formats.zot.occurrences import Occurrences
 from branchline.formats.zot.rows import Answer, row_of
 from branchline.tree import ROOT

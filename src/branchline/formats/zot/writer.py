@@ -39,20 +39,20 @@ VERSION = "0.1.62"
 """The version of zot whose rows we write."""
 
 CANNOT = {
-    "branch": "a file of zot is one line; to go on from an earlier message it makes a fork",
-    "reset": "a file of zot is one line; start a new session instead",
-    "elsewhere": "a file of zot is one line, and somebody has gone on since; refresh to go on after that",
+    "branch": "a zot file is linear; to continue from an earlier message, fork it",
+    "reset": "a zot file is linear; start a new session instead",
+    "elsewhere": "a zot file is linear, and another writer has appended; refresh to continue after that",
     "label": "a row for it would be lost in zot's own forks",
     "untitle": "zot keeps the last title that was not empty",
-    "compaction": "zot keeps every message; fork_compacted() makes a session that begins with the summary",
-    "branch_summary": "a file of zot is one line without branches",
+    "compaction": "zot keeps every message; a compacted conversation continues in a fork",
+    "branch_summary": "a zot file is linear, without branches",
     "thinking_level_change": "zot does not record how hard a model thinks",
     "context_edit": "zot keeps every message as it is",
     "custom": "a row for it would be lost in zot's own forks",
-    "custom_message": "zot knows messages of person, model and tools only",
-    "message": "zot knows messages of person, model and tools only",
-    "block": "zot knows text, pictures, thoughts, tool calls and their results only",
-    "result": "the results of all calls of an answer stand in one row behind it; append them together",
+    "custom_message": "zot supports only user, assistant and tool messages",
+    "message": "zot supports only user, assistant and tool messages",
+    "block": "zot supports only text, images, thinking, tool calls and tool results",
+    "result": "the results of all calls of an answer are in one row after it; append them together",
 }
 
 _META = ("id", "cwd", "model", "provider", "started", "version")

@@ -4,7 +4,21 @@ Importing this loads pydantic-ai. Only requests go through it: the conversation,
 stay with the conductor, so that every message is on disk when it is shown.
 """
 
-from branchline.models.pydantic_ai.model import PydanticAIModel, named_model, openai_compatible_model
+from branchline.models.pydantic_ai.model import (
+    PydanticAIModel,
+    is_provider,
+    known_models,
+    named_model,
+    server_model,
+)
 from branchline.models.pydantic_ai.toolsets import mcp_toolsets, toolset_tools
 
-__all__ = ["PydanticAIModel", "mcp_toolsets", "named_model", "openai_compatible_model", "toolset_tools"]
+__all__ = [
+    "PydanticAIModel",
+    "is_provider",
+    "known_models",
+    "mcp_toolsets",
+    "named_model",
+    "server_model",
+    "toolset_tools",
+]

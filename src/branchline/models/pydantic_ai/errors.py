@@ -18,12 +18,10 @@ from branchline.errors import (
     UnknownModel,
 )
 
-__all__ = ["COMPATIBLE", "construction_error", "request_error"]
-
-COMPATIBLE = "openai-compatible"
-"""The provider of a model that was named by its address only."""
+__all__ = ["construction_error", "request_error"]
 
 _KEY = re.compile(r"`(\w*(?:KEY|TOKEN)\w*)`")
+_VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`")
 _OVERFLOW = re.compile(
     r"context[ _-]?(length|window|size)|prompt is too long|too many tokens|maximum context", re.IGNORECASE
 )
@@ -39,16 +37,18 @@ def construction_error(name: str, problem: Exception) -> ModelError:
         package = f"pydantic-ai-slim[{group.group(1) if group else provider}]"
         return UnknownModel(f"{name} needs a client library that is not installed: pip install '{package}'")
     if key := _KEY.search(text):
-        return AuthMissing(f"{name} needs a key: set {key.group(1)} to the one that {provider} gave you")
+        return AuthMissing(f"{name} needs an API key: set {key.group(1)}")
+    if variable := _VARIABLE.search(text):
+        return UnknownModel(f"{name} needs a setting: set {variable.group(1)} ({_short(text)})")
     hint = re.search(r"Did you mean '([^']+)'", text)
     meant = f"; did you mean {hint.group(1)}?" if hint else ""
     return UnknownModel(
-        f"there is no model {name}: {_short(text)}{meant}" if not hint else f"there is no model {name}{meant}"
+        f"unknown model {name}: {_short(text)}{meant}" if not hint else f"unknown model {name}{meant}"
     )
 
 
-def request_error(name: str, problem: Exception) -> ModelError:
-    """Why a request failed."""
+def request_error(name: str, problem: Exception, *, key_hint: str) -> ModelError:
+    """Why a request failed. ``key_hint`` is what to do about a key that was refused."""
     said = _said(problem)
     match problem:
         case ModelError():
@@ -57,10 +57,10 @@ def request_error(name: str, problem: Exception) -> ModelError:
             return ContextOverflow(f"the request is too long for {name}: {said}")
         case theirs.ModelRateLimitError():
             return RateLimited(
-                f"{name} takes no more requests for now: {said}", retry_after=problem.retry_after
+                f"{name} accepts no more requests for now: {said}", retry_after=problem.retry_after
             )
         case theirs.ModelAuthenticationError():
-            return AuthMissing(f"{name} refused the key: {said}; check {_key_of(name)}")
+            return AuthMissing(f"{name} refused the request: {said}; {key_hint}")
         case theirs.ModelNotFoundError():
             return UnknownModel(f"the provider does not know {name}: {said}")
         case theirs.ModelRequestRejectedError() | theirs.ModelHTTPError() if _OVERFLOW.search(said):
@@ -71,9 +71,9 @@ def request_error(name: str, problem: Exception) -> ModelError:
             | theirs.ModelConnectionError()
             | theirs.ModelRequestTimeout()
         ):
-            return NetworkFailure(f"{name} was not reached: {said}", retry_after=problem.retry_after)
+            return NetworkFailure(f"{name} could not be reached: {said}", retry_after=problem.retry_after)
         case theirs.ModelHTTPError() if problem.status_code >= 500 or problem.status_code == 408:
-            return NetworkFailure(f"{name} was not reached: {said}", retry_after=problem.retry_after)
+            return NetworkFailure(f"{name} could not be reached: {said}", retry_after=problem.retry_after)
         case (
             theirs.ModelRequestRejectedError()
             | theirs.ModelQuotaExceededError()
@@ -81,9 +81,9 @@ def request_error(name: str, problem: Exception) -> ModelError:
             | theirs.ContentFilterError()
             | theirs.UserError()
         ):
-            return ModelRefused(f"{name} does not take this request: {said}")
+            return ModelRefused(f"{name} rejected the request: {said}")
         case httpx2.TransportError() | OSError():
-            return NetworkFailure(f"the line to {name} broke: {said}")
+            return NetworkFailure(f"connection to {name} lost: {said}")
         case _:
             return MalformedStream(f"what {name} sent is not an answer ({type(problem).__name__}: {said})")
 
@@ -98,13 +98,6 @@ def _said(problem: Exception) -> str:
             return _short(words)
     cause = problem.__cause__
     return _short(str(problem) or str(cause) or type(problem).__name__)
-
-
-def _key_of(name: str) -> str:
-    provider = name.partition(":")[0]
-    if provider == COMPATIBLE:
-        return "the key that you gave for this address"
-    return f"{re.sub('[^A-Z0-9]', '_', provider.upper())}_API_KEY"
 
 
 def _short(text: str) -> str:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from pydantic_ai.direct import model_request_stream
+from pydantic_ai.models import KnownModelName, ModelRequestParameters, infer_model
 from pydantic_ai.models import Model as TheirModel
-from pydantic_ai.models import ModelRequestParameters, infer_model
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
 from branchline.models.protocol import Done, ModelEvent, ModelRequest
-from branchline.models.pydantic_ai.errors import COMPATIBLE, construction_error, request_error
+from branchline.models.providers import COMPATIBLE, SELF_HOSTED, SERVER_KEY, known_key_variable
+from branchline.models.pydantic_ai.errors import construction_error, request_error
 from branchline.models.pydantic_ai.messages import MessageEncoder, tool_definitions
 from branchline.models.pydantic_ai.responses import answer, delta
+from branchline.settings import ProviderSettings
 
-__all__ = ["PydanticAIModel", "named_model", "openai_compatible_model"]
+__all__ = ["PydanticAIModel", "is_provider", "known_models", "named_model", "server_model"]
 
 _NO_KEY = "none"
+_CHECK = "check the API key"
 _APIS = {  # by the names that pi gives them, so that either program knows who signed what
     "AnthropicModel": "anthropic-messages",
     "OpenAIResponsesModel": "openai-responses",
@@ -32,7 +35,10 @@ _Effort = Literal["minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class PydanticAIModel:
-    """Wraps any model of pydantic-ai. ``provider`` and ``id`` are the names under which sessions store it."""
+    """Wraps any model of pydantic-ai. ``provider`` and ``id`` are the names under which sessions store it.
+
+    ``key_hint`` is what to do when the provider refuses the key; ``headers`` go with every request.
+    """
 
     def __init__(
         self,
@@ -41,8 +47,12 @@ class PydanticAIModel:
         provider: str,
         id: str,  # noqa: A002
         context_window: int | None = None,
+        key_hint: str = _CHECK,
+        headers: dict[str, str] | None = None,
     ) -> None:
         self._model = model
+        self._key_hint = key_hint
+        self._headers = headers
         self._provider = provider
         self._id = id
         self._context_window = context_window
@@ -83,7 +93,7 @@ class PydanticAIModel:
             async with model_request_stream(
                 self._model,
                 writer.messages(request.messages, request.system),
-                model_settings=_settings(request),
+                model_settings=_settings(request, self._headers),
                 model_request_parameters=ModelRequestParameters(
                     function_tools=tool_definitions(request.tools)
                 ),
@@ -94,7 +104,7 @@ class PydanticAIModel:
                 response = events.get()
             message = answer(response, name=name, provider=self._provider, model=self._id, api=self._api)
         except Exception as problem:  # noqa: BLE001 - whatever a client library raises becomes one of ours
-            failure = request_error(name, problem)
+            failure = request_error(name, problem, key_hint=self._key_hint)
             raise failure from (None if failure is problem else problem)
         yield Done(message=message)
 
@@ -114,44 +124,89 @@ def named_model(
         made = infer_model(name) if api_key is None else infer_model(name, lambda kind: _keyed(kind, api_key))
     except Exception as problem:
         raise construction_error(name, problem) from problem
-    return PydanticAIModel(made, provider=provider, id=model, context_window=context_window)
+    hint = _CHECK if api_key is not None else f"check {known_key_variable(provider)}"
+    return PydanticAIModel(made, provider=provider, id=model, context_window=context_window, key_hint=hint)
 
 
-def openai_compatible_model(
-    name: str, *, base_url: str, api_key: str | None = None, context_window: int | None = None
+def server_model(
+    provider: str,
+    model: str,
+    server: ProviderSettings,
+    *,
+    api_key: str | None = None,
+    context_window: int | None = None,
 ) -> PydanticAIModel:
-    """A model behind an address that speaks OpenAI's chat completions.
+    """A model of a server with an address of its own, in the protocol that it speaks.
 
-    Without a key none is sent: the one in ``OPENAI_API_KEY`` is meant for somebody else.
+    Without a key none is sent: those in ``OPENAI_API_KEY`` and its like are meant for somebody else.
     """
-    provider, colon, model = name.partition(":")
-    if not colon or not _is_provider(provider):
-        provider, model = COMPATIBLE, name
-    made = OpenAIChatModel(model, provider=OpenAIProvider(base_url=base_url, api_key=api_key or _NO_KEY))
-    return PydanticAIModel(made, provider=provider, id=model, context_window=context_window)
+    try:
+        made = _at_server(model, server, api_key or _NO_KEY)
+    except Exception as problem:
+        raise construction_error(f"{provider}:{model}", problem) from problem
+    if server.api_key_env is not None:
+        hint = f"check {server.api_key_env}"
+    else:
+        hint = _CHECK if api_key is not None else f"it was sent no API key: {_how_to_name_key(provider)}"
+    return PydanticAIModel(
+        made,
+        provider=provider,
+        id=model,
+        context_window=context_window,
+        key_hint=hint,
+        headers=server.headers,
+    )
+
+
+def _how_to_name_key(provider: str) -> str:
+    if provider == COMPATIBLE or provider in SELF_HOSTED:
+        return f"set {SERVER_KEY}, or name its variable with --api-key-env"
+    return f"api_key_env under [providers.{provider}] names its variable"
+
+
+def _at_server(model: str, server: ProviderSettings, key: str) -> TheirModel[Any]:
+    if server.api == "anthropic-messages":
+        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - only who speaks to it needs it
+        from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
+
+        return AnthropicModel(model, provider=AnthropicProvider(base_url=server.base_url, api_key=key))
+    kind = OpenAIChatModel if server.api == "openai-completions" else OpenAIResponsesModel
+    return kind(model, provider=OpenAIProvider(base_url=server.base_url, api_key=key))
+
+
+def known_models() -> dict[str, tuple[str, ...]]:
+    """The models that pydantic-ai has names for, by provider."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in get_args(getattr(KnownModelName, "__value__", KnownModelName)):
+        provider, _, model = name.partition(":")
+        found[provider] = (*found.get(provider, ()), model)
+    return found
+
+
+def is_provider(name: str) -> bool:
+    """Whether there is a provider of this name, installed or not."""
+    try:
+        infer_provider_class(name)
+    except ImportError:
+        return True
+    except ValueError:
+        return False
+    return True
 
 
 def _keyed(provider: str, api_key: str) -> Any:
     return cast("Any", infer_provider_class(provider))(api_key=api_key)
 
 
-def _is_provider(name: str) -> bool:
-    try:
-        infer_provider_class(name)
-    except ImportError:
-        return True
-    except ValueError:
-        return name == COMPATIBLE
-    return True
-
-
-def _settings(request: ModelRequest) -> ModelSettings:
+def _settings(request: ModelRequest, headers: dict[str, str] | None) -> ModelSettings:
     level = request.thinking_level
     settings = ModelSettings(
         thinking=False if level == "off" else cast("_Effort", level), cache=request.cacheable
     )
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
+    if headers:
+        settings["extra_headers"] = headers
     return settings
 
 

@@ -152,7 +152,7 @@ class BrowserScreen(SessionListScreen):
             ("unreadable", row.path or row.key, reason_words(row)) for row in loaded.unreadable
         ]
         reasons += [("hidden", item.name, item.reason) for item in loaded.hidden]
-        self.app.push_screen(ProblemsScreen("What is not shown, and why", reasons))
+        self.app.push_screen(ProblemsScreen("Sessions that are not shown, and why", reasons))
 
     def action_back(self) -> None:
         if self.words or self.typing:
@@ -185,7 +185,7 @@ class BrowserScreen(SessionListScreen):
             except (BranchlineError, OSError) as problem:
                 self.tell(f"not pinned: {problem}", wrong=True)
                 return
-            self.tell(f"{count(len(rows), 'session')} {'pinned' if pinned else 'not pinned any more'}")
+            self.tell(f"{count(len(rows), 'session')} {'pinned' if pinned else 'unpinned'}")
             self.show_everything()
 
     def action_rename(self) -> None:
@@ -203,7 +203,7 @@ class BrowserScreen(SessionListScreen):
                 return
             self._look_again([row])
 
-        self.ask(InputDialog("Title of this session", row.title or "", hint="empty takes it away"), named)
+        self.ask(InputDialog("Title of this session", row.title or "", hint="empty removes it"), named)
 
     def action_remove(self) -> None:
         rows = self._chosen()
@@ -234,12 +234,12 @@ class BrowserScreen(SessionListScreen):
         if removed:
             self._removed.append(removed)
             self.state.drop(row for row, _token in removed)
-            self.tell(f"{count(len(removed), 'session')} moved to the trash; u brings back")
+            self.tell(f"{count(len(removed), 'session')} moved to the trash; u to undo")
             self.show_everything()
 
     def action_undo(self) -> None:
         if not self._removed:
-            self.tell("nothing was deleted here; `branchline restore` brings back older ones")
+            self.tell("nothing to undo; use `branchline restore` for older deletions")
             return
         back: list[SessionRow] = []
         kept: list[tuple[SessionRow, str]] = []
@@ -249,11 +249,11 @@ class BrowserScreen(SessionListScreen):
                 back.append(row)
             except (BranchlineError, OSError) as problem:
                 kept.append((row, token))
-                self.tell(f"not brought back: {problem}", wrong=True)
+                self.tell(f"not restored: {problem}", wrong=True)
         if kept:
             self._removed.append(kept)
         if back:
-            self.tell(f"{count(len(back), 'session')} brought back")
+            self.tell(f"{count(len(back), 'session')} restored")
             self._look_again(back, back=True)
 
     def _look_again(self, rows: list[SessionRow], *, back: bool = False) -> None:
@@ -276,16 +276,14 @@ class BrowserScreen(SessionListScreen):
             if now is not None:
                 self.state.replace(now, back=back)
                 if now.problem is not None:
-                    self.tell(
-                        f"{row.title or row.id} cannot be read any more: {reason_words(now)}", wrong=True
-                    )
+                    self.tell(f"{row.title or row.id} can no longer be read: {reason_words(now)}", wrong=True)
                 elif now.id != row.id:
                     self.tell(f"another session has taken the place of {row.title or row.id}", wrong=True)
                 elif now.size < row.size:
-                    self.tell(f"{row.title or row.id} became shorter", wrong=True)
+                    self.tell(f"{row.title or row.id} was truncated", wrong=True)
             elif row_name(row) in self.state.loaded.rows:  # else it was removed here while it was read
                 self.state.drop([row])
-                self.tell(f"{row.title or row.id} is not there any more", wrong=True)
+                self.tell(f"{row.title or row.id} no longer exists", wrong=True)
         self.show_everything()
 
     def reload_later(self) -> None:
@@ -363,7 +361,7 @@ class BrowserScreen(SessionListScreen):
         if self.row is not None and all(row_name(row) != row_name(self.row) for row in chosen):
             chosen.append(self.row)
         if len(chosen) != _TWO:
-            self.tell("mark two sessions with Space, or mark one and go to the other")
+            self.tell("select two sessions with Space, or select one and move to the other")
             return
         self.branchline.compare_sessions(*chosen)
 

@@ -140,7 +140,7 @@ class CompareScreen(KeyedScreen):
         if view is None:
             return []
         if not view.pairs:
-            return [make_line(Span("There is nothing to compare: both are the same path.", "dim"))]
+            return [make_line(Span("Nothing to compare: both are the same path.", "dim"))]
         lines = [*totals_table(view, self._names(), home=self._home), ()]
         body = (
             side_by_side(view, columns, home=self._home)

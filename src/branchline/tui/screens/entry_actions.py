@@ -13,7 +13,7 @@ from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.full_entry import FullEntryScreen
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.session_watcher import SessionWatcher
-from branchline.tui.summarizing import NO_MODEL, SummaryModel, navigate_with_summary
+from branchline.tui.summary_model import NO_MODEL, SummaryModel, navigate_with_summary
 from branchline.views.browser.entry_menu import entry_options
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import copy_text
@@ -109,13 +109,13 @@ class EntryActionsScreen(ListScreen):
     def _moved(self, done: NavigateResult) -> str:
         """Stand where navigating has led, and say what came of it."""
         if done.status != "done":
-            return "you are there already" if done.status == "unchanged" else f"not moved: {done.reason}"
+            return "you are already there" if done.status == "unchanged" else f"not moved: {done.reason}"
         self.words = self.tree_state.words = ""  # the new place may be none that the search finds
         if done.new_leaf is not None:
             self.tree_state.position = self.session.index.position(done.new_leaf)
         if done.text is not None:
             self.app.copy_to_clipboard(done.text.encode("utf-8", "replace").decode())
-            return "you stand before this prompt; its text is copied, to be sent again"
+            return "moved before this prompt; its text is on the clipboard"
         return "the next message continues here"
 
     def _navigate_with_summary(self, key: str) -> None:
@@ -123,7 +123,7 @@ class EntryActionsScreen(ListScreen):
             if summary is not None and summary.strip():
                 self._navigate(key, summary)
 
-        self.ask(InputDialog("What happened on the branch that you leave?"), said)
+        self.ask(InputDialog("Summary of the abandoned branch"), said)
 
     def _navigate_summed_up(self, key: str) -> None:
         model = self.branchline.summary_model
@@ -135,11 +135,11 @@ class EntryActionsScreen(ListScreen):
             if focus is not None:
                 self._attempt(lambda: self._summed_up(key, model, focus))
 
-        question = InputDialog("What should the summary look at?", hint="empty: the whole branch")
+        question = InputDialog("Focus of the summary?", hint="empty: the whole branch")
         self.ask(question, focused)
 
     async def _summed_up(self, key: str, model: SummaryModel, focus: str) -> str:
-        writing = StreamingDialog(f"{model.name} sums up the branch that you leave")
+        writing = StreamingDialog(f"{model.name} summarizes the abandoned branch")
         await self.app.push_screen(writing)
         try:
             done = await navigate_with_summary(
@@ -165,7 +165,7 @@ class EntryActionsScreen(ListScreen):
                 name, draft = made.id, made.is_draft
             self.branchline.forked()
             if draft:
-                return f"forked into {name}, which lists show after its first reply"
+                return f"forked into {name}, listed after its first reply"
             return f"forked into {name}"
 
         self._attempt(make)
@@ -185,7 +185,7 @@ class EntryActionsScreen(ListScreen):
             self._attempt(write)
 
         self.ask(
-            InputDialog("Label of this entry", self.session.label(key) or "", hint="empty takes it away"),
+            InputDialog("Label of this entry", self.session.label(key) or "", hint="empty removes it"),
             named,
         )
 
@@ -206,7 +206,7 @@ class EntryActionsScreen(ListScreen):
                 from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
 
                 done = export(self.session, path, ExportRequest(entry=key))
-                replaced = f"; {count(done.secrets, 'secret')} left out" if done.secrets else ""
+                replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
                 return f"written: {done.path}{replaced}"
 
             self._attempt(write)
@@ -241,7 +241,7 @@ class EntryActionsScreen(ListScreen):
 
     def _compare(self, key: str) -> None:
         if self.session.leaf is None:
-            self.tell("there is no current branch to compare with")
+            self.tell("no current branch to compare with")
             return
         leaf = self.session.leaf
         self.branchline.reopen(

@@ -18,7 +18,6 @@ from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.views.browser.arrangement import (
-    ListItem,
     ListOptions,
     arrange,
     defer_patterns,
@@ -29,7 +28,7 @@ from branchline.views.browser.source import Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
 from branchline.views.session_lines import ColumnWidths, columns_for, header_line, session_line
-from branchline.views.session_row import row_name
+from branchline.views.session_row import ListItem, row_name
 from branchline.views.spans import Line, Span, make_line
 
 __all__ = ["ForestScreen"]
@@ -86,7 +85,7 @@ class ForestScreen(ListScreen):
         """See whether the session under the cursor is as it was; if not, all are read again."""
         row = self.row
         if self.is_current and row is not None and row.problem is None and self.source.is_changed(row):
-            self.tell(f"{row.title or row.id} has changed; the forest is read again")
+            self.tell(f"{row.title or row.id} has changed; the forest was reloaded")
             self.current = row_name(row)
             self._load()
 
@@ -130,7 +129,7 @@ class ForestScreen(ListScreen):
             ).items
         else:
             self.items = threads(forest, agent=agent)
-        self.list.empty = "   reading …" if self._forest is None else "   nothing is like that"
+        self.list.empty = "   reading …" if self._forest is None else "   no matches"
         self.list.show(_Rows(self))
         self.call_after_refresh(self._show_columns)
         roots = sum(not item.branch for item in self.items)
@@ -157,9 +156,9 @@ class ForestScreen(ListScreen):
                     found = search((self._face(row).name, self._face(row).around))
                     decided[row_name(row)] = Match(found=found)
         except RegexTimeout:
-            why = "this pattern takes too long; nothing more was looked for"
+            why = "pattern timed out; search stopped"
         except OSError as problem:
-            why = f"patterns cannot be looked for: {problem}"
+            why = f"cannot search with a pattern: {problem}"
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._tried_out, query, decided, why)
 

@@ -29,4 +29,4 @@ class ProblemsScreen(TextScreen):
                 columns,
                 indent=4,
             )
-        return lines or [make_line(Span("Nothing is hidden and everything could be read.", "good"))]
+        return lines or [make_line(Span("No hidden or unreadable sessions.", "good"))]

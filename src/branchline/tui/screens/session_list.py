@@ -187,11 +187,9 @@ class SessionListScreen(ListScreen):
             with RegexWorker(pattern) as search:
                 self._judge_all(rows, query, decided, fuzzy=fuzzy, search=search)
         except RegexTimeout:
-            self.app.call_from_thread(
-                self._give_up, decided, "this pattern takes too long; nothing more was looked for"
-            )
+            self.app.call_from_thread(self._give_up, decided, "pattern timed out; search stopped")
         except OSError as problem:
-            self.app.call_from_thread(self._give_up, decided, f"patterns cannot be looked for: {problem}")
+            self.app.call_from_thread(self._give_up, decided, f"cannot search with a pattern: {problem}")
 
     def _give_up(self, decided: dict[str, Match], why: str) -> None:
         if decided is self.state.decided:

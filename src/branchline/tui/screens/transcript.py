@@ -81,7 +81,7 @@ class TranscriptScreen(ListScreen):
         self.query_one("#top", LineBar).say(
             Span(" transcript ", "heading"),
             Span(f" {session.title or session.id}", "title"),
-            Span("" if self._follows_leaf else "   another branch than the current one", "warning"),
+            Span("" if self._follows_leaf else "   not on the active branch", "warning"),
         )
         part = self.view.selected[0] + 1 if len(conversation) else 0
         live = self._follows_leaf and self.view.at_end
@@ -197,14 +197,14 @@ class TranscriptScreen(ListScreen):
         return make_line(*super().search_line(), Span(missed, "warning"))
 
     def search_hint(self) -> str:
-        return " press / to find words; . and , go on"
+        return " press / to search; . and , go to the next and previous match"
 
     # -- elsewhere ------------------------------------------------------------------------------------
 
     def action_switch(self) -> None:
         branches = self.conversation.branches(self.view.selected[0])
         if not branches:
-            self.tell("nothing branches off at or above this place")
+            self.tell("no other branch at or above this entry")
             return
         index = self.session.index
         options = [
@@ -238,7 +238,7 @@ class TranscriptScreen(ListScreen):
         leaf = self.session.leaf
         branches = [item for item in self.conversation.branches(self.view.selected[0]) if not item.current]
         if leaf is None or not branches or self.conversation.leaf is None:
-            self.tell("there is no other branch to compare with")
+            self.tell("no other branch to compare with")
             return
         other = self.session.index.keys[branches[-1].end]
         own = self.conversation.leaf
@@ -252,16 +252,16 @@ class TranscriptScreen(ListScreen):
             return
         pictures = images_of(self.session.transcript.entries(self.conversation.parts[part]))
         if not pictures:
-            self.tell("there is no picture in this part")
+            self.tell("no image in this part")
             return
         for _, data in pictures:
             try:
                 path = self.branchline.pictures.save(data)
             except OSError as problem:
-                self.tell(f"the picture cannot be saved: {problem}", wrong=True)
+                self.tell(f"the image cannot be saved: {problem}", wrong=True)
                 return
             if path is None:
-                self.tell("not opened: this is not a PNG, JPEG, GIF or WebP picture", wrong=True)
+                self.tell("not opened: this is not a PNG, JPEG, GIF or WebP image", wrong=True)
             else:
                 self.tell(f"opened: {path}" if open_picture(path) else f"saved until you quit: {path}")
 

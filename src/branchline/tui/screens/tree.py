@@ -88,13 +88,13 @@ class TreeScreen(EntryActionsScreen):
             Span(" tree ", "heading"),
             Span(f" {session.title or session.id}", "title"),
             Span(f"   {self._program}", "program"),
-            Span(f"   read only: {session.read_only}" if session.read_only else "", "warning"),
+            Span(f"   read-only: {session.read_only}" if session.read_only else "", "warning"),
         )
         findings = len(session.findings)
         self.query_one("#seen", LineBar).say(
             Span(counter(state.outline, state.cursor), "dim"),
             Span(f"   {count(len(session), 'entry', 'entries')}", "dim"),
-            Span(f"   ⚠ {count(findings, 'finding')} (F3 says which)" if findings else "", "warning"),
+            Span(f"   ⚠ {count(findings, 'finding')} (F3 shows them)" if findings else "", "warning"),
         )
         self.show_search()
         self.show_hints()
@@ -193,7 +193,7 @@ class TreeScreen(EntryActionsScreen):
             (finding.kind, f"line {finding.line}" if finding.line else "the file", finding.message)
             for finding in self.session.findings
         ]
-        self.app.push_screen(ProblemsScreen("What is strange about this file", reasons))
+        self.app.push_screen(ProblemsScreen("Findings in this file", reasons))
 
     def search_line(self) -> Line:
         return make_line(

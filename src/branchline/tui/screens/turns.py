@@ -39,7 +39,7 @@ class TurnPickerScreen(ListScreen):
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
         yield LineBar(id="search")
-        yield RowList(empty="  no turn has these words")
+        yield RowList(empty="  no matches")
         yield TextPanel(id="detail")
         yield LineBar(id="seen")
         yield LineBar(id="hints")

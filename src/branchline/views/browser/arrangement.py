@@ -13,12 +13,11 @@ import msgspec
 
 from branchline.views.forest import Forest, build_forest, drawn_branches
 from branchline.views.query import Match, Query, Search, SearchFields
-from branchline.views.session_row import SessionRow, row_name
+from branchline.views.session_row import ListItem, SessionRow, row_name
 
 __all__ = [
     "SORTS",
     "Arrangement",
-    "ListItem",
     "ListOptions",
     "Sort",
     "arrange",
@@ -38,16 +37,6 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     named_only: bool = False
     agents: frozenset[str] = frozenset()
     query: Query = Query()
-
-
-class ListItem(NamedTuple):
-    """A row in its place; ``branch`` is drawn before it where rows are threaded."""
-
-    row: SessionRow
-    agent: str
-    branch: str = ""
-    pinned: bool = False
-    note: str | None = None
 
 
 class Arrangement(NamedTuple):

@@ -141,7 +141,7 @@ def _card(card: Card, most: int | None) -> Iterator[DetailSection]:
         yield DetailSection(text=_limited(card.body.strip("\n"), most), role=body_role)
     for picture in card.pictures:
         yield DetailSection(
-            make_line(Span(f"[picture: {picture.mime_type}, {format_size(picture.size)}]", "custom"))
+            make_line(Span(f"[image: {picture.mime_type}, {format_size(picture.size)}]", "custom"))
         )
 
 

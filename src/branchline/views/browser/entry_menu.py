@@ -17,15 +17,15 @@ class MenuItem(NamedTuple):
 
 def entry_options(*, prompt: bool, model: str | None) -> list[MenuItem]:
     """The things, the likeliest first; ``model`` is the one that can write summaries, if there is one."""
-    by_model = "no model is set" if model is None else f"by {model}"
+    by_model = "no model configured" if model is None else f"by {model}"
     return [
         MenuItem(
             "navigate",
             "Go back to here",
-            "its prompt is given back" if prompt else "the next message continues here",
+            "the prompt is copied for editing" if prompt else "the next message continues here",
         ),
-        MenuItem("summary", "Go back, with a summary", "of the branch left, your words"),
-        MenuItem("written", "Go back, have it summed up", by_model),
+        MenuItem("summary", "Go back, with a summary", "of the abandoned branch"),
+        MenuItem("written", "Go back with a generated summary", by_model),
         MenuItem("before", "Fork before this entry", "a new session without it"),
         MenuItem("at", "Fork at this entry", "a new session that ends with it"),
         MenuItem("label", "Label it", "Shift+L"),

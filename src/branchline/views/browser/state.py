@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 from branchline.views.browser.arrangement import (
     SORTS,
     Arrangement,
-    ListItem,
     ListOptions,
     Sort,
     arrange,
@@ -21,11 +20,11 @@ from branchline.views.browser.source import Batch, Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
 from branchline.views.session_lines import ColumnWidths, columns_for, header_line, session_line
-from branchline.views.session_row import SessionRow, SkippedFile, row_name
+from branchline.views.session_row import ListItem, SessionRow, SkippedFile, row_name
 from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
 from branchline.views.tool_calls import short_path
 
-__all__ = ["Bars", "BrowserState", "Pill", "Pins", "ScopeRows"]
+__all__ = ["Bars", "BrowserState", "Pill", "PinnedNames", "ScopeRows"]
 
 
 _NOT_FOUND = Match(found=False)
@@ -39,7 +38,7 @@ class Pill(NamedTuple):
     value: str = ""
 
 
-class Pins(Protocol):
+class PinnedNames(Protocol):
     """The names of pinned sessions; ``ids`` are those that the settings pin for good."""
 
     problem: str | None
@@ -96,7 +95,7 @@ class BrowserState:
         self,
         source: Source[Any],
         scope: Scope,
-        pins: Pins,
+        pins: PinnedNames,
         *,
         words: str = "",
         sort: Sort = "recent",
@@ -338,7 +337,7 @@ class BrowserState:
         if not loaded.done:
             pieces.append(Span(f" · reading {loaded.loaded:,}/{loaded.total or 0:,}", "active"))
         elif self.arranged.undecided:
-            pieces.append(Span(f" · searching inside, {len(self.arranged.undecided):,} to go", "active"))
+            pieces.append(Span(f" · searching messages, {len(self.arranged.undecided):,} left", "active"))
         return make_line(*pieces)
 
     def empty_words(self) -> str:
@@ -348,7 +347,7 @@ class BrowserState:
         if not self.loaded.done or self.arranged.undecided:
             return "   reading …"
         if self.query or self.named_only or self.agent:
-            return "   nothing is like that; Esc clears the search"
+            return "   no matches; Esc clears the search"
         if self.scope == "here":
-            return "   no sessions of this directory yet; Tab shows those of all"
+            return "   no sessions in this directory yet; Tab shows all sessions"
         return "   no sessions yet"

@@ -14,7 +14,7 @@ from branchline.session import Session
 __all__ = ["NO_MODEL", "SummaryModel", "navigate_with_summary"]
 
 NO_MODEL = (
-    "no model is set that could write it, and nothing has moved: "
+    "no model configured that could write it, and nothing has moved: "
     "`branchline config set model provider/model` sets one; or write the summary yourself"
 )
 
@@ -39,9 +39,11 @@ async def navigate_with_summary(
     """Go to an entry; the model sums up what is left, and ``told`` gets its words as they come."""
     from branchline.conductor import Policy  # noqa: PLC0415  models are heavy, and few ask for them
     from branchline.conductor.turn_runner import write_summary  # noqa: PLC0415
-    from branchline.models import model_by_setting  # noqa: PLC0415
+    from branchline.models import ModelRegistry  # noqa: PLC0415
+    from branchline.settings import load  # noqa: PLC0415
 
-    writer = await asyncio.to_thread(model_by_setting, model.name, base_url=model.base_url)
+    models = ModelRegistry.from_settings(load().settings, base_url=model.base_url)
+    writer = await asyncio.to_thread(models.find, model.name)
 
     async def write(request: SummaryRequest) -> Summary:
         return await write_summary(writer, request, Policy(), told)

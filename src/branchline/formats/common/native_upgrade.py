@@ -6,8 +6,8 @@ from typing import Any
 
 from branchline._sha256 import sha256
 from branchline.entries import Entry, entry_from_fields, json_codec
-from branchline.formats.pi.records import shallow_record
-from branchline.formats.protocol import LogIndex
+from branchline.formats.common.native_records import shallow_record
+from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
 __all__ = ["CURRENT_VERSION", "FIRST_TYPES", "assign_position_id", "upgraded"]

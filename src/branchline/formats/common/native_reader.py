@@ -18,21 +18,21 @@ from branchline.entries import (
     json_codec,
     skeleton,
 )
+from branchline.formats.common.native_records import side_record
+from branchline.formats.common.native_rows import instant, latest_time, positions_of
+from branchline.formats.common.native_upgrade import CURRENT_VERSION, FIRST_TYPES, assign_position_id
 from branchline.formats.lines import LineReader, Lines
-from branchline.formats.pi.records import side_record
-from branchline.formats.pi.rows import instant, latest_time, positions_of
-from branchline.formats.pi.upgrade import CURRENT_VERSION, FIRST_TYPES, assign_position_id
-from branchline.formats.protocol import LabelState, LogIndex
+from branchline.formats.log_index import LabelState, LogIndex
 from branchline.tree import ROOT
 
-__all__ = ["PiReader"]
+__all__ = ["NativeReader"]
 
 _NOTED = frozenset({"label", "session_info", "leaf"})
 _SHARED = {name: name for name in (*SIDE_TYPES, *CONVERSATION_TYPES)}
 _share = _SHARED.get  # one string per known type instead of one per line
 
 
-class PiReader(LineReader):
+class NativeReader(LineReader):
     """Reads lines of versions 1, 2 and 3."""
 
     format_name = "pi"
@@ -100,7 +100,7 @@ class PiReader(LineReader):
             return False
         size = lines.ends[0]
         if parent is msgspec.UNSET:
-            text = f"{row.id} does not say what it hangs from; shown as a root"
+            text = f"{row.id} has no parent field; shown as a root"
             reading.add_finding("no-parent-key", text, line=lines.number, offset=lines.offset, size=size)
             parent = None
         message = row.message if kind == "message" else None
@@ -171,7 +171,7 @@ class PiReader(LineReader):
             reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
         elif header.version < 2:
             reading.version = 1
-            message = "version 1: ids are made from positions while reading; the file stays as it is"
+            message = "version 1: ids are derived from positions while reading; the file is unchanged"
             reading.add_finding("v1", message, line=reading.lines, offset=offset, size=len(line))
 
     def _start_without_header(self, first: dict[str, Any]) -> None:

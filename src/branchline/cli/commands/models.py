@@ -1,0 +1,64 @@
+"""``models``: which models can be used now, and what the others still need."""
+
+from __future__ import annotations
+
+import click
+
+from branchline.cli.options import command
+from branchline.cli.output import Output, paint, remark
+
+__all__ = ["models_command"]
+
+_SHOWN = 3
+
+
+@command(
+    "models",
+    examples="""
+    branchline models
+    branchline models gateway
+    branchline models --json
+    branchline config set model anthropic:claude-sonnet-5
+    """,
+)
+@click.argument("provider", required=False)
+def models_command(out: Output, provider: str | None) -> None:
+    """List the model providers: what can be used now, and what each of the others still needs.
+
+    With PROVIDER, list all of its models. Providers of your own are tables in the file of settings:
+    [providers.NAME] with base_url, api_key_env, models and headers. No request is sent and no key is shown.
+    """
+    import msgspec
+
+    from branchline.models import ModelRegistry
+
+    settings = out.settings
+    found = ModelRegistry.from_settings(settings).statuses()
+    if provider is not None:
+        found = tuple(one for one in found if one.name == provider)
+        if not found:
+            raise click.UsageError(f"there is no provider {provider!r}; `branchline models` lists them")
+    if out.json:
+        out.result("models", {"model": settings.model, "providers": msgspec.to_builtins(found)})
+        return
+    if provider is not None:
+        (one,) = found
+        for model in one.models:
+            out.line(paint("model", f"{one.name}:{model}"))
+        if one.needs is not None:
+            remark(f"{one.name} cannot be used yet: {one.needs}")
+        return
+    room = max(len(one.name) for one in found)
+    for one in sorted(found, key=lambda one: not one.ready):
+        models = ", ".join(one.models[:_SHOWN]) + (", …" if len(one.models) > _SHOWN else "")
+        where = f"  {one.base_url}" if one.base_url else ""
+        out.row(
+            paint("model" if one.ready else "dim", f"{one.name:<{room}}  "),
+            paint("good", "ready") if one.ready else paint("warning", one.needs or ""),
+            paint("dim", f"{where}  {models}".rstrip() if one.ready else where),
+        )
+    remark(
+        f"the model of new chats: {settings.model}"
+        if settings.model
+        else "no model is set for new chats: `branchline config set model PROVIDER:MODEL` sets one"
+    )

@@ -1,0 +1,148 @@
+"""Messages of Anthropic's Messages API as sessions store them: answers, prompts, results of tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from branchline.context.providers.received import KnownCalls, number, object_of, plain, refuse, words
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    UnknownBlock,
+    Usage,
+    UserMessage,
+)
+
+__all__ = ["from_anthropic"]
+
+_NAME = "from_anthropic"
+_STOP = {"max_tokens": "length", "tool_use": "toolUse", "refusal": "error"}
+
+Fields = dict[str, Any]
+
+
+def from_anthropic(value: Any, *, provider: str = "anthropic") -> list[Message]:
+    """The messages that a response, a message or a list of messages of Anthropic stands for.
+
+    Objects of the client library and plain dicts are taken alike. An answer keeps its thoughts with their
+    signatures, its model and its usage. One message can become several: the results of tools are messages of
+    their own here. Blocks of tools that Anthropic runs itself are kept, but are not sent again.
+
+    ValueError for what is not understood: other roles and blocks, documents, pictures that are only linked.
+    """
+    given = plain(value)
+    calls = KnownCalls()
+    return [
+        message
+        for one in (given if isinstance(given, list) else [given])
+        for message in _messages(object_of(one, "a message", _NAME), calls, provider)
+    ]
+
+
+def _messages(fields: Fields, calls: KnownCalls, provider: str) -> list[Message]:
+    match fields.get("role"):
+        case "assistant":
+            return [_answer(fields, calls, provider)]
+        case "user":
+            return _prompt(fields.get("content"), calls)
+        case None:
+            raise refuse(_NAME, "a message needs a role, user or assistant")
+        case role:
+            raise refuse(_NAME, f"the role {role!r} is not one of Anthropic's; there are user and assistant")
+
+
+def _answer(fields: Fields, calls: KnownCalls, provider: str) -> AssistantMessage:
+    raw = words(fields.get("stop_reason"))
+    return AssistantMessage(
+        content=tuple(_answer_block(block, calls) for block in _blocks(fields.get("content"))),
+        api="anthropic-messages",
+        provider=provider,
+        model=words(fields.get("model")) or None,
+        response_id=words(fields.get("id")) or None,
+        usage=_usage(fields["usage"]) if isinstance(fields.get("usage"), dict) else None,
+        stop_reason=_STOP.get(raw, "stop") if raw else None,
+        raw_stop_reason=raw or None,
+    )
+
+
+def _answer_block(block: Fields, calls: KnownCalls) -> Block:
+    match block.get("type"):
+        case "text":
+            return Text(text=words(block.get("text")))
+        case "thinking":
+            return Thinking(
+                thinking=words(block.get("thinking")),
+                thinking_signature=words(block.get("signature")) or None,
+            )
+        case "redacted_thinking":
+            return Thinking(thinking="", thinking_signature=words(block.get("data")), redacted=True)
+        case "tool_use":
+            name, call = words(block.get("name")), words(block.get("id"))
+            arguments = block.get("input")
+            calls.add(call, call, name)
+            return ToolCall(id=call, name=name, arguments=arguments if isinstance(arguments, dict) else {})
+        case str(kind) if kind == "server_tool_use" or kind.endswith("_tool_result"):
+            return UnknownBlock(type=kind, fields=block)
+        case kind:
+            raise refuse(_NAME, f"an answer has no block of type {kind!r}")
+
+
+def _prompt(content: Any, calls: KnownCalls) -> list[Message]:
+    """Results first, each a message of its own, then what the person says, in the order of the blocks."""
+    messages: list[Message] = []
+    said: list[Text | Image] = []
+    for block in _blocks(content):
+        if block.get("type") != "tool_result":
+            said.append(_part(block))
+            continue
+        if said:
+            messages.append(UserMessage(content=tuple(said)))
+            said = []
+        parts = tuple(_part(part) for part in _blocks(block.get("content") or []))
+        messages.append(
+            calls.result(words(block.get("tool_use_id")), parts, error=block.get("is_error") is True)
+        )
+    if said or not messages:
+        messages.append(UserMessage(content=tuple(said)))
+    return messages
+
+
+def _part(block: Fields) -> Text | Image:
+    match block.get("type"):
+        case "text":
+            return Text(text=words(block.get("text")))
+        case "image":
+            source = block.get("source")
+            if isinstance(source, dict) and source.get("type") == "base64":
+                return Image(data=words(source.get("data")), mime_type=words(source.get("media_type")))
+            raise refuse(_NAME, "a picture has to be there as base64, not as a link or a file id")
+        case kind:
+            raise refuse(_NAME, f"a prompt or a result has no block of type {kind!r} that a session can hold")
+
+
+def _blocks(content: Any) -> list[Fields]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        raise refuse(_NAME, "the content of a message has to be a text or a list of blocks")
+    return [object_of(block, "a block", _NAME) for block in content]
+
+
+def _usage(fields: Fields) -> Usage:
+    read, written = (
+        number(fields.get("cache_read_input_tokens")),
+        number(fields.get("cache_creation_input_tokens")),
+    )
+    given, made = number(fields.get("input_tokens")), number(fields.get("output_tokens"))
+    return Usage(
+        input=given,
+        output=made,
+        cache_read=read,
+        cache_write=written,
+        total_tokens=given + made + read + written,
+    )

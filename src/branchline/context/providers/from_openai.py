@@ -1,0 +1,287 @@
+"""Messages of OpenAI's two APIs as sessions store them: chat completions, and the items of responses.
+
+The ids and signatures that the Responses API wants back are kept in the places where pi keeps them: a thought
+as its reasoning item, a call under ``call|item``, a text with the id of its item.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from branchline.context.providers.received import (
+    KnownCalls,
+    data_image,
+    number,
+    object_of,
+    parse_arguments,
+    plain,
+    refuse,
+    words,
+)
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Image,
+    Message,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    UnknownBlock,
+    Usage,
+    UserMessage,
+)
+
+__all__ = ["from_openai"]
+
+_NAME = "from_openai"
+_CHAT, _RESPONSES = "openai-completions", "openai-responses"
+_STOP = {
+    "length": "length",
+    "tool_calls": "toolUse",
+    "function_call": "toolUse",
+    "content_filter": "error",
+    "max_output_tokens": "length",
+}
+_ROLES = "system, developer, user, assistant and tool"
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+
+Fields = dict[str, Any]
+
+
+def from_openai(value: Any, *, provider: str = "openai") -> list[Message]:
+    """The messages that a response, a message, an item or a list of them stands for.
+
+    Takes what chat completions and the Responses API answer and what they are asked with, as objects of the
+    client library and as plain dicts. An answer keeps its calls, its thoughts, its model and its usage; items
+    of one response make one message. Items of tools that OpenAI runs itself are kept, but are not sent again.
+
+    ValueError for what is not understood: other roles, parts and items, chunks of a stream, several choices,
+    pictures that are only linked.
+    """
+    given = plain(value)
+    reader = _Reader(provider)
+    for one in given if isinstance(given, list) else [given]:
+        reader.take(object_of(one, "a message", _NAME))
+    return reader.end()
+
+
+class _Reader:
+    """Takes messages and items in order; items of one answer are put together."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._calls = KnownCalls()
+        self._messages: list[Message] = []
+        self._answer: list[Block] = []  # of items, which have no message around them
+
+    def take(self, fields: Fields) -> None:
+        if str(fields.get("object", "")).endswith(".chunk"):
+            raise refuse(_NAME, "it is one chunk of a stream; give it the whole response")
+        if "choices" in fields:
+            self._completion(fields)
+        elif fields.get("object") == "response" or isinstance(fields.get("output"), list):
+            self._response(fields)
+        elif "role" in fields and not (fields.get("type") == "message" and fields["role"] == "assistant"):
+            self._flush()
+            self._message(fields)
+        elif "type" in fields:
+            self._item(fields)
+        else:
+            raise refuse(_NAME, "it is neither a response nor a message with a role nor an item with a type")
+
+    def end(self) -> list[Message]:
+        self._flush()
+        return self._messages
+
+    # -- chat completions -----------------------------------------------------------------------------
+
+    def _completion(self, fields: Fields) -> None:
+        choices = fields.get("choices")
+        if not isinstance(choices, list) or len(choices) != 1:
+            raise refuse(_NAME, "the response has not exactly one choice; give it the message of one of them")
+        choice = object_of(choices[0], "a choice", _NAME)
+        self._flush()
+        said = self._chat_answer(object_of(choice.get("message"), "the message of a choice", _NAME))
+        raw, created = words(choice.get("finish_reason")), fields.get("created")
+        self._messages.append(
+            msgspec.structs.replace(
+                said,
+                model=words(fields.get("model")) or None,
+                response_id=words(fields.get("id")) or None,
+                usage=_chat_usage(fields["usage"]) if isinstance(fields.get("usage"), dict) else None,
+                stop_reason=_STOP.get(raw, "stop") if raw else None,
+                raw_stop_reason=raw or None,
+                timestamp=number(created) * 1000 or None,
+            )
+        )
+
+    def _message(self, fields: Fields) -> None:
+        match fields.get("role"):
+            case "assistant":
+                self._messages.append(self._chat_answer(fields))
+            case "user":
+                self._messages.append(UserMessage(content=_parts(fields.get("content"))))
+            case "system" | "developer":
+                self._messages.append(SystemMessage(content=_text_only(fields.get("content"))))
+            case "tool":
+                call = words(fields.get("tool_call_id"))
+                self._messages.append(self._calls.result(call, _parts(fields.get("content"))))
+            case "function":
+                call = f"call_{words(fields.get('name'))}"
+                self._messages.append(self._calls.result(call, _parts(fields.get("content"))))
+            case role:
+                raise refuse(_NAME, f"the role {role!r} is not one of OpenAI's; there are {_ROLES}")
+
+    def _chat_answer(self, fields: Fields) -> AssistantMessage:
+        blocks: list[Block] = []
+        for field in ("reasoning_content", "reasoning"):
+            if thought := words(fields.get(field)):
+                blocks.append(Thinking(thinking=thought, thinking_signature=field))
+                break
+        blocks += _parts(fields.get("content")) if fields.get("content") is not None else ()
+        if refusal := words(fields.get("refusal")):
+            blocks.append(Text(text=refusal))
+        blocks += [
+            self._chat_call(object_of(call, "a tool call", _NAME)) for call in fields.get("tool_calls") or ()
+        ]
+        if isinstance(single := fields.get("function_call"), dict):
+            name = words(single.get("name"))
+            blocks.append(self._call(f"call_{name}", f"call_{name}", name, single.get("arguments")))
+        return AssistantMessage(content=tuple(blocks), api=_CHAT, provider=self._provider)
+
+    def _chat_call(self, call: Fields) -> ToolCall:
+        key = words(call.get("id"))
+        if isinstance(function := call.get("function"), dict):
+            return self._call(key, key, words(function.get("name")), function.get("arguments"))
+        if isinstance(custom := call.get("custom"), dict):
+            return self._call(key, key, words(custom.get("name")), {"input": custom.get("input")})
+        raise refuse(_NAME, f"a tool call of type {call.get('type')!r}")
+
+    # -- responses ------------------------------------------------------------------------------------
+
+    def _response(self, fields: Fields) -> None:
+        self._flush()
+        for item in fields.get("output") or ():
+            self._item(object_of(item, "an item", _NAME))
+        details = fields.get("incomplete_details")
+        raw = words(details.get("reason")) if isinstance(details, dict) else ""
+        reason = _STOP.get(raw, "stop")
+        if reason == "stop" and any(isinstance(block, ToolCall) for block in self._answer):
+            reason = "toolUse"
+        error = fields.get("error")
+        self._flush(
+            model=words(fields.get("model")) or None,
+            response_id=words(fields.get("id")) or None,
+            usage=_response_usage(fields["usage"]) if isinstance(fields.get("usage"), dict) else None,
+            stop_reason="error" if isinstance(error, dict) else reason,
+            error_message=words(error.get("message")) or None if isinstance(error, dict) else None,
+            raw_stop_reason=raw or None,
+            timestamp=number(fields.get("created_at")) * 1000 or None,
+            always=True,
+        )
+
+    def _item(self, item: Fields) -> None:
+        match item.get("type"):
+            case "message":
+                self._answer += _signed(_parts(item.get("content")), words(item.get("id")))
+            case "reasoning":
+                self._answer.append(_thought(item))
+            case "function_call" | "custom_tool_call" as kind:
+                key, own = words(item.get("call_id")), words(item.get("id"))
+                arguments = item.get("arguments") if kind == "function_call" else {"input": item.get("input")}
+                stored = f"{key}|{own}" if own else key
+                self._answer.append(self._call(key, stored, words(item.get("name")), arguments))
+            case "function_call_output" | "custom_tool_call_output":
+                self._flush()
+                output = item.get("output")
+                self._messages.append(self._calls.result(words(item.get("call_id")), _parts(output)))
+            case str(kind) if kind.endswith("_call"):
+                self._answer.append(UnknownBlock(type=kind, fields=item))
+            case kind:
+                raise refuse(_NAME, f"an item of type {kind!r}")
+
+    def _call(self, key: str, stored: str, name: str, arguments: Any) -> ToolCall:
+        self._calls.add(key, stored, name)
+        values = arguments if isinstance(arguments, dict) else parse_arguments(words(arguments))
+        return ToolCall(id=stored, name=name, arguments=values)
+
+    def _flush(self, *, always: bool = False, **about: Any) -> None:
+        """Make a message of the items of an answer, if there are any."""
+        if self._answer or always:
+            self._messages.append(
+                AssistantMessage(
+                    content=tuple(self._answer), api=_RESPONSES, provider=self._provider, **about
+                )
+            )
+            self._answer = []
+
+
+def _thought(item: Fields) -> Thinking:
+    summary = [words(part.get("text")) for part in item.get("summary") or () if isinstance(part, dict)]
+    kept = {name: item.get(name) for name in ("type", "id", "summary", "encrypted_content")}
+    return Thinking(thinking="\n\n".join(summary), thinking_signature=json.dumps(kept, ensure_ascii=False))
+
+
+def _signed(parts: tuple[Text | Image, ...], item: str) -> list[Block]:
+    signature = json.dumps({"v": 1, "id": item}) if item else None
+    return [
+        Text(text=part.text, text_signature=signature) if isinstance(part, Text) else part for part in parts
+    ]
+
+
+def _parts(content: Any) -> tuple[Text | Image, ...]:
+    if isinstance(content, str):
+        return (Text(text=content),)
+    if not isinstance(content, list):
+        raise refuse(_NAME, "the content of a message has to be a text or a list of parts")
+    return tuple(_part(object_of(part, "a part", _NAME)) for part in content)
+
+
+def _part(part: Fields) -> Text | Image:
+    kind = part.get("type")
+    if kind in _TEXTS:
+        return Text(text=words(part.get("text")))
+    if kind == "refusal":
+        return Text(text=words(part.get("refusal")))
+    if kind in ("image_url", "input_image"):
+        place = part.get("image_url")
+        return data_image(words(place.get("url") if isinstance(place, dict) else place), _NAME)
+    raise refuse(_NAME, f"a message has no part of type {kind!r} that a session can hold")
+
+
+def _text_only(content: Any) -> str:
+    parts = _parts(content)
+    if any(isinstance(part, Image) for part in parts):
+        raise refuse(_NAME, "a system message has to be text")
+    return "\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+def _chat_usage(fields: Fields) -> Usage:
+    return _usage(fields, "prompt_tokens", "completion_tokens")
+
+
+def _response_usage(fields: Fields) -> Usage:
+    return _usage(fields, "input_tokens", "output_tokens")
+
+
+def _usage(fields: Fields, given: str, made: str) -> Usage:
+    """OpenAI counts what came from its cache as part of the input, and thoughts as part of the output."""
+    cached = _detail(fields, given, "cached_tokens")
+    reasoning = _detail(fields, made, "reasoning_tokens")
+    total, output = number(fields.get(given)), number(fields.get(made))
+    return Usage(
+        input=max(0, total - cached),
+        output=output,
+        cache_read=cached,
+        reasoning=reasoning or msgspec.UNSET,
+        total_tokens=total + output,
+    )
+
+
+def _detail(fields: Fields, name: str, detail: str) -> int | float:
+    details = fields.get(f"{name}_details")
+    return number(details.get(detail)) if isinstance(details, dict) else 0

@@ -1,0 +1,53 @@
+"""Where Codex keeps its rollouts."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+
+from branchline.entries import Header, json_codec
+from branchline.formats.protocol import FormatHome, TitleFiles
+
+__all__ = ["HOME_OF", "CodexHome", "ThreadNames", "read_names"]
+
+HOME_OF = re.compile(r"(.*)[/\\](?:archived_)?sessions[/\\]", re.DOTALL)
+
+
+class CodexHome(FormatHome):
+    """Dated folders below ``sessions``, and the archive beside it."""
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        base = environment.get("CODEX_HOME") or posixpath.join(home, ".codex")
+        return [posixpath.join(base, "sessions"), posixpath.join(base, "archived_sessions")]
+
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        del path
+        if header is None or (header.metadata or {}).get("source") != "subagent":
+            return None
+        return header.parent_session or ""
+
+
+class ThreadNames(TitleFiles):
+    """The names that people gave to threads, in one file for all rollouts."""
+
+    def titles_file(self, root: str) -> str | None:
+        return posixpath.join(posixpath.dirname(root), "session_index.jsonl")
+
+    def titles_near(self, path: str) -> str | None:
+        found = HOME_OF.match(path)
+        return None if found is None else posixpath.join(found[1], "session_index.jsonl")
+
+    def titles(self, data: bytes) -> Mapping[str, str]:
+        return read_names(data)
+
+
+def read_names(index: bytes) -> dict[str, str]:
+    """The names of threads from ``session_index.jsonl``; the last line of a thread counts."""
+    names: dict[str, str] = {}
+    for line in index.split(b"\n"):
+        if (fields := json_codec.loads_object(line)) is not None:
+            thread, name = fields.get("id"), fields.get("thread_name")
+            if isinstance(thread, str) and isinstance(name, str):
+                names[thread] = name
+    return names

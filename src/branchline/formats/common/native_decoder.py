@@ -1,0 +1,56 @@
+"""Decodes files whose entries are stored as native ones: pi's own, and oh-my-pi's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from branchline.entries import Damaged, Entry, Header, codec, json_codec
+from branchline.formats.common.native_records import record
+from branchline.formats.common.native_upgrade import CURRENT_VERSION, upgraded
+from branchline.formats.log_index import LineChunk
+from branchline.formats.protocol import FormatReader, IndexT
+from branchline.tree import ROOT
+
+__all__ = ["BOM", "NativeFormatReader"]
+
+BOM = b"\xef\xbb\xbf"
+
+
+class NativeFormatReader(FormatReader[IndexT]):
+    """Decodes native entries."""
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """The first object of the file, if it is a header; a title slot may stand before it."""
+        del path
+        lines = head.removeprefix(BOM).split(b"\n")
+        for line in lines if whole else lines[:-1]:
+            fields = json_codec.loads_object(line)  # None if it is blank or damaged
+            if fields is not None and fields.get("type") != "title":
+                return codec.header_from_fields(fields)
+        return None
+
+    def decode_block(self, data: bytes, index: IndexT, block: LineChunk) -> Sequence[Entry] | None:
+        """All entries of a block at once, where each is as its line says; None where one is not."""
+        if index.version != CURRENT_VERSION or not index.linker.is_regular:
+            return None
+        try:
+            found = codec.decode_known_lines(memoryview(data))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        keys = index.tree.keys[block.first : block.first + len(block.ends)]
+        return found if [entry.id for entry in found] == keys else None
+
+    def decode(self, line: bytes, index: IndexT, position: int) -> Entry:
+        """The record of an entry; its id and parent are those of the tree."""
+        tree = index.tree
+        key = tree.keys[position]
+        above = tree.parent_position(position)
+        parent = None if above == ROOT else tree.keys[above]
+        if position in tree.placeholders:
+            return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
+        entry = record(line) if index.version == CURRENT_VERSION else upgraded(line, index, position)
+        if entry.id != key or entry.parent != parent:
+            entry = msgspec.structs.replace(entry, id=key, parent=parent)
+        return entry

@@ -1,0 +1,170 @@
+"""A log as it was read: the tree, where each entry's bytes lie, labels, title, and what was strange.
+
+Payloads stay in the log until somebody asks for an entry.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import compress, count
+from typing import NamedTuple
+
+import msgspec
+
+from branchline.entries import Header
+from branchline.tree import ROOT, Finding, Kind, Linker, Tree
+
+__all__ = ["ByteRange", "LabelState", "LineChunk", "LogIndex", "first_after_fork"]
+
+_BLOCK = 1 << 17  # what is read for one entry of a block is bounded
+
+
+class ByteRange(NamedTuple):
+    """Where the bytes of one entry lie in the log."""
+
+    offset: int
+    size: int
+
+
+class LineChunk(NamedTuple):
+    """Lines that follow each other directly, one entry each."""
+
+    first: int
+    """Position of the first entry."""
+    offset: int
+    """Where its line starts in the log."""
+    line: int
+    """The number of that line."""
+    ends: array[int]
+    """For each entry where its line ends, counted from ``offset``."""
+
+
+class LabelState(msgspec.Struct, frozen=True, gc=False):
+    """A label in force: its text, and when it was set."""
+
+    text: str
+    time: str
+
+
+class LogIndex:
+    """A session as it was read: shape in memory, payloads in the log.
+
+    ``leaf`` is the position where the file says that it stands, side records included; -1 is before the
+    first entry. ``consumed`` is the end of the last whole line. ``read_only`` says why nothing may be
+    appended, or is None.
+    """
+
+    def __init__(self, format_name: str) -> None:
+        self.format = format_name
+        self.header: Header | None = None
+        self.header_line: bytes = b""
+        self.header_end = 0
+        self.version = 0
+        self.current_version = 0  # what the file is upgraded to before the first append, if it is older
+        self.tree = Tree()
+        self.linker = Linker(self.tree)
+        self.blocks: list[LineChunk] = []
+        # The log again, for formats in which an entry tells what it means only beside another one.
+        self.read: Callable[[int, int], bytes] = _no_log
+        self.labels: dict[str, LabelState] = {}
+        self.title: str | None = None
+        self.leaf = ROOT
+        self.leaf_ambiguous = False  # the program itself would land elsewhere unless it is told where
+        self.consumed = 0
+        self.mutable_prefix = 0  # bytes at the start that the program itself changes in place
+        self.lines = 0
+        self.unterminated = False
+        self.read_only: str | None = None
+        self.last_message_time: float | None = None  # in milliseconds
+        self.other_objects: list[
+            int
+        ] = []  # readable objects that are no entries: the size of the tree at each
+        self.notes: list[Finding] = []
+        self.end_notes: list[Finding] = []  # true of the file as it ends now; more lines may change that
+
+    def block_of(self, position: int) -> LineChunk:
+        return self.blocks[bisect_right(self.blocks, position, key=_first_of) - 1]
+
+    def span(self, position: int) -> ByteRange:
+        """Where the bytes of an entry lie."""
+        block = self.block_of(position)
+        number = position - block.first
+        start = block.ends[number - 1] + 1 if number else 0
+        return ByteRange(block.offset + start, block.ends[number] - start)
+
+    def line_of(self, position: int) -> int:
+        """The line number of an entry, counted from 1."""
+        block = self.block_of(position)
+        return block.line + position - block.first
+
+    def add_range(self, position: int, offset: int, size: int, line: int) -> None:
+        """Say where the entry that was just added lies."""
+        if self.blocks:
+            _, start, first_line, ends = self.blocks[-1]
+            end = ends[-1]
+            follows = first_line + len(ends) == line and start + end + 1 == offset
+            if follows and end < _BLOCK:
+                ends.append(offset - start + size)
+                return
+        self.blocks.append(LineChunk(position, offset, line, array("q", (size,))))
+
+    @property
+    def model(self) -> str | None:
+        """The model that the file names for the whole session, whatever its path says; None where none is."""
+        return None
+
+    @property
+    def subagent_entries(self) -> AbstractSet[int]:
+        """The entries in this file that belong to helpers which the session started, not to itself."""
+        return frozenset()
+
+    @property
+    def inherited_entries(self) -> int:
+        """How many entries came with the fork: those that are older than the session itself."""
+        header = self.header
+        if header is None or header.parent_session is None or not header.timestamp:
+            return 0
+        return first_after_fork(header.timestamp, self.tree.times)
+
+    def add_finding(self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0) -> None:
+        self.notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
+
+    def add_tail_finding(
+        self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0
+    ) -> None:
+        """Note what is true only until more is appended."""
+        self.end_notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Everything strange that reading showed, in file order."""
+        found = self.notes + self.end_notes
+        for oddity in self.linker.findings():
+            span = self.span(oddity.position)
+            found.append(
+                Finding(
+                    kind=oddity.kind,
+                    message=oddity.message,
+                    line=self.line_of(oddity.position),
+                    offset=span.offset,
+                    size=span.size,
+                )
+            )
+        found.sort(key=lambda finding: finding.line)
+        return found
+
+
+def _no_log(offset: int, size: int) -> bytes:
+    raise ValueError(f"{size} bytes at {offset} were read from no log that can be asked again")
+
+
+def first_after_fork(forked: str, times: Sequence[str]) -> int:
+    """Which of these entries is the first that was not there when a session was forked."""
+    return next(compress(count(), map(forked.__le__, times)), len(times))
+
+
+def _first_of(block: LineChunk) -> int:
+    return block.first

@@ -1,0 +1,125 @@
+"""Formats of other packages, and every format together: the built-in ones, then those.
+
+An entry point of the group ``branchline.formats`` names a :class:`~branchline.formats.Format` object. Entry
+points are looked for only when no built-in format recognizes a file, or when all formats are listed. One that
+cannot be loaded, or that raises, is reported by its name and affects nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import NamedTuple
+
+from branchline.formats import BUILTIN_FORMATS, PI, Format, Peek
+from branchline.formats import peek as peek_with
+from branchline.formats.detect import builtin_format, builtin_formats, recognize, unrecognized
+from branchline.plugins.packages import may_have_entry_points
+
+__all__ = [
+    "GROUP",
+    "BrokenFormat",
+    "InstalledFormats",
+    "detect",
+    "format_named",
+    "formats",
+    "installed_formats",
+    "peek",
+]
+
+GROUP = "branchline.formats"
+_OURS = frozenset({PI.name, *(program.name for program in BUILTIN_FORMATS), "branchline"})
+
+
+class BrokenFormat(NamedTuple):
+    """An entry point that cannot be used as a format, and why."""
+
+    name: str
+    """The name of the entry point, with the package that it comes from."""
+    reason: str
+
+
+class InstalledFormats(NamedTuple):
+    """What the installed packages bring, by name."""
+
+    formats: tuple[Format, ...]
+    broken: tuple[BrokenFormat, ...]
+
+
+@cache
+def installed_formats() -> InstalledFormats:
+    """The formats of installed packages, loaded once. ``installed_formats.cache_clear()`` looks again."""
+    if not may_have_entry_points(GROUP):
+        return InstalledFormats((), ())
+    from importlib.metadata import entry_points  # noqa: PLC0415  reads every installed package
+
+    found: dict[str, Format] = {}
+    broken: list[BrokenFormat] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+        package = "" if point.dist is None else f" of {point.dist.name}"
+        try:
+            loaded = point.load()
+            found[_name_of(loaded, found)] = loaded
+        except Exception as problem:  # noqa: BLE001  other people's code
+            reason = str(problem) if isinstance(problem, _Unfit) else f"{type(problem).__name__}: {problem}"
+            broken.append(BrokenFormat(point.name + package, reason))
+    return InstalledFormats(tuple(found.values()), tuple(broken))
+
+
+def formats() -> tuple[Format, ...]:
+    """Every known format: the built-in ones, then those of installed packages."""
+    return (*builtin_formats(), *installed_formats().formats)
+
+
+def format_named(name: str) -> Format:
+    """The format of this name. ValueError, with the known names, if there is none."""
+    found = builtin_format(name) or next(
+        (one for one in installed_formats().formats if one.name == name), None
+    )
+    if found is None:
+        names = ", ".join(sorted(format_.name for format_ in formats()))
+        raise ValueError(f"unknown format {name!r}; known: {names}")
+    return found
+
+
+def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
+    """The format of a file that begins with these bytes. NotASession, with the reason, if there is none.
+
+    ``expected`` is tried first: the format of the program in whose folder the file is.
+    """
+    found = recognize(head, path, expected=expected)
+    if found is not None:
+        return found
+    known = installed_formats()
+    for format_ in known.formats:
+        if _recognizes(format_, head, path):
+            return format_
+    broken = "".join(f"; the format {one.name!r} is broken: {one.reason}" for one in known.broken)
+    raise unrecognized(head, path, tried=formats(), broken=broken)
+
+
+def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format | None = None) -> Peek:
+    """As :func:`branchline.formats.peek`, with the formats of other packages."""
+    return peek_with(read, path, detect=partial(detect, expected=expected))
+
+
+def _recognizes(format_: Format, head: bytes, path: str) -> bool:
+    try:
+        return bool(format_.reader.sniff(head, path))
+    except Exception:  # noqa: BLE001  other people's code
+        return False
+
+
+class _Unfit(Exception):
+    """What was loaded cannot be used as a format."""
+
+
+def _name_of(loaded: object, taken: dict[str, Format]) -> str:
+    if not isinstance(loaded, Format):
+        raise _Unfit(f"it is a {type(loaded).__name__}, not a Format object")
+    name = getattr(loaded, "name", None)
+    if not isinstance(name, str) or not name:
+        raise _Unfit("it has no name")
+    if name in _OURS or name in taken:
+        raise _Unfit(f"there is a format called {name!r} already")
+    return name
