@@ -51,6 +51,7 @@ class AsyncSessionLibrary:
     reload = _in_thread(SessionLibrary.reload)
     search = _in_thread(SessionLibrary.search)
     sql = _in_thread(SessionLibrary.sql)
+    statistics = _in_thread(SessionLibrary.statistics)
     stats = _in_thread(SessionLibrary.stats)
     index_status = _in_thread(SessionLibrary.index_status)
     update_index = _in_thread(SessionLibrary.update_index)
