@@ -189,3 +189,13 @@ def test_the_answer_is_one_line_of_ascii(process, talk: str) -> None:
     done = process("search", "start", "--json")
 
     assert json.loads(done.stdout)["schema"] == "branchline.search/1"
+
+
+def test_a_list_says_when_the_index_cannot_be_used(run: Run, talk: str, tmp_path: Path) -> None:
+    (tmp_path / "home" / "cache").write_bytes(b"no directory")
+
+    done = run("ls")
+
+    assert talk in done.stdout
+    assert "the index cannot be used, so every session was read" in done.stderr
+    assert "the index" not in run("index", "--off").stderr + run("ls").stderr

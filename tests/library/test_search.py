@@ -264,6 +264,21 @@ def test_only_sessions_of_the_directory_count_in_its_scope(tmp_path: Path) -> No
     assert [hit.row.cwd for hit in here] == ["/work/one"]
 
 
+@pytest.mark.parametrize(("program", "name"), [("codex", "rollout-2026-08-20T11-00-00"), ("claude-code", "")])
+def test_the_git_branch_of_a_session_is_found(program: str, name: str, tmp_path: Path) -> None:
+    samples = [
+        path
+        for path in sorted((CORPUS / program).rglob("*.jsonl"))
+        if b'ranch":"main"' in path.read_bytes() and name in path.name
+    ]
+    place = tmp_path / "one"
+    place.mkdir()
+    shutil.copy(samples[0], place)
+
+    assert SessionLibrary(place).search("branch:main")
+    assert not SessionLibrary(place).search("branch:elsewhere")
+
+
 # -- the index says what the files say --------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """The documents of the catalog that may answer a query: the newest matches, best first.
 
-A word that is in half of all messages has more matches than anybody reads, so that only the newest few
+A word that is in half of all messages has more matches than anybody reads, so that only the newest
 thousand are ranked. What was said counts more than what tools printed, a prompt more than an answer, a recent
 message more than an old one, and an abandoned branch less than the active path.
 """
@@ -27,7 +27,7 @@ __all__ = [
     "titles",
 ]
 
-_NEWEST = 3000
+_NEWEST = 1000
 _ENOUGH = 60
 """Matches of whole words; with fewer, words that begin with a word of the query are looked for as well."""
 _HALF_LIFE = 30 * 86_400_000.0
@@ -237,13 +237,14 @@ def _ranked(
         groups.setdefault((one.mark, one.entry), []).append(one)
     scored: list[tuple[float, int, list[Candidate]]] = []
     for group in groups.values():
-        group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
+        if len(group) > 1:
+            group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
         best = group[0]
         score = recency(best.ms, now_ms)
         score *= 4.0 if best.id in said else 1.0
         score *= 1.5 if best.id in whole else 1.0
         score *= 1.5 if best.role == "user" else 1.0
-        score *= 1.0 if any(one.on_path for one in group) else 0.7
+        score *= 1.0 if best.on_path else 0.7
         score /= 1.0 + 0.2 * math.log1p(best.length / 4000)
         scored.append((score, best.id, group))
     scored.sort(key=lambda item: (-item[0], -item[1]))

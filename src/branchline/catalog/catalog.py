@@ -17,6 +17,7 @@ import msgspec
 
 from branchline import places, settings
 from branchline.catalog.database import (
+    CatalogOff,
     CatalogUnavailable,
     connect,
     database_path,
@@ -81,7 +82,7 @@ class Catalog:
         """The catalog of this person, or of the one of another home. CatalogUnavailable without one."""
         wanted = settings.load(environment).settings
         if not wanted.index:
-            raise CatalogUnavailable("it is turned off (setting `index`)")
+            raise CatalogOff("it is turned off (setting `index`)")
         directory = places.cache_directory(environment, home)
         return cls(connect(directory, create=create), directory, wanted.index_exclude)
 
@@ -349,12 +350,13 @@ class Catalog:
     def _set_paths(self, file: int, text: TextUpdate) -> None:
         """Say of earlier documents which of them are on the active path now."""
         wanted = set(text.off_path)
-        known = self.connection.execute(
-            "SELECT position, on_path FROM doc WHERE file = ? AND position < ?", (file, text.start)
-        )
-        changed = [
-            (position not in wanted, file, position) for position, on in known if on == (position in wanted)
-        ]
+        known = {
+            position
+            for (position,) in self.connection.execute(
+                "SELECT position FROM doc WHERE file = ? AND position < ? AND NOT on_path", (file, text.start)
+            )
+        }
+        changed = [(position not in wanted, file, position) for position in known ^ wanted]
         self.connection.executemany("UPDATE doc SET on_path = ? WHERE file = ? AND position = ?", changed)
 
     def _set_spending(self, file: int, spending: Mapping[int, Spending | None]) -> None:

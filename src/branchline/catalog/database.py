@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCHEMA_VERSION",
+    "CatalogOff",
     "CatalogUnavailable",
     "connect",
     "database_path",
@@ -110,6 +111,10 @@ CREATE VIRTUAL TABLE text USING fts5 (
 
 class CatalogUnavailable(BranchlineError):
     """The catalog cannot be used here, and why; whoever asks reads the session files instead."""
+
+
+class CatalogOff(CatalogUnavailable):
+    """The person turned the catalog off."""
 
 
 def database_path(directory: str) -> str:

@@ -173,10 +173,7 @@ def traits_of(transcript: EntryLog) -> frozenset[str]:
 def git_branch_of(transcript: EntryLog) -> str | None:
     """The git branch that a session says it is about."""
     header = transcript.reading.header
-    metadata = {} if header is None else header.metadata or {}
-    branch = metadata.get("gitBranch")
-    if branch is None and isinstance(git := metadata.get("git"), dict):
-        branch = git.get("branch")
+    branch = None if header is None else (header.metadata or {}).get("gitBranch")
     return branch if isinstance(branch, str) and branch else None
 
 

@@ -10,7 +10,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable, FileUpdate, TextUpdate
+from branchline.catalog import (
+    Catalog,
+    CatalogFile,
+    CatalogOff,
+    CatalogUnavailable,
+    FileUpdate,
+    TextUpdate,
+)
 from branchline.catalog.documents import (
     documents_of,
     git_branch_of,
@@ -39,7 +46,7 @@ class CatalogRows:
         self._updates: list[FileUpdate] = []
         self._known: dict[str, CatalogFile] = {}
         self._checked_ns = time.time_ns()
-        self.problem: str | None = None
+        self.problem: CatalogUnavailable | None = None
         """Why the catalog was not used."""
         paths = [path for file in files if (path := scanner.stored_log(file).path) is not None]
         if paths:
@@ -47,7 +54,7 @@ class CatalogRows:
                 with open_catalog() as catalog:
                     self._known = catalog.files(paths)
             except CatalogUnavailable as problem:
-                self.problem = str(problem)
+                self.problem = problem
 
     def __call__(self, file: Any) -> SessionRow | SkippedFile:
         stored = self._scanner.stored_log(file)
@@ -73,6 +80,13 @@ class CatalogRows:
             self.flush()
         return row
 
+    @property
+    def notes(self) -> list[str]:
+        """A sentence about a catalog that could not be used, unless nobody wants one."""
+        if self.problem is None or isinstance(self.problem, CatalogOff):
+            return []
+        return [f"the index cannot be used, so every session was read: {self.problem}"]
+
     def flush(self) -> None:
         """Write what was read anew."""
         if self._updates and self.problem is None:
@@ -80,7 +94,7 @@ class CatalogRows:
                 with self._open() as catalog:
                     catalog.put(self._updates)
             except CatalogUnavailable as problem:
-                self.problem = str(problem)
+                self.problem = problem
         self._updates = []
 
 

@@ -145,7 +145,7 @@ class SessionLibrary(LibraryShortcuts):
         if not deep:
             return LazyListing(files, self._scanner.shallow_row, hidden, limit=limit)
         rows = CatalogRows(self._scanner, files, self._open_catalog)
-        return LazyListing(files, rows, hidden, limit=limit, done=rows.flush)
+        return LazyListing(files, rows, hidden, limit=limit, done=rows.flush, notes=lambda: rows.notes)
 
     def list(
         self,

@@ -32,12 +32,14 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         *,
         limit: int | None = None,
         done: Callable[[], None] | None = None,
+        notes: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """``done`` is called once there is nothing more to look at."""
+        """``done`` is called once there is nothing more to look at; ``notes`` are told with the listing."""
         self._files = files
         self._look = look
         self._limit = limit
         self._done = done
+        self._notes = notes
         self.total = len(files)
         self.loaded = 0
         self.rows: list[SessionRow] = []
@@ -65,7 +67,9 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
 
     def listing(self) -> Listing:
         """What was found so far, sorted."""
-        return Listing(sorted(self.rows, key=latest_first), self.hidden, self.total - self.loaded)
+        return Listing(
+            sorted(self.rows, key=latest_first), self.hidden, self.total - self.loaded, self._notes()
+        )
 
     def finish(self, progress: Progress | None = None) -> Listing:
         """Look at everything that is left. An exception that ``progress`` raises ends it."""
