@@ -47,7 +47,7 @@ screenshots: $(VENV)/ready  ## make the pictures of the screens in docs again
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only transcript --theme light
 
 parity: $(VENV)/ready  ## which promises of the reference systems are met, by which tests
-	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m "parity and not slow" --parity-table $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m parity --parity-table $(ARGS)
 
 demo: $(VENV)/ready  ## write the demo library of the package again
 	$(BIN)/python scripts/make_demo.py

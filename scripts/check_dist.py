@@ -28,7 +28,6 @@ SDIST_TESTS = (
     "tests/test_project.py",
     "tests/test_parity_table.py",
     "tests/docs/test_reference.py",
-    "tests/docs/test_parity_page.py",
     "tests/demo",
     "tests/flows/test_example_plugin.py",
     "tests/session/test_factories.py",

@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    known = {row for rows in parity_table.promises().values() for row in rows}
+    known = {row.id for row in parity_table.rows()}
     for item in items:
         marks = [(row, "part" in mark.kwargs) for mark in item.iter_markers("parity") for row in mark.args]
         if unknown := [row for row, _part in marks if row not in known]:
@@ -73,5 +73,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
                 if name in (_WHOLE, _PART)
             ]
     terminalreporter.section("parity")
-    for line in parity_table.lines(parity_table.promises(), outcomes):
+    for line in parity_table.lines(parity_table.rows(), outcomes):
         terminalreporter.write_line(line)

@@ -44,6 +44,8 @@ class Home(NamedTuple):
     elsewhere: dict[str, list[Path]]
     """Those of another one, in folders that both share where the program has such."""
     subagents: dict[str, list[Path]]
+    earlier: dict[str, list[Path]]
+    """Files that another one continues as the same session."""
 
     def of(self, agent: str, number: int = 0) -> Path:
         return self.files[agent][number]
@@ -51,7 +53,7 @@ class Home(NamedTuple):
 
 def build_home(path: Path, cwd: str) -> Home:
     """Fill a home directory."""
-    home = Home(path, cwd, {name: [] for name in PROGRAMS}, {name: [] for name in PROGRAMS}, {})
+    home = Home(path, cwd, {name: [] for name in PROGRAMS}, {name: [] for name in PROGRAMS}, {}, {})
     makers: dict[str, Callable[[Home], None]] = {
         "branchline": _ours,
         "pi": _pi,
@@ -185,6 +187,9 @@ def _codex(home: Home) -> None:
     samples, root = CORPUS / "codex" / "synthetic", home.path / ".codex"
     for sample in sorted((samples / "threads").rglob("rollout-*.jsonl")):
         target = place_sample(sample, root / sample.relative_to(samples / "threads"), home.cwd)
+        if list(sample.parent.glob(f"*{sample.stem[-36:]}_*.jsonl")):
+            home.earlier["codex"] = [target]
+            continue
         if '"subagent":' in target.read_text(encoding="utf-8", errors="replace")[:1000]:
             home.subagents["codex"] = [target]
         else:

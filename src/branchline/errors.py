@@ -10,7 +10,7 @@ What comes from files, other programs and people is one of these::
     │   ├── FileMissing      no such file (also a FileNotFoundError)
     │   └── PermissionDenied the file or its directory may not be read (also a PermissionError)
     ├── ReadOnly             the session may be read but not appended to, and why
-    ├── EntryNotFound        no entry with this id (also a LookupError)
+    ├── EntryNotFound        no entry with this id (also a LookupError and a ValueError)
     ├── SessionNotFound      no session with this id, prefix or title (also a LookupError)
     ├── Ambiguous            several sessions or entries answer to this prefix
     ├── InvalidId            an id that cannot be a file name or is malformed (also a ValueError)
@@ -115,7 +115,7 @@ class ReadOnly(BranchlineError):
     """The session can be read, but nothing may be appended to it."""
 
 
-class EntryNotFound(BranchlineError, LookupError):
+class EntryNotFound(BranchlineError, LookupError, ValueError):
     """There is no entry with this id."""
 
 

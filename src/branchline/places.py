@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from branchline._sha256 import sha256
@@ -242,6 +242,16 @@ def _known_agent(name: str) -> str:
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}"
     raise ValueError(f"unknown agent {name!r}; {hint}")
+
+
+def existing_directory(patterns: Callable[[Mapping[str, str], str], Sequence[str]]) -> str | None:
+    """The directory that the first of these patterns finds, of several the one that changed last."""
+    import glob  # noqa: PLC0415  few programs have profiles
+
+    for pattern in patterns(os.environ, os.path.expanduser("~")):
+        if found := [path for path in glob.glob(pattern) if os.path.isdir(path)]:
+            return max(found, key=lambda path: (os.stat(path).st_mtime, path))
+    return None
 
 
 def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:

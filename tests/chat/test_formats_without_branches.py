@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from branchline import Session, SessionLibrary
-from branchline.conductor import ContextCompacted
+from branchline.conductor import ContextCompacted, MessageAppended
+from branchline.entries import ToolResult
 from branchline.models import OfflineModel
 from chat.kit import Talk, drive
 
@@ -145,7 +146,7 @@ def test_a_full_context_is_compacted_into_a_fork_and_the_conversation_goes_on(pr
             assert len(files) < 20  # not with every prompt
             told = [row.id for row in SessionLibrary.everywhere(project).list()]
             assert set(told) == set(files)
-            total = sum(row.row.messages or 0 for row in SessionLibrary.everywhere(project).forest())
+            total = sum(row.row.messages or 0 for row in SessionLibrary.everywhere(project).forest(deep=True))
             assert total >= 48
 
     drive(work)
@@ -159,6 +160,28 @@ def test_a_context_that_the_model_finds_too_long_is_compacted_into_a_fork_and_an
 
             assert talk.words()[-1] == "two"
             assert any("compacted into a fork" in remark for remark in front.remarks)
+
+    drive(work)
+
+
+def test_several_calls_of_one_answer_are_answered_together(project):
+    """zot has one row for all results of an answer, and they can be part of a fork."""
+    calls = [f'offline: call count_words {{"text": "{words}"}}' for words in ("a", "b c", "d e f")]
+
+    async def work() -> None:
+        talk = Talk(project, session=zot(project))
+        async with talk.conductor:
+            front = await talk.say("\n".join(calls), "offline: say fine", "/undo", "offline: say again")
+
+            results = [
+                event.message
+                for event in front.events
+                if isinstance(event, MessageAppended) and isinstance(event.message, ToolResult)
+            ]
+            assert [result.is_error for result in results] == [False, False, False]
+            assert talk.words()[-2:] == ["offline: say again", "again"]
+            with Session.open(talk.session.file) as read:
+                assert sum(isinstance(item.message, ToolResult) for item in read.context().messages) == 3
 
     drive(work)
 

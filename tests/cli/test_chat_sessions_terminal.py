@@ -130,6 +130,48 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
     terminal.wait("^code 0")
 
 
+def test_the_picker_of_sessions_renames_deletes_and_toggles_its_scope(start, world):
+    for title in ("Alpha", "Beta"):
+        with Session.create(world) as session:
+            session.append_message(f"about {title}")
+            session.append_message({"role": "assistant", "content": [{"type": "text", "text": "yes"}]})
+            session.set_title(title)
+    other = world.parent / "other"
+    other.mkdir()
+    with Session.create(other) as session:
+        session.append_message("about Gamma")
+        session.append_message({"role": "assistant", "content": [{"type": "text", "text": "yes"}]})
+        session.set_title("Gamma")
+    terminal = start()
+
+    terminal.say("/sessions")
+    shown = terminal.wait(r"Tab: all directories · Ctrl-R: rename · Ctrl-X: delete")
+    assert "Gamma" not in shown
+    terminal.press("Tab")
+    terminal.wait("Gamma")
+    terminal.press("Tab")
+    terminal.wait(r"\(this directory\)")
+    terminal.write("Alpha")
+    terminal.wait(r"^❯ .*Alpha")
+    terminal.press("C-r")
+    terminal.wait("New title:")
+    terminal.say("Omega")
+    terminal.wait("Omega")
+    terminal.write("Beta")
+    terminal.wait(r"^❯ .*Beta")
+    terminal.press("C-x")
+    terminal.wait("to the trash")
+    terminal.wait("Ctrl-Z: undo")
+    assert set(files(world)) == {"Omega"}
+    terminal.press("C-z")
+    terminal.wait("restored")
+    assert set(files(world)) == {"Omega", "Beta"}
+    terminal.press("Escape")
+    terminal.wait("nothing selected; you stay in this session")
+    terminal.say("/quit")
+    terminal.wait("^code 0")
+
+
 def test_a_zot_session_past_its_limit_goes_on_in_compacted_forks(start, world, monkeypatch):
     """It holds more than the model takes, and is filled again and again: every prompt is answered."""
     monkeypatch.setenv("BRANCHLINE_RESERVE_TOKENS", "30000")  # of 32,000

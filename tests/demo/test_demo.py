@@ -147,9 +147,9 @@ def test_a_copy_made_now_ends_within_the_last_day_and_is_the_same_in_everything_
         forest = build_forest(rows)
         assert sum(item.depth for item in forest) == 2  # forks find their parents' new file names
         if copy is made:
-            newest = max(row.active_ms for row in rows)
+            newest = max(row.modified_ms for row in rows)
             assert 0 <= moment * 1000 - newest < 86_400_000 + 600_000
-            assert all(abs(row.modified_ms - row.active_ms) < 3_600_000 for row in rows)
+            assert all(abs(row.modified_ms - row.last_activity_ms) < 3_600_000 for row in rows)
             assert {row.size for row in rows} == {path.stat().st_size for path in Path(target).iterdir()}
     assert listed[0] == listed[1]
 
@@ -159,7 +159,7 @@ def test_what_is_tried_stays_and_never_touches_the_package(home):
     made = demo.prepare(home)
     target = places.session_directory(made.project, {"BRANCHLINE_HOME": made.home})
     library = SessionLibrary(target)
-    library.rename(library.find("Summer time").key, "Winter time")
+    library.set_title(library.find("Summer time").key, "Winter time")
 
     demo.prepare(home)
 

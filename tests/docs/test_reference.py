@@ -40,8 +40,15 @@ from support import ROOT
 DOCS = ROOT / "docs"
 CLI_PAGE = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
 PYTHON_PAGE = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
-COMING_FROM = (DOCS / "coming-from.md").read_text(encoding="utf-8")
-WITH_CALLS = ["coming-from.md", "parity.md", "reference/cli.md", "reference/format.md", "reference/python.md"]
+COMING_FROM = (DOCS / "coming-from" / "index.md").read_text(encoding="utf-8")
+WITH_CALLS = [
+    *sorted(f"coming-from/{page.name}" for page in DOCS.joinpath("coming-from").glob("*.md")),
+    "differences.md",
+    "parity.md",
+    "reference/cli.md",
+    "reference/format.md",
+    "reference/python.md",
+]
 EVERYWHERE = {"--json", "--plain", "--color"}
 COMMANDS = {name: cli.get_command(None, name) for name in cli.list_commands(None)}
 
@@ -287,5 +294,5 @@ def test_the_page_for_people_of_other_programs_says_which_files_open():
     opening = {program.lower() for program, opens in rows.items() if opens == "yes"}
 
     assert opening == {format_.name for format_ in formats()}, (
-        "bring the table in docs/coming-from.md up to date"
+        "bring the table in docs/coming-from/index.md up to date"
     )

@@ -312,14 +312,14 @@ def test_a_plugin_can_branch_navigate_and_fork(place, awaiting):
     seen = []
 
     def act_on(event, context):
-        context.branch(names["first"])
+        context.move_to(names["first"])
         seen.append(context.session.leaf)
         went = context.navigate(names["old"], summarize=True)
         seen.append(went.summary_entry)
         seen.append(words(context.fork(names["answer"]).session))
 
     async def awaits(event, context):
-        context.branch(names["first"])
+        context.move_to(names["first"])
         seen.append(context.session.leaf)
         went = await context.anavigate(names["old"], summarize=True)
         seen.append(went.summary_entry)
@@ -344,7 +344,7 @@ def test_a_plugin_that_is_asked_can_look_but_not_write(place):
         lambda context: context.append_custom("x"),
         lambda context: context.append_message("x", "y"),
         lambda context: context.label(names["old"], "x"),
-        lambda context: context.branch(names["old"]),
+        lambda context: context.move_to(names["old"]),
         lambda context: context.navigate(names["old"]),
         lambda context: context.fork(),
     ]

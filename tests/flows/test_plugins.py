@@ -325,7 +325,7 @@ def test_entry_appended_may_write_side_records_and_nothing_that_moves_the_leaf(p
                 context.label(event.entry, "seen")
                 for verb in (
                     lambda: context.append_message("acme", "x"),
-                    lambda: context.branch(names["old"]),
+                    lambda: context.move_to(names["old"]),
                     lambda: context.navigate(names["old"]),
                     context.fork,
                 ):

@@ -67,6 +67,13 @@ def keys(found: EntryLog, positions: list[int]) -> list[str]:
     return [found.tree.keys[position] for position in positions]
 
 
+def since_the_last_start(found: EntryLog, positions: list[int]) -> list[int]:
+    """The end of a line whose context was cleared: what manifests call the active line."""
+    types = found.tree.types
+    marks = [number for number, position in enumerate(positions) if types[position] == "context_cleared"]
+    return positions[marks[-1] + 1 :] if marks else positions
+
+
 def counted(found: EntryLog, positions: list[int]) -> dict[str, int]:
     """What manifests count: prompts, commands, answers, calls and results."""
     kinds = found.reading.kinds  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,9 @@ def _files(root: Path) -> Iterator[Path]:
 # -- what a model sees ------------------------------------------------------------------------------------
 
 
+_EMPTY_SUMMARY = re.compile(r"<summary>\n(?:\(no summary available\))?\n</summary>")
+
+
 def said(session: EntryLog, leaf: int | None = None) -> list[tuple[str, list[Any]]]:
     """The conversation as a model sees it: roles, words, pictures, thoughts, calls and results.
 
@@ -104,7 +108,7 @@ def _parts(message: Any) -> list[Any]:
     for block in (Text(text=content),) if isinstance(content, str) else content:
         match block:
             case Text():
-                if block.text.strip() and "<summary>\n\n</summary>" not in block.text:
+                if block.text.strip() and not _EMPTY_SUMMARY.search(block.text):
                     parts.append(("words", block.text))
             case Image():
                 parts.append(("picture", block.data))

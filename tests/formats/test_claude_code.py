@@ -43,6 +43,7 @@ from formats.claude_code_kit import (
     read,
     record,
     result,
+    since_the_last_start,
 )
 from support import load, sample
 
@@ -55,13 +56,14 @@ def found_in(found):
     kinds = [finding.kind for finding in found.findings]
     beside = {*links.sidechain, *reading.numbers, *reading.edits, *tree.placeholders}
     records = [place for place, kind in enumerate(reading.kinds) if kind != ASIDE and place not in beside]
-    line = reading.active_line
+    line = since_the_last_start(found, reading.active_line)
     abandoned = [
         place
-        for start in links.starts
-        if line and tree.path_positions(line[-1])[0] == tree.path_positions(start)[0]
         for place in records
-        if place not in set(line) and tree.path_positions(place)[0] == start
+        if line
+        and line[0] in links.starts
+        and place not in set(line)
+        and since_the_last_start(found, tree.path_positions(place))[0] == line[0]
     ]
     since = next(
         (number for number, place in enumerate(line[::-1]) if tree.types[place] == "compaction"), None

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from branchline.context import build_context
+from branchline.formats import EntryLog
+from branchline.formats.claude_code import CLAUDE_CODE
 from branchline.formats.claude_code.rewinds import RowFacts, sort_into_branches
 from branchline.formats.claude_code.rows import ANSWER, ASIDE, HUMAN
 from branchline.tree import ROOT
-from formats.claude_code_kit import SAMPLES, call, keys, read, record, result
+from formats.claude_code_kit import NAME, SAMPLES, call, keys, read, record, result
 
 BEGINNING = record("u1", None) + record("a1", "u1", "assistant")
 
@@ -175,12 +178,55 @@ def test_a_parent_that_is_not_there_is_a_broken_link_to_the_record_before():
     assert kinds(found) == ["guessed-link"]
 
 
-def test_a_second_start_is_no_branch_and_has_a_context_of_its_own():
+def test_a_second_start_continues_the_line_behind_a_mark_and_has_a_context_of_its_own():
     found = read(BEGINNING + record("u2", None, content="fresh"))
 
-    assert found.tree.roots() == ["u1", "u2"]
-    assert line(found) == ["u2"]
+    assert found.tree.roots() == ["u1"]
+    assert line(found) == ["u1", "a1", "u2.cleared", "u2"]
+    assert found.tree.types[found.tree.position("u2.cleared")] == "context_cleared"
+    assert [item.entry for item in build_context(found, found.reading.leaf).messages] == ["u2"]
     assert kinds(found) == []
+
+
+def test_a_second_start_continues_the_newest_branch_of_the_first():
+    rewound = BEGINNING + record("u2", "a1", content="2") + record("u3", "a1", content="3")
+
+    found = read(rewound + record("u4", None, content="fresh") + record("u5", None, content="again"))
+
+    assert line(found) == ["u1", "a1", "u3", "u4.cleared", "u4", "u5.cleared", "u5"]
+    assert found.tree.children("a1") == ["u2", "u3"]
+
+
+def test_a_start_that_goes_on_after_the_next_one_began_is_shown_first():
+    data = BEGINNING + record("u2", None, content="fresh") + record("u3", "a1", content="late")
+
+    found = read(data + record("a2", "u2", "assistant"))
+
+    assert line(found) == ["u1", "a1", "u3", "u2.cleared", "u2", "a2"]
+
+
+def test_a_root_without_conversation_clears_nothing():
+    hook = record("h1", None, "progress")
+
+    found = read(BEGINNING + hook + record("u2", "a1"))
+
+    assert line(found) == ["u1", "a1", "u2"]
+    assert "context_cleared" not in found.tree.types
+    assert found.tree.roots() == ["u1", "h1"]
+
+
+def test_a_file_that_grows_tells_the_starts_as_one_that_is_read_at_once():
+    parts = [BEGINNING, record("h1", None, "progress"), record("u2", "h1"), record("a2", "u2", "assistant")]
+    whole = b"".join(parts)
+    shown = len(BEGINNING)
+    growing = EntryLog(CLAUDE_CODE, lambda offset, size: whole[:shown][offset : offset + size], NAME)
+
+    for part in parts[1:]:
+        shown += len(part)
+        growing.catch_up()
+
+    assert line(growing) == line(read(whole)) == ["u1", "a1", "h1.cleared", "h1", "u2", "a2"]
+    assert growing.tree.types == read(whole).tree.types
 
 
 def test_an_answer_cannot_begin_a_conversation():

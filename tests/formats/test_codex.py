@@ -255,7 +255,7 @@ def test_a_compaction_without_a_history_keeps_the_newest_prompts_and_its_message
     assert [len(text) for text in seen(found)[:2]] == [30_000, 50_000]
     entry = found.entry(found.tree.types.index("compaction"))
     assert isinstance(entry, Compaction)
-    assert len(entry.retained_tail) == 3
+    assert (len(entry.retained_tail), entry.summary) == (2, "(no summary available)")
 
 
 # -- single lines -----------------------------------------------------------------------------------------
@@ -360,6 +360,22 @@ def test_model_and_effort_are_entries_where_they_change():
     assert (context.model.provider, context.model.id, context.thinking_level) == ("openai", "gpt-5.6", "high")
 
 
+def test_thoughts_words_and_calls_up_to_the_count_of_tokens_are_one_answer():
+    thought = line("response_item", {"type": "reasoning", "summary": []})
+    call = line("response_item", {"type": "function_call", "name": "sh", "arguments": "{}", "call_id": "c"})
+    output = line("response_item", {"type": "function_call_output", "call_id": "c", "output": "ok"})
+    counted = event("token_count", info={"total_token_usage": {"input_tokens": 5, "output_tokens": 1}})
+    data = meta() + turn("one") + thought + item("assistant", "I look") + call + output
+    data += thought + item("assistant", "done") + counted + item("assistant", "one more")
+
+    found = read(data)
+
+    answers = [place for place, role in enumerate(found.tree.roles) if role == "assistant"]
+    begun = [place for place in answers if place not in found.tree.continuations]
+    assert len(answers) == 6
+    assert [answers.index(place) for place in begun] == [0, 3, 5]
+
+
 def test_repeated_totals_are_no_new_call():
     total = {"input_tokens": 100, "cached_input_tokens": 40, "output_tokens": 5, "total_tokens": 105}
     data = meta() + turn("one", "1") + event("token_count", info={"total_token_usage": total}) * 2
@@ -428,7 +444,7 @@ def test_a_beginning_that_cannot_be_used_is_reported_and_the_rest_shown(base, fo
 
     assert [problem in one for one in chain.problems] == [True]
     assert len(model_history(chain.rollouts)) == 1
-    assert read(data).reading.header.parent_session == base
+    assert read(data).reading.header.parent_session == THREAD
 
 
 def test_names_of_files_tell_thread_and_rollout():

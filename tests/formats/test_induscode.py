@@ -309,8 +309,8 @@ def test_lines_of_others_are_left_alone_and_a_file_of_them_is_not_written():
     assert INDUSCODE.reader.sniff(other, "x.ndjson")
 
 
-@pytest.mark.parametrize("missing", ["id", "role", "at"])
-def test_an_entry_needs_id_role_and_time(missing):
+@pytest.mark.parametrize("missing", ["id", "role"])
+def test_an_entry_needs_id_and_role(missing):
     fields = json.loads(node("b", "a"))
     del fields[missing]
 
@@ -318,6 +318,18 @@ def test_an_entry_needs_id_role_and_time(missing):
 
     assert found.tree.keys == ["a", "c"]
     assert kinds(found) == [("not-an-entry", 2)]
+
+
+@pytest.mark.parametrize("time", [12, None, True, [1], {"a": 1}])
+def test_an_entry_whose_time_is_no_text_keeps_its_words(time):
+    fields = json.loads(node("b", "a")) | {"at": time}
+
+    found = read(node("a", None) + json.dumps(fields).encode() + b"\n" + node("c", "b"))
+
+    assert found.tree.keys == ["a", "b", "c"]
+    assert found.tree.times[1] == ""
+    assert found.entry(1).message == read(node("b", None)).entry(0).message
+    assert kinds(found) == [("bad-value", 2)]
 
 
 @pytest.mark.parametrize(

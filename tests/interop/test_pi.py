@@ -73,7 +73,7 @@ def facts_of(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def our_facts(row: SessionRow) -> dict[str, Any]:
-    active = datetime.fromtimestamp(row.active_ms / 1000, UTC)
+    active = datetime.fromtimestamp(row.last_activity_ms / 1000, UTC)
     return {
         "path": row.path,
         "cwd": row.cwd,

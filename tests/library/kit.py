@@ -38,7 +38,7 @@ def talk(
 def empty(place: Any, number: int = 0, **options: Any) -> Session:
     """A session that is a file, and in which nobody said anything."""
     home = {"store": place} if hasattr(place, "scan") else {"directory": place}
-    return Session.create(CWD, clock=clock(number), persist="at_once", **home, **options)
+    return Session.create(CWD, clock=clock(number), persist="always", **home, **options)
 
 
 def fill(directory: Path, count: int) -> SessionLibrary:

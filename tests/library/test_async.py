@@ -54,8 +54,8 @@ class Slow(FilesStore):
         ("forest", ()),
         ("drafts", ()),
         ("open", ("ID",)),
-        ("rename", ("ID", "title")),
-        ("rename_file", ("ID", "new")),
+        ("set_title", ("ID", "title")),
+        ("rename", ("ID", "new")),
         ("remove", ("ID",)),
         ("trash", ()),
         ("restore", ()),
@@ -125,9 +125,9 @@ def test_the_coroutines_answer_as_the_verbs_do(place):
         session = await waiting.open(listing[1].key)
         assert session.id == listing[1].id
         session.close()
-        await waiting.rename(listing[1].key, "title")
+        await waiting.set_title(listing[1].key, "title")
         assert library.find("title").key == listing[1].key
-        assert await waiting.rename_file(listing[1].key, "new") == library.path_of("new")
+        assert await waiting.rename(listing[1].key, "new") == library.path_of("new")
         assert await waiting.remove("new") is True
         assert [item.key for item in await waiting.trash()] == ["new"]
         assert await waiting.restore() == "new"

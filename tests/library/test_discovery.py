@@ -80,7 +80,9 @@ def test_sessions_of_another_directory_are_hidden_with_their_reason_where_folder
     for agent in together:
         for path in shared_home.elsewhere[agent]:
             assert hidden.pop(str(path)) == "another working directory"
-    assert [os.path.basename(path) for path in hidden] == [shared_home.subagents["codex"][0].name]
+    earlier, subagent = shared_home.earlier["codex"][0], shared_home.subagents["codex"][0]
+    assert hidden.pop(str(earlier)) == "a later file continues the same session"
+    assert [os.path.basename(path) for path in hidden] == [subagent.name]
 
 
 @pytest.mark.parametrize("agents", [["zot"], ["pi", "codex"], ["branchline"]])
@@ -101,7 +103,7 @@ def test_an_unknown_program_is_an_error_that_names_the_nearest(name, meant):
 def test_rows_come_newest_first_and_name_their_program_and_format(shared_home):
     listing = SessionLibrary.everywhere(CWD, environment={}, home=shared_home.path).list(deep=True)
 
-    assert [row.active_ms for row in listing] == sorted((row.active_ms for row in listing), reverse=True)
+    assert [row.modified_ms for row in listing] == sorted((row.modified_ms for row in listing), reverse=True)
     assert {row.agent: row.format for row in listing} == {
         agent: "pi" if agent == "branchline" else agent for agent in PROGRAMS
     }
@@ -274,7 +276,7 @@ def test_without_what_unpacks_it_a_compressed_rollout_says_what_to_install(home,
 
 def test_rows_can_be_taken_one_by_one_while_counts_grow(shared_home):
     look = discovery(shared_home).iter_rows(deep=False)
-    total = look.total
+    total, hidden = look.total, len(look.hidden)
 
     first = next(look)
 
@@ -282,7 +284,7 @@ def test_rows_can_be_taken_one_by_one_while_counts_grow(shared_home):
     assert look.listing().unscanned == total - 1
     rest = list(look)
     assert len(rest) + 1 == len(look.rows) == len(look.listing())
-    assert look.loaded == total == look.listing().seen
+    assert look.loaded == total == look.listing().seen - hidden
     assert look.unreadable == 0
 
 
@@ -398,7 +400,7 @@ def test_forks_of_all_programs_hang_in_one_forest(shared_home):
 
 def test_a_copy_of_claude_code_that_names_no_parent_hangs_from_the_original(shared_home):
     """A background session shares the records of the session that it was split from, and nothing says so."""
-    forest = discovery(shared_home, agents=["claude-code"]).forest()
+    forest = discovery(shared_home, agents=["claude-code"]).forest(deep=True)
 
     assert parents(forest)["cccccccc-0000-4000-8000-000000000003"] == "aaaaaaaa-0000-4000-8000-000000000001"
 
@@ -406,10 +408,10 @@ def test_a_copy_of_claude_code_that_names_no_parent_hangs_from_the_original(shar
 def test_rollouts_of_codex_hang_from_the_rollout_that_they_begin_with(shared_home):
     found = parents(discovery(shared_home, agents=["codex"], subagents=True).forest())
     thread = "019f1000-0000-7000-8000-0000000000"
-    first = f"rollout-2026-09-02T08-00-00-{thread}08"
     reverted = f"rollout-2026-09-02T09-00-00-{thread}08_{thread}b8"
 
-    assert found[reverted] == first
+    assert f"rollout-2026-09-02T08-00-00-{thread}08" not in found
+    assert found[reverted] is None
     assert found[f"rollout-2026-09-02T10-00-00-{thread}10"] == reverted
     assert found[f"rollout-2026-09-02T04-00-05-{thread}05"] == f"rollout-2026-09-02T04-00-00-{thread}04"
 

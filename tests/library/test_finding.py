@@ -201,11 +201,11 @@ def test_an_id_is_never_a_path(place, name):
         with pytest.raises(InvalidId):
             verb(name)
     with pytest.raises(InvalidId):
-        library.rename(name, "title")
+        library.set_title(name, "title")
     with pytest.raises(InvalidId):
-        library.rename_file(name, "new")
+        library.rename(name, "new")
     with pytest.raises(InvalidId):
-        library.rename_file(key, name)
+        library.rename(key, name)
     assert sorted(os.listdir(place.parent)) == ["sessions", "x.jsonl"]
 
 
@@ -252,7 +252,7 @@ def test_what_a_library_opens_is_as_durable_as_the_library(place):
 
     library = SessionLibrary(Noting(place), durability="os", clock=clock(1))
     library.open(library.list()[0].id).close()
-    library.rename(library.list()[0].id, "title")
+    library.set_title(library.list()[0].id, "title")
 
     assert asked == ["os", "os"]
 
@@ -323,7 +323,7 @@ def test_describing_what_is_not_there_says_so(place):
 def test_a_beginning_shared_with_a_file_of_another_name_is_ambiguous(place):
     library = fill(place, 2)
     first, second = (row.id for row in library.list(deep=True))
-    library.rename_file(second, "renamed")
+    library.rename(second, "renamed")
     assert first[:4] == second[:4]
 
     with pytest.raises(Ambiguous):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from branchline import SessionLibrary
 from branchline.library import Forest, SessionRow, build_forest
-from library.kit import clock, empty, talk
+from library.kit import age, clock, empty, talk
 from session.kit import assistant, user
 
 
@@ -44,7 +44,7 @@ def fork_of(parent, number, text):
 
 
 @pytest.mark.parity("ZOT-03")
-def test_forks_stand_below_their_parents_the_latest_activity_first(place):
+def test_forks_stand_below_their_parents_the_latest_change_first(place):
     first = talk(place, 0, "first")
     quiet = fork_of(first, 1, "quiet")
     busy = fork_of(first, 2, "busy")
@@ -53,8 +53,10 @@ def test_forks_stand_below_their_parents_the_latest_activity_first(place):
     other = talk(place, 5, "other")
     first.close()
     other.close()
+    for session, day in ((first, 0), (quiet, 1), (busy, 2), (late, 9), (other, 5)):
+        age(session.file, day)
 
-    forest = SessionLibrary(place).forest()
+    forest = SessionLibrary(place).forest(deep=True)
 
     assert [(item.row.first_prompt, item.depth) for item in forest] == [
         ("first", 0),
@@ -66,7 +68,7 @@ def test_forks_stand_below_their_parents_the_latest_activity_first(place):
     assert [item.parent for item in forest] == [None, first.key, quiet.key, first.key, None]
     assert [item.children for item in forest] == [2, 1, 0, 0, 0]
     assert [item.last for item in forest] == [False, False, True, True, True]
-    assert forest[0].active_ms == forest[2].active_ms == forest[2].row.last_activity_ms
+    assert forest[0].active_ms == forest[2].active_ms == forest[2].row.modified_ms
     assert [item.row.key for item in forest.children(first.key)] == [quiet.key, busy.key]
     assert [item.row.key for item in forest.roots] == [first.key, other.key]
     assert late.key == forest[2].row.key
@@ -220,7 +222,7 @@ def test_whatever_the_links_every_session_is_shown_exactly_once(links):
         assert item.parent == (above[-1].row.key if above else None)
         assert item.parent_path == (above[-1].row.path if above else None)
         assert len(above) == item.depth
-        assert item.active_ms >= item.row.active_ms
+        assert item.active_ms >= item.row.modified_ms
         above.append(item)
     for parent in [None, *(item.row.key for item in forest)]:
         siblings = [item for item in forest if item.parent == parent]

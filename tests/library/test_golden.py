@@ -22,8 +22,10 @@ def test_the_deep_list_agrees_with_pi(place):
 
     listing = SessionLibrary(place).list(deep=True)
 
-    assert [f"{row.key}.jsonl" for row in listing] == [row["path"] for row in expected]
-    for row, theirs in zip(listing, expected, strict=True):
+    rows = {f"{row.key}.jsonl": row for row in listing}
+    assert rows.keys() == {theirs["path"] for theirs in expected}
+    for theirs in expected:
+        row = rows[theirs["path"]]
         assert row.id == theirs["id"]
         assert row.cwd == theirs["cwd"]
         assert row.created == theirs["created"]

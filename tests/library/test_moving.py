@@ -22,17 +22,17 @@ def test_a_title_is_a_new_entry_and_changes_no_earlier_byte(place):
     row = library.list()[0]
     before = Path(row.path).read_bytes()
 
-    library.rename(row.id, " A\nbetter name ")
+    library.set_title(row.id, " A\nbetter name ")
 
     assert Path(row.path).read_bytes().startswith(before)
     assert library.list(deep=True)[0].title == "A better name"
-    library.rename(row.key, "")
+    library.set_title(row.key, "")
     assert library.list(deep=True)[0].title is None
 
 
 def test_titling_what_is_not_there_says_so(place):
     with pytest.raises(SessionNotFound):
-        fill(place, 1).rename("absent", "title")
+        fill(place, 1).set_title("absent", "title")
 
 
 # -- file names -----------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def test_a_renamed_session_lies_at_the_new_path_and_still_opens(place):
     library = fill(place, 1)
     row = library.list()[0]
 
-    path = library.rename_file(row.id, "plan")
+    path = library.rename(row.id, "plan")
 
     assert path == str(place / "plan.jsonl")
     assert [found.key for found in library.list()] == ["plan"]
@@ -60,11 +60,11 @@ def test_a_missing_source_and_an_existing_target_are_refused(place):
     before = {path.name: path.read_bytes() for path in place.glob("*.jsonl")}
 
     with pytest.raises(ValueError, match="no session named 'absent'"):
-        library.rename_file("absent", "new")
+        library.rename("absent", "new")
     with pytest.raises(ValueError, match="already"):
-        library.rename_file(one.key, other.key)
+        library.rename(one.key, other.key)
     with pytest.raises(ValueError, match="already"):
-        library.rename_file(one.key, one.key)
+        library.rename(one.key, one.key)
 
     assert {path.name: path.read_bytes() for path in place.glob("*.jsonl")} == before
 
@@ -86,7 +86,7 @@ def test_a_session_is_renamed_while_someone_is_appending_to_it(place):
     started.wait(10)
     key = library.list()[0].key
     for number in range(20):
-        library.rename_file(key, f"name-{number}")
+        library.rename(key, f"name-{number}")
         key = f"name-{number}"
     stop.set()
     writer.join()
@@ -105,7 +105,7 @@ def test_a_draft_has_no_file_to_rename(place):
     library = SessionLibrary(place)
 
     with pytest.raises(ValueError, match="no session"):
-        library.rename_file(session.key, "new")
+        library.rename(session.key, "new")
 
     assert [draft.key for draft in library.drafts()] == [session.key]
 
@@ -114,7 +114,7 @@ def test_where_there_are_no_files_the_new_key_is_returned():
     store = MemoryStore()
     session = talk(store)
 
-    assert SessionLibrary(store).rename_file(session.id, "plan") == "plan"
+    assert SessionLibrary(store).rename(session.id, "plan") == "plan"
 
 
 # -- the trash --------------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def test_everywhere_opens_renames_removes_and_restores_by_id(home):
     session = talk_in("/a", 1)
     library = SessionLibrary.everywhere(clock=clock(9))
 
-    library.rename(session.id, "A title")
+    library.set_title(session.id, "A title")
     renamed = library.find("a title")
     with library.open(session.id) as opened:
         title = opened.title
@@ -116,7 +116,7 @@ def test_everywhere_opens_renames_removes_and_restores_by_id(home):
 
 def test_everywhere_prunes_only_what_is_ours_and_empty(home):
     kept = talk_in("/a", 1)
-    with Session.create("/b", persist="at_once", clock=clock(2)) as empty:
+    with Session.create("/b", persist="always", clock=clock(2)) as empty:
         pass
     library = SessionLibrary.everywhere()
 

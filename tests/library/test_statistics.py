@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from datetime import UTC, date
@@ -93,32 +94,65 @@ def test_days_can_be_chosen(library: SessionLibrary) -> None:
     assert library.stats("day", since=date(2027, 1, 1)) == ()
 
 
-def test_recorded_cost_wins_and_an_unknown_model_is_unknown_and_never_free(library: SessionLibrary) -> None:
+def claude_answer(model: str, output: int = 100_000) -> bytes:
+    """A transcript of Claude Code, which records no cost, with one answer."""
+    lines = [
+        {"type": "user", "uuid": "u", "parentUuid": None, "message": {"role": "user", "content": "hello"}},
+        {
+            "type": "assistant",
+            "uuid": "a",
+            "parentUuid": "u",
+            "requestId": "r",
+            "message": {
+                "id": "m",
+                "role": "assistant",
+                "model": model,
+                "content": [{"type": "text", "text": "hi"}],
+                "usage": {"input_tokens": 100_000, "output_tokens": output},
+            },
+        },
+    ]
+    common = {"sessionId": "s", "cwd": "/p", "timestamp": "2026-01-05T10:00:00.000Z", "version": "2.0.0"}
+    return b"".join(json.dumps(common | line).encode() + b"\n" for line in lines)
+
+
+def test_recorded_cost_wins_also_where_it_is_zero(library: SessionLibrary) -> None:
     found = figures(library, "model")
 
-    known, unknown = found["anthropic/claude-opus-4-5",], found["acme/nobody-knows",]
+    known, free = found["anthropic/claude-opus-4-5",], found["acme/nobody-knows",]
     assert (known.cost, known.estimated, cost_text(known)) == (3.5, 0, "$3.50")
-    assert (unknown.cost, unknown.unpriced, cost_text(unknown)) == (0, 1_100_000, "unknown")
+    assert (free.cost, free.unpriced, cost_text(free)) == (0, 0, "$0.0000")
+
+
+def test_a_model_without_a_known_price_is_unknown_and_never_free(place: Path) -> None:
+    place.mkdir()
+    (place / "s.jsonl").write_bytes(claude_answer("nobody-knows"))
+
+    (one,) = figures(SessionLibrary(place), "model").values()
+
+    assert (one.cost, one.unpriced, cost_text(one)) == (0, 200_000, "unknown")
 
 
 def test_cost_that_nobody_recorded_is_estimated_and_marked(place: Path) -> None:
     pytest.importorskip("genai_prices")
-    with talk(place, 0, "hello") as session:
-        session.append_message(answer("claude-haiku-4-5"))
+    place.mkdir()
+    (place / "s.jsonl").write_bytes(claude_answer("claude-haiku-4-5"))
 
-    (one,) = [one for key, one in figures(SessionLibrary(place), "model").items() if "haiku" in key[0]]
+    (one,) = figures(SessionLibrary(place), "model").values()
 
-    assert one.estimated == one.cost == pytest.approx(1.0 + 0.5, rel=0.01)
-    assert cost_text(one).startswith("≈$1.5")
+    assert one.estimated == one.cost == pytest.approx(0.1 + 0.5, rel=0.01)
+    assert cost_text(one).startswith("≈$0.6")
 
 
-def test_a_price_of_ones_own_is_used(library: SessionLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BRANCHLINE_PRICES", "acme/nobody-knows=2:10 nonsense")
+def test_a_price_of_ones_own_is_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRANCHLINE_PRICES", "anthropic/nobody-knows=2:10 nonsense")
+    place.mkdir()
+    (place / "s.jsonl").write_bytes(claude_answer("nobody-knows"))
 
-    with library.statistics() as found:
-        (one,) = [group.figures for group in found.groups("model") if "nobody" in group.name]
+    with SessionLibrary(place).statistics() as found:
+        (one,) = [group.figures for group in found.groups("model")]
 
-    assert one.cost == pytest.approx(3.0)
+    assert one.cost == pytest.approx(0.2 + 1.0)
     assert found.notes == [
         "setting prices: 'nonsense' is no price; write provider/model=input:output:cache_read:cache_write"
     ]

@@ -70,12 +70,12 @@ def test_a_label_says_who_speaks_on_one_line():
     assert labels == [
         "user: several lines with breaks",
         "assistant: (no content)",
-        "[read: a.py]",
+        "tool: read",
         "[bash]: ls -l",
-        "[compaction: 12k tokens]",
+        "compaction: what was said",
         "[model: opus]",
         "[note]: remember this",
-        "[usage]",
+        "usage",
         "[title: A title]",
     ]
 

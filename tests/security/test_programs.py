@@ -21,7 +21,7 @@ RELATIVE = ["", ".", ":", "./", "..", "bin", ":/usr/bin:/bin", ".:/usr/bin:/bin"
 
 
 def made_session(cwd: Path) -> str:
-    with Session.create(cwd, persist="at_once") as session:
+    with Session.create(cwd, persist="always") as session:
         session.append_message({"role": "user", "content": "hello"})
         assert session.file is not None
         return session.file

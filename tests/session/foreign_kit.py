@@ -11,7 +11,6 @@ from branchline import Session
 from branchline.context import to_model
 from branchline.entries import message_text
 from branchline.errors import NotASession
-from branchline.session.message_input import role_of
 from session.kit import clock
 from support import CORPUS, SHARED
 
@@ -54,4 +53,4 @@ def opened(path: Path, place: Path, **options: object) -> Session:
 
 def told(session: Session, at: str | None = None) -> list[tuple[str, str]]:
     """Who says what to a model."""
-    return [(role_of(message), message_text(message)) for message in to_model(session.context(at))]
+    return [(message.role, message_text(message)) for message in to_model(session.context(at))]

@@ -12,7 +12,7 @@ from session.steps import somewhere
 
 def long_session(directory: Path, entries: int) -> Session:
     """A session of so many messages, opened."""
-    first = Session.create(CWD, directory=directory, clock=clock(), persist="at_once")
+    first = Session.create(CWD, directory=directory, clock=clock(), persist="always")
     path = path_of(first)
     first.close()
     parent = "null"

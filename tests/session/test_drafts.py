@@ -122,7 +122,16 @@ def test_at_once_writes_the_header_at_once(place):
 
     assert [record["type"] for record in records_of(path_of(session))] == ["session"]
     assert not session.is_draft
+    session.append_message("a")
     session.close()
+    assert path_of(session).exists()
+
+
+def test_a_session_that_is_kept_always_stays_when_nothing_was_said_in_it(place):
+    session = new(place, persist="always")
+
+    session.close()
+
     assert path_of(session).exists()
 
 

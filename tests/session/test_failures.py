@@ -119,7 +119,7 @@ def attempt(verb, session, faults):
         return False
     except LogError as problem:
         # The tail was torn, the message is behind it, and only the second look at the file went wrong.
-        if "is saved" not in str(problem):
+        if "was saved" not in str(problem):
             raise
         session.refresh()
         return True

@@ -342,15 +342,14 @@ def test_a_fork_keeps_the_durability_of_its_parent(place):
     assert session.new_session()._pen.durability == "os"
 
 
-def test_a_fork_without_a_reply_is_a_draft_like_any_other_session(place):
+def test_a_fork_that_ends_with_a_prompt_is_a_file_at_once(place):
     session = talked(place, 1)
 
     made = session.fork(session.path()[0])
 
-    assert made.is_draft
-    assert not path_of(made).exists()
-    made.append_message(assistant("a reply of its own"))
+    assert not made.is_draft
     assert path_of(made).exists()
+    made.append_message(assistant("a reply of its own"))
     require_same_after_reopening(made)
 
 

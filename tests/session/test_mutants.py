@@ -107,8 +107,8 @@ def never_follow(monkeypatch):
 
 
 def close_without_looking(monkeypatch):
-    def close(pen, *, keep_draft):
-        if pen.draft and pen.log is not None and not keep_draft():
+    def close(pen, *, worth_keeping):
+        if pen.draft and pen.log is not None and not worth_keeping():
             pen.store.drop_draft(pen.key)
 
     monkeypatch.setattr(SessionWriter, "close", close)

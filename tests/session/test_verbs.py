@@ -179,11 +179,11 @@ def test_a_branch_summary_hangs_at_the_destination_and_names_the_leaf_that_was_l
 
 
 @pytest.mark.parity("OMP-02")
-def test_a_summary_at_the_very_start_is_a_root_that_names_the_leaf_that_was_left(source):
+def test_a_summary_at_the_very_start_is_a_root_that_names_root(source):
     source.branch_with_summary(None, "back to the start")
 
     [expected] = EXPECTED["branchWithSummary(null, …)"]["appended"]
-    assert appended(source) == [{**expected, "fromId": "0000000c"}]
+    assert appended(source) == [{**expected, "fromId": "root"}]
     require_same_after_reopening(source)
 
 

@@ -18,6 +18,7 @@ from branchline.views.spans import line_text, line_width
 from branchline.views.stats import Group, Stats
 from branchline.views.stats_lines import overview, table
 from branchline.views.times import day_of
+from formats.claude_code_kit import record as claude_record
 
 HOUR = 3_600_000
 
@@ -111,6 +112,25 @@ def test_what_a_fork_took_along_is_counted_once_with_or_without_its_parent(sessi
 
 def test_a_copy_of_a_file_adds_nothing(session):
     assert tally(session, session).total.cost == tally(session).total.cost
+
+
+def test_of_an_answer_in_two_files_the_largest_record_counts_whichever_file_comes_first(tmp_path):
+    first = claude_record("u1", None) + claude_record("r1", "u1", "assistant", answer="m", output=1)
+    whole = first + claude_record("r2", "r1", "assistant", answer="m", output=50)
+
+    found = []
+    for number, files in enumerate(((first, whole), (whole, first))):
+        place = tmp_path / str(number)
+        place.mkdir()
+        for age, data in enumerate(files):
+            path = place / f"{'ab'[age]}.jsonl"
+            path.write_bytes(data if isinstance(data, bytes) else data.encode())
+            os.utime(path, (age + 1, age + 1))
+        with SessionLibrary(place).statistics(zone=UTC) as made:
+            total = made.total()
+        found.append((total.input, total.output, total.tokens, total.answers, total.messages))
+
+    assert found == [(10, 50, 60, 1, 2)] * 2
 
 
 def test_days_are_those_of_the_time_zone_and_can_be_chosen(session):

@@ -23,6 +23,7 @@ from branchline.library import SessionLibrary
 from branchline.log import FileLog
 from branchline.plugins.formats import detect
 from branchline.session import Session
+from branchline.session.locator import assembled_content
 from branchline.stores import unpacked
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
@@ -67,7 +68,7 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
     def check() -> FileReport:
         with FileLog(path) as log:
             transcript = transcript_of(log, path)
-            findings = check_log(transcript)
+            findings = _with_neighbours(check_log(transcript), transcript, log)
             seal = verify_seal(log, transcript.reading)
             if sealing != "compare":
                 force = sealing == "force"
@@ -115,7 +116,7 @@ def read_leniently(path: str) -> tuple[EntryLog, list[Finding]]:
     """Read a file whatever it holds, with its findings. Raises NotASession if it is not a regular file."""
     with FileLog(path) as log:
         transcript = transcript_of(log, path)
-        return transcript, check_log(transcript)
+        return transcript, _with_neighbours(check_log(transcript), transcript, log)
 
 
 def transcript_of(log: FileLog, path: str) -> EntryLog:
@@ -132,6 +133,21 @@ def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLo
     if compression := format_.compression_of(head):
         return EntryLog(format_, unpacked(compression, read, size).read, name)
     return EntryLog(format_, read, name)
+
+
+def _with_neighbours(findings: list[Finding], transcript: EntryLog, log: FileLog) -> list[Finding]:
+    """The findings without missing beginnings that opening the session finds in other files.
+
+    Lines and offsets are those of this file alone, so it is not checked together with the others.
+    """
+    if all(finding.kind != "below-head" for finding in findings):
+        return findings
+    content = assembled_content(transcript.format, log, log.path, log.read(0, _HEAD))
+    if content is None:
+        return findings
+    left = EntryLog(transcript.format, content.read, transcript.name).reading.end_notes
+    missing = {finding.kind for finding in left}
+    return [finding for finding in findings if finding.kind != "below-head" or finding.kind in missing]
 
 
 def _reported(path: str, check: Callable[[], FileReport]) -> FileReport:

@@ -72,20 +72,13 @@ def import_file(
 def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -> ImportResult:
     """Copy a session file into a library, whatever its store.
 
-    Raises NotSupported if the library's files have another ending than those of the session's format, which
-    would hide the copy from it, or if the library has more than one store.
+    Raises NotSupported if the library has more than one store.
     """
     if len(library.stores) != 1:
         raise NotSupported(f"cannot import {os.fspath(file)} into {library.name}: name one store for it")
     (store,) = library.stores
     with Session.open(file) as source:
         if isinstance(store, FilesStore):
-            suffix = source.transcript.format.traits.suffix
-            if suffix != store.suffix:
-                raise NotSupported(
-                    f"cannot import {source.file} into {library.name}: files of {source.format} end in "
-                    f"{suffix}, those of this library in {store.suffix}"
-                )
             return import_file(file, cwd=library.cwd, new_id=new_id, directory=store.directory)
         _require_header(source)
         session_id, data = _adopted(source, library.cwd, new_id=new_id)

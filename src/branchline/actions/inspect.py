@@ -6,12 +6,10 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from branchline.actions.check import read_leniently
-from branchline.context import UsageSum, usage_rows
 from branchline.entries import SIDE_TYPES
 from branchline.formats.integrity import check_log
 from branchline.formats.log_index import LogIndex
 from branchline.session import Session
-from branchline.session.message_input import role_of
 from branchline.tree import ROOT, Finding, walk_nodes
 
 __all__ = ["report", "report_of_nothing"]
@@ -35,8 +33,8 @@ def report(session: Session) -> dict[str, Any]:
     leaf = ROOT if session.leaf is None else index.position(session.leaf)
     context = session.context()
     usage = session.usage()
-    helped = _spent_by_helpers(session)
     spent = usage.all.total
+    priced = session.transcript.records_cost
     placeholders = index.placeholders
     inner = _inner_entries(reading)
     nodes = list(walk_nodes(index, leaf, session.labels))
@@ -57,7 +55,7 @@ def report(session: Session) -> dict[str, Any]:
 
     path = _path_in_file(session, leaf)
     shared = set(inner.values())
-    said = [(inner.get(item.entry, item.entry), role_of(item.message)) for item in context.messages]
+    said = [(inner.get(item.entry, item.entry), item.message.role) for item in context.messages]
     return {
         "format": reading.format,
         "version": None if header is None else header.version,
@@ -95,21 +93,15 @@ def report(session: Session) -> dict[str, Any]:
             ],
         },
         "usage": {
-            "input": spent.input - helped.input,
-            "output": spent.output - helped.output,
-            "cache_read": spent.cache_read - helped.cache_read,
-            "cache_write": spent.cache_write - helped.cache_write,
-            "cost": float(spent.cost - helped.cost),
-            "inherited_cost": float(usage.inherited.total.cost),
+            "input": spent.input,
+            "output": spent.output,
+            "cache_read": spent.cache_read,
+            "cache_write": spent.cache_write,
+            "cost": float(spent.cost) if priced else None,
+            "inherited_cost": float(usage.inherited.total.cost) if priced else None,
         },
         "findings": _finding_fields(check_log(session.transcript)),
     }
-
-
-def _spent_by_helpers(session: Session) -> UsageSum:
-    """What the helpers spent whose words stand in the same file."""
-    helpers = sorted(session.transcript.reading.subagent_entries)
-    return sum((row.usage for row in usage_rows(session.transcript, helpers)), UsageSum())
 
 
 def _inner_entries(reading: LogIndex) -> dict[str, str]:

@@ -134,7 +134,7 @@ def _nearest(directory: _Path | None) -> SessionLibrary:
 def _libraries(directory: _Path | None) -> list[SessionLibrary]:
     nearest = _nearest(directory)
     if directory is not None:
-        return [SessionLibrary(FilesStore(directory, suffix=suffix)) for suffix in SUFFIXES]
+        return [nearest]
     others = [store for store in SessionLibrary.everywhere().stores if store.name != nearest.name]
     return [nearest, *map(SessionLibrary, others)]
 

@@ -303,14 +303,9 @@ class Catalog:
                 "INSERT INTO text (rowid, said, tools) VALUES (?, ?, ?)",
                 [(number, *pair) for number, pair in enumerate(texts, first) if pair != ("", "")],
             )
-        many(
-            "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (number, file, _clean(one.spending.model), *one.spending[1:])
-                for number, one in enumerate(documents, first)
-                if one.spending is not None
-            ],
-        )
+        for number, (one, count) in enumerate(zip(documents, counted, strict=True), first):
+            if one.spending is not None:
+                self._add_usage(number, file, one.spending, counts=count == 1)
         many(
             "INSERT INTO touched VALUES (?, ?, ?)",
             [
@@ -334,7 +329,7 @@ class Catalog:
         )
 
     def _counted(self, documents: list[Document]) -> list[int]:
-        """For each document whether it counts (1), is a copy of one that does (0), or never counts (-1)."""
+        """For each document whether it counts (1), is a copy of one that does (0), or never counts."""
         marks = [one.mark for one in documents]
         known: set[int] = set()
         for start in range(0, len(marks), _MANY):
@@ -343,7 +338,7 @@ class Catalog:
             known.update(mark for (mark,) in self.connection.execute(query, some))
         counted = []
         for one in documents:
-            counted.append(-1 if one.inherited else int(one.mark not in known))
+            counted.append(one.state or int(one.mark not in known))
             known.add(one.mark)
         return counted
 
@@ -359,19 +354,33 @@ class Catalog:
         changed = [(position not in wanted, file, position) for position in known ^ wanted]
         self.connection.executemany("UPDATE doc SET on_path = ? WHERE file = ? AND position = ?", changed)
 
+    def _add_usage(self, doc: int, file: int, spent: Spending, *, counts: bool) -> None:
+        """Keep what a document spent. Of the records of one answer, the one with the most output counts."""
+        run = self.connection.execute
+        if spent.answer is not None and counts:
+            for other, other_file, output in run(
+                "SELECT doc, file, output FROM usage WHERE answer = ? AND counted", (spent.answer,)
+            ).fetchall():
+                if output >= spent.output:
+                    counts = False
+                else:
+                    run("UPDATE usage SET counted = 0 WHERE doc = ?", (other,))
+                    run("UPDATE file SET rolled = 0 WHERE id = ?", (other_file,))
+        run(
+            "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (doc, file, _clean(spent.model), *spent[1:], counts),
+        )
+
     def _set_spending(self, file: int, spending: Mapping[int, Spending | None]) -> None:
         """Replace what these documents spent."""
         for position, spent in spending.items():
             row = self.connection.execute(
-                "SELECT id FROM doc WHERE file = ? AND position = ?", (file, position)
+                "SELECT id, counted FROM doc WHERE file = ? AND position = ?", (file, position)
             ).fetchone()
             if row is not None:
-                self.connection.execute("DELETE FROM usage WHERE doc = ?", row)
+                self.connection.execute("DELETE FROM usage WHERE doc = ?", row[:1])
                 if spent is not None:
-                    self.connection.execute(
-                        "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                        (row[0], file, _clean(spent.model), *spent[1:]),
-                    )
+                    self._add_usage(row[0], file, spent, counts=row[1] == 1)
 
     def _drop_text(self, file: int) -> None:
         """Remove the documents of a file. Copies of what counted here count elsewhere from now on."""
@@ -386,6 +395,25 @@ class Catalog:
         run(
             "UPDATE file SET rolled = 0 WHERE id IN (SELECT other.file FROM doc AS mine JOIN doc AS other"
             " ON other.mark = mine.mark WHERE mine.file = ? AND mine.counted = 1)",
+            (file,),
+        )
+        run(
+            "UPDATE usage SET counted = 1 WHERE doc IN (SELECT id FROM doc WHERE counted = 1)"
+            " AND answer IS NULL AND NOT counted"
+            " AND doc IN (SELECT other.id FROM doc AS mine JOIN doc AS other ON other.mark = mine.mark"
+            " WHERE mine.file = ?)",
+            (file,),
+        )
+        run(
+            "UPDATE file SET rolled = 0 WHERE id IN (SELECT other.file FROM usage AS mine JOIN usage AS other"
+            " ON other.answer = mine.answer WHERE mine.file = ? AND mine.counted)",
+            (file,),
+        )
+        run(
+            "UPDATE usage SET counted = 1 WHERE doc IN"
+            " (SELECT other.doc FROM usage AS mine JOIN usage AS other"
+            " ON other.answer = mine.answer AND other.file <> mine.file WHERE mine.file = ? AND mine.counted"
+            " GROUP BY other.answer HAVING other.output = max(other.output))",
             (file,),
         )
         for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool"):
@@ -417,7 +445,7 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
         "first_prompt": _clean(row.first_prompt),
         "model": _clean("/".join(filter(None, (row.provider, row.model))) or None),
         "created_ms": None if row.created is None else milliseconds(row.created),
-        "active_ms": row.active_ms,
+        "active_ms": row.modified_ms if row.last_activity_ms is None else row.last_activity_ms,
         "messages": row.messages,
         "is_subagent": update.record.starter is not None,
     }

@@ -65,8 +65,10 @@ CREATE INDEX doc_file ON doc (file, position);
 CREATE INDEX doc_mark ON doc (mark);
 CREATE TABLE usage (
     doc INTEGER PRIMARY KEY, file INTEGER NOT NULL, model TEXT NOT NULL,
-    input REAL, output REAL, cache_read REAL, cache_write REAL, cache_write_1h REAL, total REAL, cost REAL
+    input REAL, output REAL, cache_read REAL, cache_write REAL, cache_write_1h REAL, total REAL, cost REAL,
+    answer INTEGER, counted INTEGER NOT NULL
 );
+CREATE INDEX usage_answer ON usage (answer) WHERE answer IS NOT NULL;
 CREATE INDEX usage_file ON usage (file);
 CREATE INDEX doc_copies ON doc (file) WHERE counted = 0;
 CREATE TABLE rollup (
@@ -95,8 +97,7 @@ CREATE VIEW messages AS SELECT
 FROM doc;
 CREATE VIEW spending AS SELECT
     doc.file AS session, doc.entry, datetime(doc.ms / 1000, 'unixepoch') AS time, usage.model, usage.input,
-    usage.output, usage.cache_read, usage.cache_write, usage.total AS tokens, usage.cost,
-    doc.counted = 1 AS counted
+    usage.output, usage.cache_read, usage.cache_write, usage.total AS tokens, usage.cost, usage.counted
 FROM usage JOIN doc ON doc.id = usage.doc;
 CREATE VIEW tools AS SELECT
     file AS session, datetime(quarter * 900, 'unixepoch') AS time, tool, calls

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
-from branchline.context.usage import TOOLS_AND_SUMMARIES, model_name
+from branchline.context.usage import TOOLS_AND_SUMMARIES, model_name, records_cost
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -66,7 +66,10 @@ class Spending(NamedTuple):
     cache_write: int | float
     cache_write_1h: int | float
     total: int | float
-    cost: float
+    cost: float | None
+    """None where the program does not record it."""
+    answer: int | None = None
+    """The same for every record of one answer, in all files; of these the one with the most output counts."""
 
 
 class Document(NamedTuple):
@@ -82,8 +85,9 @@ class Document(NamedTuple):
     on_path: bool
     mark: int
     """The same for every copy of the entry in other files."""
-    inherited: bool
-    """It came with a fork and has no time by which its copies are known."""
+    state: int
+    """-1 for what came with a fork and has no time by which its copies are known, -2 for what is another
+    session's; 0 for everything else."""
     said: str
     tools: str
     tool_names: str
@@ -99,7 +103,8 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
     """The documents of a session that was read, from a position on. Payloads are decoded in chunks."""
     reading, tree = transcript.reading, transcript.tree
     active = _active(transcript)
-    inherited = reading.inherited_entries
+    inherited, skipped = reading.inherited_entries, reading.counted_elsewhere
+    answers, priced = reading.answer_ids, records_cost(transcript)
     session = "" if reading.header is None else reading.header.id
     types, times, keys = tree.types, tree.times, tree.keys
     wanted = [
@@ -116,23 +121,24 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
             role, words, tools, names, files, model = said
             time, key = times[position], keys[position]
             span = reading.span(position)
+            kind = types[position]
             yield Document(
                 position,
                 key,
                 span.offset,
                 span.size,
-                types[position],
+                "continuation" if kind == "message" and position in tree.continuations else kind,
                 role,
                 milliseconds(time) if time else None,
                 active is None or position in active,
                 _mark(key, time or session, role),
-                not time and position < inherited,
+                -2 if position < skipped else -1 if not time and position < inherited else 0,
                 words[:_LONGEST_TEXT],
                 tools[:_LONGEST_TEXT],
                 names,
                 files,
                 model,
-                _spending(entry),
+                _spending(entry, answers.get(position), priced=priced),
             )
 
 
@@ -151,7 +157,11 @@ def spending_before(transcript: EntryLog, end: int) -> dict[int, Spending | None
         return {}
     types = transcript.tree.types
     window = [place for place in range(max(0, end - _WINDOW), end) if types[place] == "message"]
-    return dict(zip(window, map(_spending, transcript.entries(window)), strict=True))
+    answers, priced = transcript.reading.answer_ids, records_cost(transcript)
+    return {
+        position: _spending(entry, answers.get(position), priced=priced)
+        for position, entry in zip(window, transcript.entries(window), strict=True)
+    }
 
 
 def traits_of(transcript: EntryLog) -> frozenset[str]:
@@ -178,16 +188,20 @@ def git_branch_of(transcript: EntryLog) -> str | None:
 
 
 def _active(transcript: EntryLog) -> set[int] | None:
-    """The positions on the active path, and those of helpers beside it; None where these are all."""
+    """The positions on the active path; None where these are all."""
     reading, tree = transcript.reading, transcript.tree
     path = tree.path_positions(reading.leaf) if reading.leaf != ROOT else []
     if len(path) == len(tree):
         return None
-    return {*path, *reading.subagent_entries}
+    return set(path)
 
 
 def _mark(key: str, time: str, role: str) -> int:
-    text = f"{key}\n{time}\n{role}".encode("utf-8", "surrogatepass")
+    return _hash(f"{key}\n{time}\n{role}")
+
+
+def _hash(words: str) -> int:
+    text = words.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
@@ -206,7 +220,7 @@ def _said(entry: Entry) -> _Said | None:
         case MessageEntry(message=UnknownMessage() as message):
             return message.role, message_text(message), "", "", (), ""
         case MessageEntry():
-            return str(entry.message.__struct_config__.tag), message_text(entry.message, "\n"), "", "", (), ""
+            return str(entry.message.role), message_text(entry.message, "\n"), "", "", (), ""
         case CustomMessage():
             return "custom", blocks_text(entry.content, "\n"), "", "", (), ""
         case Compaction() | BranchSummary():
@@ -270,7 +284,7 @@ def _files(arguments: dict[str, Any], texts: list[str]) -> Iterator[str]:
             yield from (path.strip()[:_LONGEST_PATH] for path in _PATCHED.findall(text))
 
 
-def _spending(entry: Entry) -> Spending | None:
+def _spending(entry: Entry, answer: str | None, *, priced: bool) -> Spending | None:
     match entry:
         case MessageEntry(message=AssistantMessage(usage=Usage() as usage) as message):
             model = model_name(message)
@@ -290,7 +304,8 @@ def _spending(entry: Entry) -> Spending | None:
         _number(usage.cache_write),
         _number(usage.cache_write_1h),
         _number(usage.context_tokens),
-        float(_number(usage.cost.total)),
+        float(_number(usage.cost.total)) if priced else None,
+        None if answer is None else _hash(answer),
     )
 
 

@@ -21,23 +21,29 @@ _ROLLED = (
     "file, quarter, model, long, messages, prompts, answers, calls, input, output, cache_read, cache_write,"
     " total, cost, open_input, open_output, open_cache_read, open_cache_write, open_cache_write_1h"
 )
-_OPEN = "CASE WHEN spent.cost = 0 THEN spent.{0} ELSE 0 END"
+_OPEN = "CASE WHEN spent.cost IS NULL THEN spent.{0} ELSE 0 END"
 _GROUPED = f"""
 SELECT doc.file, doc.ms / {_QUARTER},
     CASE WHEN spent.model IS NOT NULL THEN spent.model
-         WHEN doc.type = 'message' AND doc.role = 'assistant' THEN doc.model END,
+         WHEN doc.role = 'assistant' THEN doc.model END,
     ifnull(spent.input + spent.cache_read + spent.cache_write > {LONG_CONTEXT}, 0),
-    total(doc.type = 'message'), total(doc.type = 'message' AND doc.role = 'user'),
-    total(doc.type = 'message' AND doc.role = 'assistant'),
-    total(CASE WHEN doc.role = 'assistant' AND doc.tool <> ''
+    total(doc.type = 'message' AND {{said}}), total(doc.type = 'message' AND doc.role = 'user' AND {{said}}),
+    total(doc.type = 'message' AND doc.role = 'assistant' AND {{said}}),
+    total(CASE WHEN doc.role = 'assistant' AND doc.tool <> '' AND {{said}}
           THEN 1 + length(doc.tool) - length(replace(doc.tool, char(10), '')) ELSE 0 END),
     total(spent.input), total(spent.output), total(spent.cache_read), total(spent.cache_write),
     total(spent.total), total(spent.cost),
     total({_OPEN.format("input")}), total({_OPEN.format("output")}), total({_OPEN.format("cache_read")}),
     total({_OPEN.format("cache_write")}), total({_OPEN.format("cache_write_1h")})
-FROM doc LEFT JOIN usage AS spent ON spent.doc = doc.id
+FROM doc LEFT JOIN usage AS spent ON spent.doc = doc.id AND {{spent}}
 WHERE {{where}} AND doc.type <> 'custom_message' GROUP BY 1, 2, 3, 4
 """
+
+
+_COUNTED = _GROUPED.format(
+    where="(doc.counted = 1 OR spent.counted) AND doc.file = ?", said="doc.counted = 1", spent="spent.counted"
+)
+_EXTRA = _GROUPED.format(where="doc.id IN (SELECT id FROM temp.extra)", said=1, spent=1)
 
 
 class ScopeFile(NamedTuple):
@@ -138,8 +144,9 @@ def repeated(catalog: Catalog, scope: Iterable[ScopeFile], period: Period) -> in
         _prepare(catalog, scope)
         where, values = _conditions(period, quarter=f"doc.ms / {_QUARTER}")
         (count,) = catalog.connection.execute(
-            "SELECT count(*) FROM doc WHERE counted = 0 AND type = 'message' AND file IN (SELECT file FROM"
-            f" temp.scope) AND id NOT IN (SELECT id FROM temp.extra) AND {where}",
+            "SELECT count(*) FROM doc WHERE counted IN (0, -2) AND type = 'message'"
+            " AND file IN (SELECT file FROM temp.scope) AND id NOT IN (SELECT id FROM temp.extra)"
+            f" AND {where}",
             values,
         ).fetchone()
         return int(count)
@@ -162,7 +169,7 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
     )
     run(f"CREATE TEMP TABLE IF NOT EXISTS more ({_ROLLED})")
     run("DELETE FROM temp.more")
-    run(f"INSERT INTO temp.more {_GROUPED.format(where='doc.id IN (SELECT id FROM temp.extra)')}")
+    run(f"INSERT INTO temp.more {_EXTRA}")
     run("CREATE TEMP TABLE IF NOT EXISTS more_tool (file, quarter, tool, calls)")
     run("DELETE FROM temp.more_tool")
     many(
@@ -190,7 +197,7 @@ def roll_up(catalog: Catalog) -> None:
         for file in stale:
             run("DELETE FROM rollup WHERE file = ?", (file,))
             run("DELETE FROM rollup_tool WHERE file = ?", (file,))
-            run(f"INSERT INTO rollup {_GROUPED.format(where='doc.counted = 1 AND doc.file = ?')}", (file,))
+            run(f"INSERT INTO rollup {_COUNTED}", (file,))
             calls = _calls(run, "doc.counted = 1 AND doc.file = ?", (file,))
             many("INSERT INTO rollup_tool VALUES (?, ?, ?, ?)", calls)
             run("UPDATE file SET rolled = 1 WHERE id = ?", (file,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import msgspec
 from branchline.conductor import Event
 from branchline.views.spans import Line, Piece, StyleRole, line_text
 
-__all__ = ["Frontend", "Picker", "PickerOption", "options_with"]
+__all__ = ["Frontend", "Picker", "PickerAction", "PickerOption", "options_with"]
 
 
 class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +19,20 @@ class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     line: Line
+
+
+class PickerAction(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that can be done in a picker besides picking: by its key, or line by line by its name.
+
+    ``run`` gets the key of the option under the cursor, None where there is none. It gives the picker to show
+    next, None to show the same one again.
+    """
+
+    name: str
+    key: str
+    """As prompt_toolkit names it, for example ``c-r``."""
+    help: str
+    run: Callable[[str | None], Awaitable[Picker | None]]
 
 
 class Picker(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +45,7 @@ class Picker(msgspec.Struct, frozen=True, kw_only=True):
     options: Sequence[PickerOption]
     find: Callable[[str], Sequence[PickerOption]]
     selected: int = 0
+    actions: tuple[PickerAction, ...] = ()
 
 
 def options_with(options: Sequence[PickerOption], words: str) -> list[PickerOption]:

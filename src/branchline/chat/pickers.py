@@ -139,7 +139,7 @@ def _session_option(
     words = row.title or row.first_prompt or "(no messages)"
     facts = (
         Span(f"{name:<{_ID}}", "id"),
-        Span(f"  {age(row.active_ms, now):>4}  ", "time"),
+        Span(f"  {age(row.modified_ms, now):>4}  ", "time"),
         Span(f"{row.messages or 0:>4} msgs  ", "number"),
         Span(branches, "dim"),
         Span("" if row.agent in (None, NATIVE_AGENT) else f"{row.agent}  ", "program"),

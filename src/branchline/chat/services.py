@@ -21,8 +21,8 @@ class Services(Protocol):
         """The working directory of new sessions."""
         ...
 
-    def sessions(self) -> Sequence[SessionRow]:
-        """The sessions of this working directory, newest first, with those whose first reply never came."""
+    def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
+        """The sessions of this working directory, or of all, newest first; with those without a reply yet."""
         ...
 
     def forest(self) -> Sequence[ForestRow]:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from branchline.chat.pickers import forest_picker, session_picker
+from branchline.chat.pickers import forest_picker
+from branchline.chat.session_switcher import SessionSwitcher
 from branchline.chat.startup import ensure_writable
 from branchline.chat.tree_commands import fork
 from branchline.library.description import count_branches
@@ -76,10 +77,7 @@ async def session(chat: Chat, words: str) -> None:
 
 async def sessions(chat: Chat, words: str) -> None:
     """Pick another session of this directory and continue there."""
-    picker = session_picker(
-        chat.services.sessions(), "Continue which session?", current=chat.conductor.session.file
-    )
-    await _switch(chat, words or await chat.front.pick(picker))
+    await _switch(chat, words or await SessionSwitcher(chat).pick())
 
 
 async def forest(chat: Chat, words: str) -> None:

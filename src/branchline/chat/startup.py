@@ -9,6 +9,7 @@ import msgspec
 from branchline.chat.frontend import Frontend, Picker, PickerOption, options_with
 from branchline.chat.pickers import session_picker
 from branchline.chat.services import Services
+from branchline.errors import SessionNotFound
 from branchline.places import NATIVE_AGENT
 from branchline.programs import is_usable_directory
 from branchline.session import Session
@@ -34,7 +35,7 @@ async def start_session(beginning: StartOptions, front: Frontend, services: Serv
     elif beginning.resume is not None:
         session = await _resumed(beginning.resume, front, services)
     elif beginning.newest:
-        session = await ensure_writable(Session.continue_recent(services.cwd), front, services)
+        session = await _newest(front, services)
     if session is not None and beginning.save:
         return session
     if session is None:
@@ -55,6 +56,14 @@ async def _resumed(name: str, front: Frontend, services: Services) -> Session | 
             return None
         name = picked
     return await ensure_writable(services.open(name), front, services)
+
+
+async def _newest(front: Frontend, services: Services) -> Session | None:
+    try:
+        found = services.open("@last")
+    except SessionNotFound:
+        return None
+    return await ensure_writable(found, front, services)
 
 
 def _forked(name: str, services: Services) -> Session:

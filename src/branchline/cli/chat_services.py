@@ -34,15 +34,15 @@ class CliServices:
         self._settings = settings
         self._models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
 
-    def sessions(self) -> Sequence[SessionRow]:
+    def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
         """Of all programs, and drafts of our own: a chat that was killed before its first reply is found."""
-        found = SessionLibrary.everywhere(self.cwd).list(deep=True, limit=_LISTED)
+        found = SessionLibrary.everywhere(None if everywhere else self.cwd).list(deep=True, limit=_LISTED)
         rows = [row for row in found if row.problem is None]
         rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
-        return sorted(rows, key=lambda row: -row.active_ms)
+        return sorted(rows, key=lambda row: -row.modified_ms)
 
     def forest(self) -> Sequence[ForestRow]:
-        return SessionLibrary.everywhere(self.cwd).forest()
+        return SessionLibrary.everywhere(self.cwd).forest(deep=True)
 
     def open(self, name: str, /) -> Session:
         library = SessionLibrary.for_cwd(self.cwd)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from branchline.chat import Chat
-from branchline.chat.frontend import Picker, PickerOption
+from branchline.chat.frontend import Picker, PickerAction, PickerOption
 from branchline.cli.output import Output, Piece, StyleRole, paint, remark
 from branchline.cli.stdin_lines import InputLines, Interrupted
 from branchline.conductor import Event, MessageAppended, TextDelta, ToolStarted
@@ -110,6 +110,8 @@ class LineFrontend:
     async def pick(self, picker: Picker) -> str | None:
         options, at = picker.options, picker.selected
         self.notice(f"{picker.question} Number, search text, or Enter to cancel:")
+        if picker.actions:
+            self.notice(f"also: {', '.join(f'{action.name} NUMBER' for action in picker.actions)}")
         while True:
             self._list(options, at)
             line = await self._next("? ")
@@ -122,6 +124,9 @@ class LineFrontend:
                 return options[int(answer) - 1].key
             if any(one.key == answer for one in options):
                 return answer
+            if (action := _action(picker, answer)) is not None:
+                chosen = _numbered(options, answer)
+                return await self.pick(await action.run(chosen) or picker)
             found = picker.find(answer)
             if len(found) == 1:
                 return found[0].key
@@ -152,3 +157,18 @@ class LineFrontend:
     def interrupt(self) -> None:
         """The person interrupted, and nothing was going on."""
         self._input.interrupt()
+
+
+def _action(picker: Picker, answer: str) -> PickerAction | None:
+    """The action that an answer names, before a number or alone."""
+    name, _, number = answer.partition(" ")
+    if number and not number.strip().isdecimal():
+        return None
+    return next((action for action in picker.actions if action.name == name), None)
+
+
+def _numbered(options: Sequence[PickerOption], answer: str) -> str | None:
+    number = answer.partition(" ")[2].strip()
+    if number and 0 < int(number[:9]) <= len(options):
+        return options[int(number) - 1].key
+    return None

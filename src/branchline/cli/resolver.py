@@ -158,13 +158,11 @@ def _steps(name: str) -> int | None:
 
 
 def _latest(directory: str | None, agent: str) -> SessionRow:
-    """The session whose file changed last: our own if there is one, else, or if named, of another program."""
+    """The session whose file changed last, which ``ls`` shows first."""
     if directory is not None:
         row = local_library(directory).latest()
-    elif agent:
-        row = everywhere_library([agent]).latest()
     else:
-        row = local_library(None).latest() or everywhere_library().latest()
+        row = everywhere_library([agent] if agent else None).latest()
     if row is None:
         where = os.getcwd() if directory is None else directory
         raise SessionNotFound(f"no session for {where} yet; `branchline new` starts one")

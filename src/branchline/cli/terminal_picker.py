@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
@@ -12,7 +13,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.layout.dimension import Dimension
 
-from branchline.chat.frontend import Picker, PickerOption
+from branchline.chat.frontend import Picker, PickerAction, PickerOption
 from branchline.cli.output import Output, paint
 from branchline.views.outline import window
 
@@ -23,7 +24,18 @@ _ROWS = 14
 
 async def pick(picker: Picker, out: Output, terminal: Input) -> str | None:
     """The key of the option that was picked; None when the person left."""
-    return await _List(picker, out).application(terminal).run_async(handle_sigint=False)
+    while True:
+        chosen = await _List(picker, out).application(terminal).run_async(handle_sigint=False)
+        if not isinstance(chosen, _Pressed):
+            return chosen
+        picker = await chosen.action.run(chosen.option) or picker
+
+
+class _Pressed(NamedTuple):
+    """The key of an action was pressed on this option."""
+
+    action: PickerAction
+    option: str | None
 
 
 class _List:
@@ -36,7 +48,7 @@ class _List:
         self._at = picker.selected
         self._filter = Buffer(multiline=False, on_text_changed=self._narrow)
 
-    def application(self, terminal: Input) -> Application[str | None]:
+    def application(self, terminal: Input) -> Application[str | _Pressed | None]:
         head = Window(FormattedTextControl(self._head), height=1, dont_extend_height=True)
         words = VSplit(
             [
@@ -44,9 +56,11 @@ class _List:
                 Window(BufferControl(self._filter), height=1),
             ]
         )
+        help_line = Window(FormattedTextControl(self._help), height=1, dont_extend_height=True)
+        actions = [help_line] if self._picker.actions else []
         rows = Window(FormattedTextControl(self._rows), height=Dimension(max=_ROWS), dont_extend_height=True)
         return Application(
-            layout=Layout(HSplit([head, rows, words]), focused_element=self._filter),
+            layout=Layout(HSplit([head, rows, words, *actions]), focused_element=self._filter),
             key_bindings=self._keys(),
             input=terminal,
             erase_when_done=True,
@@ -57,6 +71,9 @@ class _List:
     def _head(self) -> StyleAndTextTuples:
         facts = f"  {len(self._options)} · Enter selects, Escape cancels"
         return self._line(paint("heading", self._picker.question), paint("dim", facts))
+
+    def _help(self) -> StyleAndTextTuples:
+        return self._line(paint("dim", "  " + " · ".join(action.help for action in self._picker.actions)))
 
     def _rows(self) -> StyleAndTextTuples:
         shown: StyleAndTextTuples = []
@@ -107,4 +124,10 @@ class _List:
         def _(event: KeyPressEvent) -> None:
             event.app.exit(result=None)
 
+        for action in self._picker.actions:
+            keys.add(action.key, eager=True)(lambda event, action=action: self._press(event, action))
         return keys
+
+    def _press(self, event: KeyPressEvent, action: PickerAction) -> None:
+        option = self._options[self._at].key if self._options else None
+        event.app.exit(result=_Pressed(action, option))

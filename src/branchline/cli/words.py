@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from branchline.views import humanize
-from branchline.views.humanize import count, format_size, money, tokens
+from branchline.views.humanize import cost_words, count, format_size, money, tokens
 
-__all__ = ["age", "count", "format_size", "money", "tokens"]
+__all__ = ["age", "cost_words", "count", "format_size", "money", "tokens"]
 
 
 def age(moment_ms: float, now: float | None = None) -> str:

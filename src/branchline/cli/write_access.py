@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from branchline.cli.output import remark
 from branchline.cli.resolver import resolve_session
-from branchline.errors import InvalidId
+from branchline.errors import BranchlineError
 
 if TYPE_CHECKING:
     from branchline.session import Session
@@ -47,7 +47,7 @@ def usage_errors() -> Iterator[None]:
 
     try:
         yield
-    except InvalidId:
+    except BranchlineError:
         raise
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None

@@ -296,20 +296,32 @@ class TurnRunner:
     async def _call(self, calls: Sequence[ToolCall]) -> bool:
         """Do what the model asked for, one after the other; False when that was aborted.
 
-        Calls that were not begun then have no result; the context says so to the model.
+        Calls that were not begun then have no result; the context says so to the model. A format that has one
+        row for all results of an answer gets them together, at the end.
         """
+        together = len(calls) > 1 and "result" in self._stage.session.transcript.format.traits.unsupported
         tools = {tool.name: tool for tool in self._stage.tools}
-        for call in calls:
+        waiting: list[ToolResult] = []
+        for number, call in enumerate(calls):
             if self._run.abort.aborted:
-                return False
+                break
             try:
                 result = await interruptible(self._run.abort, self._result(tools.get(call.name), call))
             except Aborted:
                 result = _failed_result(call, _TOOL_ABORTED)
             except BaseException:
-                self._stage.session.append_message(_failed_result(call, _TOOL_ABORTED))
+                unfinished = calls[number:] if together else [call]
+                waiting += [_failed_result(one, _TOOL_ABORTED) for one in unfinished]
+                self._stage.session.append_messages(waiting)
                 raise
-            await self.say(result)
+            if together:
+                waiting.append(result)
+            else:
+                await self.say(result)
+        if together:
+            waiting += [_failed_result(one, _TOOL_ABORTED) for one in calls[len(waiting) :]]
+            for entry, kept in zip(self._stage.session.append_messages(waiting), waiting, strict=True):
+                await self._show(entry, kept)
         return not self._run.abort.aborted
 
     async def _result(self, tool: Tool | None, call: ToolCall) -> ToolResult:

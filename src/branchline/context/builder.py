@@ -13,6 +13,7 @@ from typing import cast
 import msgspec
 
 from branchline.context.context import Context, ContextMessage
+from branchline.context.rules import ModeAndRules
 from branchline.context.selection import Selection, ancestor_with_id, model_of, select, thinking_level_of
 from branchline.context.source import ContextSource
 from branchline.context.timestamps import milliseconds
@@ -40,6 +41,7 @@ __all__ = [
     "Edits",
     "apply_edit",
     "build_context",
+    "custom_content",
     "edits_in",
     "entry_messages",
     "opening_messages",
@@ -77,10 +79,14 @@ def build_context(source: ContextSource, leaf: int) -> Context:
         past = {item.entry for item in messages[:measured_from]}
         messages = finish(messages)
         measured_from = sum(item.entry in past for item in messages)
+    told = ModeAndRules() if rules.mode_and_rules is None else rules.mode_and_rules(source, selection.path)
     return Context(
         messages=messages,
         model=model_of(source, selection.path),
         thinking_level=thinking_level_of(source, selection),
+        mode=told.mode,
+        mode_data=told.mode_data,
+        injected_rules=told.injected_rules,
         measured_from=measured_from,
     )
 
@@ -91,19 +97,28 @@ def entry_messages(entry: Entry) -> tuple[Message, ...]:
         case MessageEntry():
             return (entry.message,)
         case CustomMessage():
-            return (
-                CustomContent(
-                    custom_type=entry.custom_type,
-                    content=entry.content,
-                    display=entry.display,
-                    details=entry.details,
-                    timestamp=milliseconds(entry.timestamp),
-                ),
-            )
+            return (custom_content(entry),)
         case BranchSummary() if entry.summary:
             return (branch_summary_message(entry),)
         case _:
             return ()
+
+
+def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
+    """What an extension says: as an answer where it has that role, else as its own kind of message."""
+    time = milliseconds(entry.timestamp)
+    if entry.role == "assistant":
+        content = entry.content
+        return AssistantMessage(
+            content=(Text(text=content),) if isinstance(content, str) else content, timestamp=time
+        )
+    return CustomContent(
+        custom_type=entry.custom_type,
+        content=entry.content,
+        display=entry.display,
+        details=entry.details,
+        timestamp=time,
+    )
 
 
 def opening_messages(compaction: Compaction) -> tuple[Message, ...]:

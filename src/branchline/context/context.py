@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from branchline.entries import Message
@@ -32,10 +34,15 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a path says to a model.
 
     ``measured_from`` is the index of the first message that is younger than the last compaction and the last
-    edit: what an older answer says about its token count is no longer true.
+    edit: what an older answer says about its token count is no longer true. ``mode``, ``mode_data`` and
+    ``injected_rules`` are what oh-my-pi records along the path: the mode it is in (``none`` outside any) and
+    the rules that it has shown to the model.
     """
 
     messages: list[ContextMessage]
     model: ModelRef | None = None
     thinking_level: str = "off"
+    mode: str = "none"
+    mode_data: Any = None
+    injected_rules: tuple[str, ...] = ()
     measured_from: int = 0

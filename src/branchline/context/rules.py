@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.context.context import ContextMessage
+from branchline.tree import EntrySource
 
-__all__ = ["ContextRules"]
+__all__ = ["ContextRules", "ModeAndRules"]
+
+
+class ModeAndRules(NamedTuple):
+    """The mode that a path is in, what belongs to it, and the rules that were shown to the model on it."""
+
+    mode: str = "none"
+    mode_data: Any = None
+    injected_rules: tuple[str, ...] = ()
 
 
 class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +29,8 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     ``session_has_model`` takes the one that the file names for the whole session, or none.
     ``keeps_system_messages`` leaves them in the range that a compaction keeps. ``silent`` are types of
     entries that are for people and say nothing to a model. ``finish`` may leave out or change messages, in
-    their order, after everything else.
+    their order, after everything else. ``mode_and_rules`` tells what a path says about mode and injected
+    rules, where a program records that.
     """
 
     boundaries: frozenset[str] = frozenset()
@@ -28,3 +39,4 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     keeps_system_messages: bool = False
     excluded_types: frozenset[str] = frozenset()
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
+    mode_and_rules: Callable[[EntrySource, list[int]], ModeAndRules] | None = None

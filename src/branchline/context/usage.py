@@ -31,6 +31,7 @@ __all__ = [
     "UsageTotals",
     "entry_usage",
     "model_name",
+    "records_cost",
     "totals",
     "usage_rows",
     "usage_sum",
@@ -45,7 +46,10 @@ _ROLES = frozenset({"assistant", "toolResult"})
 
 
 class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Tokens by kind, their total, and money. Sums add up with ``+``."""
+    """Tokens by kind, their total, and money. Sums add up with ``+``.
+
+    ``unpriced`` is how many of the tokens come from agents that do not record what they cost.
+    """
 
     input: int | float = 0
     output: int | float = 0
@@ -53,6 +57,7 @@ class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cache_write: int | float = 0
     total_tokens: int | float = 0
     cost: int | float = 0
+    unpriced: int | float = 0
 
     def __add__(self, other: UsageSum) -> UsageSum:
         return UsageSum(
@@ -62,6 +67,7 @@ class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             cache_write=self.cache_write + other.cache_write,
             total_tokens=self.total_tokens + other.total_tokens,
             cost=self.cost + other.cost,
+            unpriced=self.unpriced + other.unpriced,
         )
 
 
@@ -106,9 +112,10 @@ def totals(source: EntrySource, *, inherited_entries: int = 0) -> UsageTotals:
     """The sums over all entries of the file; the first ``inherited_entries`` of them came with a fork."""
     own: dict[str, UsageSum] = {}
     inherited: dict[str, UsageSum] = {}
+    priced = records_cost(source)
     for position, entry in _entries_with_usage(source, range(len(source.tree))):
         models = inherited if position < inherited_entries else own
-        for model, spent in entry_usage(entry):
+        for model, spent in entry_usage(entry, priced=priced):
             models[model] = models[model] + spent if model in models else spent
     return UsageTotals(own=_breakdown(own), inherited=_breakdown(inherited))
 
@@ -117,8 +124,9 @@ def usage_rows(source: EntrySource, positions: Iterable[int] | None = None) -> I
     """A row for every entry that spent something, in file order or along the given positions."""
     cumulative = UsageSum()
     wanted = range(len(source.tree)) if positions is None else positions
+    priced = records_cost(source)
     for position, entry in _entries_with_usage(source, wanted):
-        for model, spent in entry_usage(entry):
+        for model, spent in entry_usage(entry, priced=priced):
             cumulative += spent
             yield UsageRow(position, entry.id, model, spent, cumulative)
 
@@ -140,23 +148,28 @@ def model_name(message: AssistantMessage) -> str:
     return f"{message.provider or ''}/{message.response_model or message.model or ''}"
 
 
-def entry_usage(entry: Entry) -> Iterator[tuple[str, UsageSum]]:
+def records_cost(source: EntrySource) -> bool:
+    """Whether the agent that wrote these entries records what they cost; a source says so itself."""
+    return bool(getattr(source, "records_cost", True))
+
+
+def entry_usage(entry: Entry, *, priced: bool = True) -> Iterator[tuple[str, UsageSum]]:
     """What one entry spent, each part with the model that it was spent on."""
     match entry:
         case MessageEntry(message=AssistantMessage() as message) if message.usage is not None:
-            yield model_name(message), usage_sum(message.usage)
+            yield model_name(message), usage_sum(message.usage, priced=priced)
         case MessageEntry(message=ToolResult(usage=Usage() as usage)):
-            yield TOOLS_AND_SUMMARIES, usage_sum(usage)
+            yield TOOLS_AND_SUMMARIES, usage_sum(usage, priced=priced)
         case Compaction() | BranchSummary() if entry.usage is not None:
-            yield TOOLS_AND_SUMMARIES, usage_sum(entry.usage)
+            yield TOOLS_AND_SUMMARIES, usage_sum(entry.usage, priced=priced)
         case UsageEntry() if entry.usage is not None:
-            yield f"{entry.provider or ''}/{entry.model or ''}", usage_sum(entry.usage)
+            yield f"{entry.provider or ''}/{entry.model or ''}", usage_sum(entry.usage, priced=priced)
         case _:
             pass
 
 
-def usage_sum(usage: Usage) -> UsageSum:
-    """What one call spent, as a sum."""
+def usage_sum(usage: Usage, *, priced: bool = True) -> UsageSum:
+    """What one call spent, as a sum; ``priced`` says whether its cost was recorded."""
     return UsageSum(
         input=usage.input,
         output=usage.output,
@@ -164,6 +177,7 @@ def usage_sum(usage: Usage) -> UsageSum:
         cache_write=usage.cache_write,
         total_tokens=usage.context_tokens,
         cost=usage.cost.total,
+        unpriced=0 if priced else usage.context_tokens,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context import milliseconds, model_messages
+from branchline.context.builder import custom_content
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -98,7 +99,8 @@ def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iter
         case MessageEntry():
             yield from _message_forms(entry)
         case CustomMessage():
-            yield from _spoken(entry, entry_message(entry), "as a user message")
+            who = "an answer" if entry.role == "assistant" else "a user message"
+            yield from _spoken(entry, custom_content(entry), f"as {who}")
         case BranchSummary():
             message = BranchSummaryMessage(
                 summary=entry.summary, from_id=entry.from_id, timestamp=milliseconds(entry.timestamp)
@@ -115,16 +117,6 @@ def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iter
             yield Fallback("kept as data that the agent does not read", (data,))
         case _:
             return
-
-
-def entry_message(entry: CustomMessage) -> CustomContent:
-    return CustomContent(
-        custom_type=entry.custom_type,
-        content=entry.content,
-        display=entry.display,
-        details=entry.details,
-        timestamp=milliseconds(entry.timestamp),
-    )
 
 
 # -- messages ---------------------------------------------------------------------------------------------
@@ -172,7 +164,7 @@ def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
 
 def _as_data(entry: MessageEntry) -> Fallback:
     message = entry.message
-    role = message.role if isinstance(message, UnknownMessage) else message.__struct_config__.tag
+    role = message.role
     data = Custom(**_common(entry), custom_type=f"branchline/{role}", data=message_fields(message))
     return Fallback("kept as data that the model does not see", (data,))
 
@@ -241,8 +233,10 @@ def _system_words(message: SystemMessage) -> str:
 
 def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Fallback]:
     if entry.retained_tail is not None:
+        yield Fallback("the kept messages follow it as entries", _followed(entry, entry.retained_tail))
         yield Fallback(
-            "the kept messages follow it as entries", _followed(entry, model_messages(entry.retained_tail))
+            "the kept messages follow it as messages of the person and the model",
+            _followed(entry, model_messages(entry.retained_tail)),
         )
         tail = entry.retained_tail
     else:
@@ -267,11 +261,11 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     yield from _spoken(entry, summary, "as a user message")
 
 
-def _followed(entry: Compaction, tail: list[Message]) -> tuple[Entry, ...]:
+def _followed(entry: Compaction, tail: Sequence[Message]) -> tuple[Entry, ...]:
     """A compaction that keeps nothing, and behind it what it kept."""
     nothing = msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)
     behind = _chain(entry, tail, start=1)
-    return (nothing, *behind)
+    return (nothing, *(to_native(one, "") for one in behind))
 
 
 def _chain(entry: Entry, messages: Sequence[Message], start: int = 0) -> tuple[Entry, ...]:

@@ -71,6 +71,10 @@ def make_plan(
     order: Sequence[int] = _with_side_records(tree, standing)
     if whole:
         order = range(len(tree)) if as_in_file else _parents_first(tree)
+    if withheld := source.reading.withheld:
+        for position in sorted(withheld.intersection(order)):
+            ledger.lost(position, "a copy of a request, which never leaves its file")
+        order = [position for position in order if position not in withheld]
     fresh = _fresh_starts(source, order)
     if not whole and "branch" in target.traits.unsupported and (starts := [p for p in order if p in fresh]):
         for position in order[: order.index(starts[-1])]:

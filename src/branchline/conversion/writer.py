@@ -187,13 +187,19 @@ class EntryWriter(ConversionState):
             return kept_messages(source, position, stored, self.plan.edits)
 
         offered: list[Fallback] = []
+        as_it_is = ""
+        if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
+            moves = source.format.traits.summary_follows_tail and not self.target.traits.summary_follows_tail
+            as_it_is = "its summary stands before the messages that it keeps" if moves else ""
+        if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
+            entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
         simpler = fallbacks_for(entry, kept)
         if self.target is PI and not self.bare and _holds_messages(entry):
             # The format has a place for them, but pi itself does not read it.
             offered.append(next(simpler))
             yield offered[0]
         else:
-            offered.append(Fallback("", (entry,)))
+            offered.append(Fallback(as_it_is, (entry,)))
             yield offered[0]
         for form in simpler:
             offered.append(form)
@@ -260,6 +266,9 @@ class EntryWriter(ConversionState):
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing
+
+
+_NO_SUMMARY = "(no summary available)"
 
 
 def _holds_messages(entry: Entry) -> bool:

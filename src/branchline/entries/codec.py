@@ -143,6 +143,7 @@ def entry_fields(entry: records.Entry) -> dict[str, Any]:
             own = {
                 "customType": entry.custom_type,
                 "content": _content_fields(entry.content),
+                "role": None if entry.role == "user" else entry.role,
                 "display": entry.display,
                 "details": entry.details,
             }

@@ -73,6 +73,11 @@ class _Message(
 ):
     """What all messages share: the role is the tag, the timestamp is in Unix milliseconds."""
 
+    @property
+    def role(self) -> str:
+        """The role, as files name it."""
+        return str(self.__struct_config__.tag)
+
 
 class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
     content: Content

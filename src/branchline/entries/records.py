@@ -139,11 +139,15 @@ class Custom(_Entry, frozen=True, kw_only=True, tag="custom"):
 
 
 class CustomMessage(_Entry, frozen=True, kw_only=True, tag="custom_message"):
-    """What an extension says in the conversation; ``display`` false hides it from the person only."""
+    """What an extension says in the conversation; ``display`` false hides it from the person only.
+
+    ``role`` is ``user`` or ``assistant``: whose words the model takes them for.
+    """
 
     type: ClassVar[str] = "custom_message"
     custom_type: str
     content: Content
+    role: str = "user"
     display: bool | msgspec.UnsetType = msgspec.UNSET
     details: Any = None
 

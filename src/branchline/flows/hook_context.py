@@ -61,7 +61,7 @@ class HookContext:
         """Name an entry; None takes the name away."""
         return self._to_note().append_label(entry, label)
 
-    def branch(self, entry: str) -> None:
+    def move_to(self, entry: str) -> None:
         """Move the leaf, without hooks and without a summary."""
         self._to_act().branch(entry)
 
@@ -78,6 +78,20 @@ class HookContext:
 
         session = self._to_act()
         return await self._running().arun(navigate(session, entry, summarize=summarize))
+
+    def branch(self, entry: str) -> ForkResult[LiveSession]:
+        """Make a branched session of a prompt, as the person would: the path before it, in a new session."""
+        from branchline.flows.fork import branch_to_new_session  # noqa: PLC0415
+
+        session = self._to_act()
+        return self._running().run(branch_to_new_session(session, entry))
+
+    async def abranch(self, entry: str) -> ForkResult[LiveSession]:
+        """:meth:`branch` for a plugin that awaits."""
+        from branchline.flows.fork import branch_to_new_session  # noqa: PLC0415
+
+        session = self._to_act()
+        return await self._running().arun(branch_to_new_session(session, entry))
 
     def fork(
         self, entry: str | None = None, *, position: ForkAt = "at", scope: ForkScope = "path"

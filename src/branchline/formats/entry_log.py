@@ -59,6 +59,11 @@ class EntryLog(Generic[IndexT_co]):
         return self.format.reader.context_rules
 
     @property
+    def records_cost(self) -> bool:
+        """Whether the agent records what its answers cost."""
+        return self.format.traits.records_cost
+
+    @property
     def session_model(self) -> str | None:
         """The model that the file names for the whole session, where it does."""
         return self._reader.reading.model

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, count
 from typing import NamedTuple
 
@@ -82,6 +81,8 @@ class LogIndex:
         self.other_objects: list[
             int
         ] = []  # readable objects that are no entries: the size of the tree at each
+        # Entries that never leave this file, because they copy requests: not decoded, exported or converted.
+        self.withheld: set[int] = set()
         self.notes: list[Finding] = []
         self.end_notes: list[Finding] = []  # true of the file as it ends now; more lines may change that
 
@@ -117,9 +118,14 @@ class LogIndex:
         return None
 
     @property
-    def subagent_entries(self) -> AbstractSet[int]:
-        """The entries in this file that belong to helpers which the session started, not to itself."""
-        return frozenset()
+    def answer_ids(self) -> Mapping[int, str]:
+        """What copies of an answer share in all files, by the entry that says what it spent; often empty."""
+        return {}
+
+    @property
+    def counted_elsewhere(self) -> int:
+        """How many entries at the beginning are another file's under other ids, where they count."""
+        return 0
 
     @property
     def inherited_entries(self) -> int:

@@ -175,6 +175,11 @@ class FormatHome(Protocol):
         del cwd, environment, home
         return None
 
+    def profile_patterns(self, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        """Glob patterns of directories that new sessions go to, where one is there, rather than elsewhere."""
+        del environment, home
+        return ()
+
     def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
         """Every directory in which sessions of one working directory may be.
 
@@ -241,6 +246,10 @@ class SplitFiles(Protocol):
         """The directories in which those other files may be."""
         ...
 
+    def superseded(self, paths: Iterable[str]) -> set[str]:
+        """Which of these files another of them continues as the same session, so that only that is listed."""
+        ...
+
 
 class TitleFiles(Protocol):
     """Titles that a program keeps outside the session files."""
@@ -296,6 +305,10 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Types of side records that in this program are steps of a path, as conversation entries are."""
     compaction_embeds_tail: bool = False
     """Whether a compaction holds the messages that it keeps, instead of naming the first of them."""
+    summary_follows_tail: bool = False
+    """Whether the summary of a compaction follows the messages that it keeps, instead of preceding them."""
+    records_cost: bool = True
+    """Whether files say what answers cost; otherwise the cost is unknown, not zero."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
     copies_companion_folder: bool = False

@@ -36,6 +36,7 @@ class AsyncSessionLibrary:
         self.library = library
 
     list = _in_thread(SessionLibrary.list)
+    earlier_parts = _in_thread(SessionLibrary.earlier_parts)
     latest = _in_thread(SessionLibrary.latest)
     find = _in_thread(SessionLibrary.find)
     find_by_id = _in_thread(SessionLibrary.find_by_id)
@@ -46,7 +47,7 @@ class AsyncSessionLibrary:
     describe = _in_thread(SessionLibrary.describe)
     open = _in_thread(SessionLibrary.open)
     rename = _in_thread(SessionLibrary.rename)
-    rename_file = _in_thread(SessionLibrary.rename_file)
+    set_title = _in_thread(SessionLibrary.set_title)
     remove = _in_thread(SessionLibrary.remove)
     reload = _in_thread(SessionLibrary.reload)
     search = _in_thread(SessionLibrary.search)

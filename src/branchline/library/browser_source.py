@@ -58,7 +58,7 @@ class LibrarySource:
         yield Batch(listing.rows[shown:], listing.hidden[hidden:], listing.total, listing.total)
 
     def forest(self, scope: Scope) -> Forest:
-        return self._libraries[scope].forest()
+        return self._libraries[scope].forest(deep=True)
 
     # -- one ------------------------------------------------------------------------------------------
 

@@ -57,23 +57,29 @@ _TITLES_ELSEWHERE = frozenset({"codex"})
 class SessionLibrary(LibraryShortcuts):
     """The sessions of one directory, of any other store, or of every program on this machine.
 
-    With a ``cwd``, only sessions of that working directory are listed and found: for directories that hold
-    the sessions of many projects.
+    A directory (also as ``sessions_dir``) is listed by what lies in it: the sessions of any program, whatever
+    the ending of their names. With a ``cwd``, only sessions of that working directory are listed and found:
+    for directories that hold the sessions of many projects.
     """
 
     def __init__(
         self,
-        where: _Path | Store | MachineScanner,
+        where: _Path | Store | MachineScanner | None = None,
         *,
+        sessions_dir: _Path | None = None,
         cwd: _Path | None = None,
         clock: Clock = _SYSTEM_CLOCK,
         durability: Durability = "fsync",
     ) -> None:
+        if (where is None) == (sessions_dir is None):
+            raise TypeError("a library needs one place: SessionLibrary(directory) or sessions_dir=directory")
+        where = sessions_dir if where is None else where
         self._scanner: Scanner[Any]
         if isinstance(where, MachineScanner):
             self._scanner = where
         else:
             store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
+            assert store is not None
             self._scanner = StoreScanner(store, None if cwd is None else places.resolve_cwd(cwd))
         self._clock = clock
         self._durability: Durability = durability
@@ -164,6 +170,11 @@ class SessionLibrary(LibraryShortcuts):
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
 
+    def earlier_parts(self) -> builtins.list[SessionRow]:
+        """The files that a listed session continues: not listed themselves, but paid for as well."""
+        rows = map(self._scanner.header_row, self._scanner.earlier_parts())
+        return [row for row in rows if isinstance(row, SessionRow)]
+
     def latest(self) -> SessionRow | None:
         """The session whose file changed last; None when there is none. Reads headers only."""
         files, _hidden = self._scanner.scan()
@@ -205,18 +216,23 @@ class SessionLibrary(LibraryShortcuts):
         found = by_title(text, (row for row in rows if isinstance(row, SessionRow)))
         return require_one(text, found) if found else None
 
-    def forest(self, *, progress: Progress | None = None) -> Forest:
+    def forest(self, deep: bool = False, *, progress: Progress | None = None) -> Forest:  # noqa: FBT001, FBT002
         """The sessions linked to the sessions they were forked from or started by, depth first.
 
-        What Claude Code copies without saying so is found by the records that the copies share.
+        Reads headers only; with ``deep`` each file is read, so that rows tell what is in it, and what Claude
+        Code copies without saying so is found by the records that the copies share.
         """
+        files, hidden = self._scanner.scan()
+        if not deep:
+            return build_forest(
+                LazyListing(files, self._scanner.header_row, hidden).finish(progress), resolve=real_path
+            )
         inference = ParentInference()
 
         def see(seen: SeenFile) -> None:
             if seen.transcript is not None:
                 inference.add(seen.transcript)
 
-        files, hidden = self._scanner.scan()
         listing = LazyListing(files, lambda file: self._scanner.deep_row(file, see), hidden)
         return build_forest(inference.parents_for(listing.finish(progress)), resolve=real_path)
 
@@ -247,13 +263,15 @@ class SessionLibrary(LibraryShortcuts):
         except (SessionNotFound, FileNotFoundError):
             return None  # removed in this moment
 
-    def rename(self, id: str | SessionRow, title: str) -> None:  # noqa: A002
+    def set_title(self, id: str | SessionRow, title: str) -> None:  # noqa: A002
         """Give a session a title; an empty one takes it away. SessionNotFound when there is none."""
         with self._open(self._require(id)) as session:
             session.set_title(title)
 
-    def rename_file(self, id: str | SessionRow, new_id: str) -> str:  # noqa: A002
+    def rename(self, id: str | SessionRow, new_id: str) -> str:  # noqa: A002
         """Give a session's file another name and return the new path (the key, where there are no files).
+
+        The session is then found by that name, and keeps its title (:meth:`set_title`) and the id in it.
 
         ValueError when there is no such session, or when the new name is taken. Whoever is appending to the
         session goes on doing so.

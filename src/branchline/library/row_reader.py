@@ -18,7 +18,8 @@ from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect
-from branchline.stores import Listed, Read, StoredLog, unpacked, unpacked_for_listing
+from branchline.session.locator import assembled_content
+from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
 
@@ -86,13 +87,13 @@ class ReadLog(NamedTuple):
 
 
 class _Log(NamedTuple):
-    """A log, its beginning, and whether that is all of it."""
+    """A log, its beginning and its size."""
 
     name: str
     format: Format
     read: Read
     start: bytes
-    whole: bool
+    size: int
     compression: CompressedFiles | None
 
 
@@ -110,7 +111,7 @@ def read_row(
         return _look_unpacked(
             log, stored, unpacked_for_listing(log.compression, log.read, stored.size), draft=draft
         )
-    transcript = _transcript(log)
+    transcript = _transcript(_assembled(log, stored))
     row = deep_row(stored, transcript, draft=draft)
     return ReadLog(row, log.format, transcript.reading.header, transcript)
 
@@ -122,10 +123,7 @@ def read_log(
 
     ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
     """
-    log = _open(read, stored, known, expected)
-    if log.compression:
-        log = log._replace(read=unpacked(log.compression, log.read, stored.size).read)
-    return _transcript(log)
+    return _transcript(_assembled(_open(read, stored, known, expected), stored))
 
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
@@ -140,13 +138,33 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
 
     head = start[:_HEAD]
     format_ = detect(head, name, expected=expected) if known is None else known
-    return _Log(name, format_, read, start, whole, format_.compression_of(head))
+    return _Log(name, format_, read, start, stored.size, format_.compression_of(head))
+
+
+class _Content(NamedTuple):
+    """A log as content."""
+
+    read: Read
+    length: int
+
+    def size(self) -> int:
+        return self.length
+
+
+def _assembled(log: _Log, stored: StoredLog) -> _Log:
+    """The log with everything that it begins with in other files, unpacked."""
+    content = assembled_content(
+        log.format, _Content(log.read, log.size), stored.path or "", log.start[:_HEAD]
+    )
+    return log if content is None else log._replace(read=content.read)
 
 
 def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool) -> ReadLog:
     """The row of a compressed log. Of one that is too large, what its beginning tells; counts are unknown."""
+    content = listed.content
+    log = log._replace(read=content.read, start=content.read(0, _HEAD), size=content.size())
     try:
-        transcript = _transcript(log._replace(read=listed.content.read))
+        transcript = _transcript(_assembled(log, stored) if listed.whole else log)
     except NotASession as problem:
         raise listed.problem or problem from None
     row = deep_row(stored, transcript, draft=draft)
@@ -188,7 +206,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         title=reading.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
-        total_messages=tree.types.count("message"),
+        total_messages=tree.types.count("message") - _pieces(tree),
         first_prompt=first_prompt_line(transcript),
         format=reading.format,
         version=reading.version if header is None else header.version,
@@ -206,11 +224,17 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
         modified_ms=round(stored.modified * 1000),
         cwd=None if header is None else header.cwd,
         created=None if header is None else header.timestamp or None,
-        parent_session=None if header is None else header.parent_session,
+        parent_session=None if header is None else _forked_from(header, told.get("format")),
         provider=None if model is None else model.provider,
         model=None if model is None else model.id,
         **told,
     )
+
+
+def _forked_from(header: Header, format_name: str | None) -> str | None:
+    """The parent of a session; a reverted thread of Codex begins in an earlier file of its own."""
+    is_revert = format_name == "codex" and header.parent_session == header.id
+    return None if is_revert else header.parent_session
 
 
 def first_prompt_line(transcript: EntryLog) -> str | None:
@@ -233,9 +257,16 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
     return None
 
 
+def _pieces(tree: Tree) -> int:
+    """How many messages only continue the answer of another one."""
+    return sum(tree.types[position] == "message" for position in tree.continuations)
+
+
 def _count(tree: Tree, path: list[int]) -> int:
-    """The messages of person, model and tools on a path."""
+    """The messages of person, model and tools on a path; an answer in several entries is one."""
     roles, types = tree.roles, tree.types
+    if tree.continuations:
+        path = [place for place in path if place not in tree.continuations]
     count = sum(map(COUNTED_ROLES.__contains__, map(roles.__getitem__, path)))
     if types.count("message") != len(roles) - roles.count(None):
         # Entries of other types may hold something called a message; nobody counts that.

@@ -33,7 +33,7 @@ from branchline.library.row_reader import (
 )
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
-from branchline.plugins.formats import BrokenFormat, peek
+from branchline.plugins.formats import BrokenFormat, format_named, peek
 from branchline.session import Session
 from branchline.stores import (
     FilesStore,
@@ -45,6 +45,7 @@ from branchline.stores import (
     drafts_in,
     snapshot_of,
 )
+from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
@@ -58,6 +59,8 @@ _UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
+_CONTINUED = "a later file continues the same session"
+_ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
 _ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
 _LARGEST_TITLES = 1 << 26
 
@@ -99,6 +102,10 @@ class Scanner(Protocol[_T]):
 
     def scan(self) -> tuple[Sequence[_T], Sequence[SkippedFile]]:
         """The files, newest first, and what is not listed, each with its reason. Nothing is opened."""
+        ...
+
+    def earlier_parts(self) -> Sequence[_T]:
+        """The files that a listed one continues as the same session."""
         ...
 
     def likely(self, files: Sequence[_T], text: str) -> Sequence[_T]:
@@ -167,7 +174,15 @@ class StoreScanner:
         return self.store.name
 
     def scan(self) -> tuple[Sequence[StoredLog], Sequence[SkippedFile]]:
-        return self.store.scan()
+        found, hidden = self.store.scan()
+        earlier = {stored.key for stored in _continued(found)}
+        if not earlier:
+            return found, hidden
+        passed = [SkippedFile(_name(stored), _CONTINUED) for stored in found if stored.key in earlier]
+        return [stored for stored in found if stored.key not in earlier], [*hidden, *passed]
+
+    def earlier_parts(self) -> Sequence[StoredLog]:
+        return _continued(self.store.scan().found)
 
     def likely(self, files: Sequence[StoredLog], text: str) -> Sequence[StoredLog]:
         del files, text
@@ -353,6 +368,13 @@ class MachineScanner:
         return "any project" if self.cwd is None else self.cwd
 
     def scan(self) -> tuple[Sequence[FoundFile], Sequence[SkippedFile]]:
+        files, hidden, _earlier = self._scan()
+        return files, hidden
+
+    def earlier_parts(self) -> Sequence[FoundFile]:
+        return sorted(self._scan()[2], key=lambda file: file.path)
+
+    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], set[FoundFile]]:
         found: dict[tuple[int, int], FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
@@ -365,8 +387,24 @@ class MachineScanner:
                     elif place.agent not in {one.agent for one in (before.place, *before.others)}:
                         found[identity] = before._replace(others=(*before.others, place))
         files = list(_unpacked_first(found.values(), hidden))
-        files.sort(key=lambda file: (-file.stored.modified, file.path))
-        return files, list(hidden.values())
+        earlier = self._earlier(files)
+        hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
+        files = [file for file in files if file not in earlier]
+        files.sort(key=lambda file: by_newest(file.stored))
+        return files, list(hidden.values()), earlier
+
+    @staticmethod
+    def _earlier(files: Sequence[FoundFile]) -> set[FoundFile]:
+        """The files that another one continues as the same session."""
+        by_format: dict[str, list[FoundFile]] = {}
+        for file in files:
+            by_format.setdefault(file.place.agent, []).append(file)
+        found: set[FoundFile] = set()
+        for group in by_format.values():
+            if (splitting := group[0].place.format.splitting) is not None:
+                superseded = splitting.superseded(file.path for file in group)
+                found.update(file for file in group if file.path in superseded)
+        return found
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
         return [file for file in files if text[:_ID_IN_NAME] in file.stored.key]
@@ -539,6 +577,14 @@ def _the_only(name: str, rows: Sequence[SessionRow], where: str) -> SessionRow |
         keys = ", ".join(row.key for row in rows[:5])
         raise Ambiguous(f"{len(rows)} sessions in {where} have the id {name}: {keys}; use one of these")
     return rows[0] if rows else None
+
+
+def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
+    """The logs that another one of the same store continues as the same session."""
+    rollouts = {stored.path or stored.key: stored for stored in found if stored.key.startswith(_ROLLOUT)}
+    splitting = format_named("codex").splitting if len(rollouts) > 1 else None
+    superseded = set() if splitting is None else splitting.superseded(rollouts)
+    return [stored for path, stored in rollouts.items() if path in superseded]
 
 
 def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:

@@ -246,7 +246,7 @@ class _Run:
         if row is not None:
             score = 6.0 * recency(one.active_ms, self.now_ms)
             self._add(
-                score, row, one.leaf, "title", "", row.active_ms, True, lambda: self._snippet(one.title)
+                score, row, one.leaf, "title", "", one.active_ms, True, lambda: self._snippet(one.title)
             )
 
     def _line_snippet(self, row: SessionRow, one: Candidate) -> Snippet:
@@ -556,7 +556,7 @@ def _session_allows(
             case "is":
                 hit = term.text in traits_of(transcript)
             case "cost":
-                hit = term.allows(sum(one.spending.cost for one in documents if one.spending))
+                hit = term.allows(sum(one.spending.cost or 0.0 for one in documents if one.spending))
             case "tokens":
                 hit = term.allows(sum(one.spending.total for one in documents if one.spending))
             case _:

@@ -39,7 +39,7 @@ def contents_of(transcript: EntryLog) -> SearchText:
         if one.model:
             models.add(one.model.lower())
         if one.spending is not None:
-            cost += one.spending.cost
+            cost += one.spending.cost or 0.0
             tokens += one.spending.total
     for position in (place for place, kind in enumerate(tree.types) if kind == "model_change"):
         entry = transcript.entry(position)

@@ -49,7 +49,7 @@ class Statistics:
             None if offset is None else round(offset.total_seconds()),
         )
         self._prices = self._price_list(prices)
-        files, _hidden = scanner.scan()
+        files = [*scanner.scan()[0], *scanner.earlier_parts()]
         try:
             self._catalog = open_catalog() if files else Catalog.in_memory()
             self._fill(scanner, files, progress)

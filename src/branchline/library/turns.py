@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from branchline.entries import (
+    Compaction,
+    CompactionSummaryMessage,
+    Entry,
+    MessageEntry,
+    SystemMessage,
+    ToolResult,
+    UnknownMessage,
+    message_text,
+)
 from branchline.library.row_reader import one_line
 from branchline.library.rows import BranchNode, Prompt
 from branchline.session import Session
 from branchline.tree import ROOT, walk_nodes
-from branchline.views.entry_rows import RowTexts
+from branchline.views.entry_rows import row_text
 from branchline.views.turns import turns_of
 
 __all__ = ["branch_nodes", "prior_turns"]
@@ -39,11 +49,26 @@ def prior_turns(session: Session) -> Iterator[Prompt]:
 
 
 def _labels(session: Session) -> Iterator[str]:
-    """What each entry says, in file order; of what says nothing, what it is."""
-    transcript = session.transcript
-    texts = RowTexts(transcript)
-    size = len(transcript.tree)
+    """What each entry is and says, in file order."""
+    size = len(session.index)
     for start in range(0, size, _TOGETHER):
-        positions = range(start, min(start + _TOGETHER, size))
-        for position, entry in zip(positions, transcript.entries(positions), strict=True):
-            yield one_line(texts.of(position, entry)) or f"[{one_line(entry.type)}]"
+        for entry in session.transcript.entries(range(start, min(start + _TOGETHER, size))):
+            yield one_line(_label(entry))
+
+
+def _label(entry: Entry) -> str:
+    match entry:
+        case Compaction():
+            return f"compaction: {entry.summary}" if entry.summary else "compaction"
+        case MessageEntry(message=CompactionSummaryMessage() as message):
+            return f"compaction: {message_text(message)}"
+        case MessageEntry(message=ToolResult() as message):
+            return f"tool: {message.tool_name}"
+        case MessageEntry(message=SystemMessage()):
+            return "system"
+        case MessageEntry(message=UnknownMessage() as message):
+            return message.role
+        case MessageEntry():
+            return row_text(entry)
+        case _:
+            return row_text(entry) or entry.type

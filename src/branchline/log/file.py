@@ -139,6 +139,13 @@ class FileLog:
             raise ReadOnly(f"cannot append to {self.path}: it was opened for reading only")
         return FileWriter(self.path, self._lock, self._appender, self._other_lock)
 
+    def unlink(self) -> None:
+        """Delete the file, if it is still the one that was opened. Hold the lock around the call."""
+        status = os.lstat(self.path)
+        if (status.st_dev, status.st_ino) == self.identity:
+            self._system.unlink(self.path)
+            sync_directory(os.path.dirname(self.path), self._system)
+
     def close(self) -> None:
         descriptor, self._reader = self._reader, -1
         if descriptor >= 0:

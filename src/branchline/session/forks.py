@@ -83,10 +83,7 @@ def new_writer(
 ) -> SessionWriter:
     """A session that does not exist yet, with its header or all these lines; a draft until it is shown."""
     if isinstance(store, FilesStore) and store.suffix != format_.traits.suffix:
-        raise ValueError(
-            f"files of {format_.name} end in {format_.traits.suffix}, those of this store in {store.suffix}: "
-            f"FilesStore(…, suffix={format_.traits.suffix!r})"
-        )
+        store = store.with_suffix(format_.traits.suffix)
     return SessionWriter(
         format_,
         start=format_.required_writer().encode_header(header) if lines is None else lines,
@@ -160,7 +157,7 @@ def plan_compacted(
 
 
 def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None) -> S:
-    """Write a copy in one piece, and show it in listings if there is a reply in it; or leave nothing.
+    """Write a copy in one piece, as a file that listings show at once; or leave nothing.
 
     ``made`` is the session of the plan; ``then`` is done in it before anything is written.
     """
@@ -177,13 +174,12 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     if not len(made):
         plan.pen.buffered = False  # nobody has said anything: the first entry makes the file
         return made
-    plan.pen.create()
-    if "assistant" in made.index.roles:
-        try:
-            plan.pen.publish()
-        except BaseException:
-            plan.pen.discard_draft()
-            raise
+    plan.pen.create()  # as a draft, so that a crash leaves no half of it in the listings
+    try:
+        plan.pen.publish()
+    except BaseException:
+        plan.pen.discard_draft()
+        raise
     if plan.folder is not None and made.file is not None:
         copy_folder(plan.folder, made.file)
     return made
@@ -235,12 +231,10 @@ def copied_name(own: Format, to: str | None) -> str:
 def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:
     """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it.
 
-    A whole tree that ends where its file ends stands there by itself: in formats whose ids are made from
-    lines, the last line may have another id in the copy.
+    None where the format knows no moves and the copy ends where its source stands: it stands there by itself.
     """
     keys = source.index.keys
-    one_line = "branch" in pen.format.traits.unsupported
-    if scope == "tree" and one_line and leaf != ROOT and keys[leaf] == source.transcript.leaf:
+    if "branch" in pen.format.traits.unsupported and leaf == fork_position(source, None, "at"):
         return None
     chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
     return next((keys[position] for position in chain if keys[position] in pen.transcript.tree), None)

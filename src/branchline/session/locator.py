@@ -14,7 +14,7 @@ from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
 from branchline.formats import PI, Content, Format, SplitFiles
-from branchline.log import FileLog, Spool
+from branchline.log import Spool
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
 
@@ -51,7 +51,8 @@ def store_of(name: str | None, cwd: str) -> FilesStore:
     if name in (None, NATIVE):
         return FilesStore(places.session_directory(cwd))
     format_ = format_named(str(name))
-    directory = places.directory_in(format_.home.directory, cwd)
+    directory = places.existing_directory(format_.home.profile_patterns)
+    directory = directory or places.directory_in(format_.home.directory, cwd)
     if directory is None:
         raise NotSupported(f"where {format_.name} keeps its sessions is unknown; name a directory")
     return FilesStore(directory, suffix=format_.traits.suffix)
@@ -64,7 +65,7 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
     return FilesStore(directory, suffix=writable_format(name).traits.suffix)
 
 
-def assembled_content(format_: Format, log: FileLog, head: bytes) -> Spool | None:
+def assembled_content(format_: Format, content: Content, path: str, head: bytes) -> Spool | None:
     """The complete content of a file that is compressed or begins in others; None if the file is complete.
 
     TooLarge if this file and the compressed ones in which it begins together unpack to too much.
@@ -74,15 +75,15 @@ def assembled_content(format_: Format, log: FileLog, head: bytes) -> Spool | Non
         return None
     try:
         allowance = Allowance()
-        content = unpacked(compression, log.read, log.size(), allowance) if compression else None
+        plain = unpacked(compression, content.read, content.size(), allowance) if compression else None
         if splitting is None:
-            return content
+            return plain
         joined = splitting.assemble(
-            log if content is None else content, log.path, _finder(format_, splitting, log.path, allowance)
+            content if plain is None else plain, path, _finder(format_, splitting, path, allowance)
         )
-        return content if joined is None else Spool(joined)
+        return plain if joined is None else Spool(joined)
     except (NotSupported, LogError) as problem:
-        raise type(problem)(f"cannot open {log.path}: {problem}") from problem
+        raise type(problem)(f"cannot open {path}: {problem}") from problem
 
 
 class _File:
@@ -102,22 +103,36 @@ class _File:
 def _finder(
     format_: Format, splitting: SplitFiles, path: str, allowance: Allowance
 ) -> Callable[[str], Content | None]:
-    """Finds files of the same program by how their names end, and reads them."""
-    known: dict[str, str] = {}
+    """Finds files of the same program by how their names end, beside this one first, and reads them."""
+    beside = _paths_by_key(format_, [os.path.dirname(path)], deep=False)
+    anywhere: dict[str, str] = {}
 
     def find(ending: str) -> Content | None:
-        if not known:
-            for root in splitting.roots_near(path):
-                for directory, _, names in os.walk(root):
-                    # A plain file comes before a compressed one of the same name.
-                    for name in sorted(names):
-                        known.setdefault(format_.traits.key_of(name), os.path.join(directory, name))
-        for key in sorted(known):
-            if ending and key.endswith(ending):
-                return _found(format_, known[key], allowance)
-        return None
+        if not ending:
+            return None
+        found = _ends_with(beside, ending)
+        if found is None and not anywhere:
+            anywhere.update(_paths_by_key(format_, splitting.roots_near(path), deep=True))
+        found = found or _ends_with(anywhere, ending)
+        return None if found is None else _found(format_, found, allowance)
 
     return find
+
+
+def _paths_by_key(format_: Format, roots: list[str], *, deep: bool) -> dict[str, str]:
+    """The files below these directories; a plain file comes before a compressed one of the same name."""
+    known: dict[str, str] = {}
+    for root in roots:
+        for directory, folders, names in os.walk(root):
+            if not deep:
+                folders.clear()
+            for name in sorted(names):
+                known.setdefault(format_.traits.key_of(name), os.path.join(directory, name))
+    return known
+
+
+def _ends_with(known: dict[str, str], ending: str) -> str | None:
+    return next((known[key] for key in sorted(known) if key.endswith(ending)), None)
 
 
 def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:

@@ -27,7 +27,7 @@ from branchline.entries import (
 )
 from branchline.entries.lenient import block_from_fields, message_from_fields
 
-__all__ = ["kept_messages", "name_tool", "normalize_message", "role_of", "system_snapshot"]
+__all__ = ["kept_messages", "name_tool", "normalize_message", "system_snapshot"]
 
 
 _PROVIDER_FIELDS = {
@@ -139,11 +139,6 @@ def name_tool(result: ToolResult, before: Iterable[Message]) -> ToolResult:
             if isinstance(block, ToolCall) and result.tool_call_id in (block.id, block.id.partition("|")[0]):
                 return msgspec.structs.replace(result, tool_call_id=block.id, tool_name=block.name)
     return result
-
-
-def role_of(message: Message) -> str:
-    """The role of a message, as files name it."""
-    return message.role if isinstance(message, UnknownMessage) else str(message.__struct_config__.tag)
 
 
 def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:

@@ -1,15 +1,21 @@
-"""A node of a session's tree as a handle: ask it for its children, its entry, its label."""
+"""Nodes of a session's tree: as handles to ask, and as a flat list of records for display."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from branchline.entries import Entry
+import msgspec
+
+from branchline.entries import Compaction, Entry
 
 if TYPE_CHECKING:
     from branchline.session.queries import SessionQueries
 
-__all__ = ["Node"]
+__all__ = ["Node", "NodeRow", "node_rows"]
+
+_PREVIEW = 200
+_TOGETHER = 512
 
 
 class Node(NamedTuple):
@@ -37,3 +43,61 @@ class Node(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<Node {self.id}>"
+
+
+class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One entry of the tree for display: where it is and what it says, without the message itself."""
+
+    id: str
+    parent: str | None
+    type: str
+    role: str | None
+    timestamp: str
+    children: int
+    """How many entries hang directly from this one."""
+    on_active_path: bool
+    is_current: bool
+    """The next append hangs from this entry."""
+    depth: int
+    """How many entries are above this one."""
+    preview: str
+    """The beginning of what the entry says, on one line; empty where it has no text."""
+    label: str | None
+    tokens_before: int | float | None
+    """Of a compaction: the size of the context that it replaced, if that was recorded."""
+
+
+def node_rows(session: SessionQueries) -> Iterator[NodeRow]:
+    """Every entry of every root, depth first; the subtree that leads to the leaf first, then the oldest."""
+    from branchline.tree import ROOT, walk_nodes  # noqa: PLC0415  an agent draws no trees
+
+    tree = session.index
+    texts = [_text(entry) for start in range(0, len(tree), _TOGETHER) for entry in _chunk(session, start)]
+    leaf = ROOT if session.leaf is None else tree.position(session.leaf)
+    for node in walk_nodes(tree, leaf, session.labels):
+        preview, tokens_before = texts[node.position]
+        yield NodeRow(
+            id=node.id,
+            parent=node.parent,
+            type=node.type,
+            role=node.role,
+            timestamp=node.timestamp,
+            children=node.children,
+            on_active_path=node.active,
+            is_current=node.is_current,
+            depth=node.depth,
+            preview=preview,
+            label=node.label,
+            tokens_before=tokens_before,
+        )
+
+
+def _chunk(session: SessionQueries, start: int) -> list[Entry]:
+    return session.transcript.entries(range(start, min(start + _TOGETHER, len(session.index))))
+
+
+def _text(entry: Entry) -> tuple[str, int | float | None]:
+    from branchline.views.entry_rows import copy_text  # noqa: PLC0415  as above
+
+    preview = " ".join(copy_text(entry)[: 2 * _PREVIEW].split())[:_PREVIEW]
+    return preview, entry.tokens_before if isinstance(entry, Compaction) else None

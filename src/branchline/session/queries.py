@@ -10,7 +10,7 @@ from branchline.context import Context, build_context
 from branchline.entries import SIDE_TYPES, Entry, Header
 from branchline.formats import EntryLog
 from branchline.log import TornTail
-from branchline.session.nodes import Node
+from branchline.session.nodes import Node, NodeRow, node_rows
 from branchline.session.observers import Observers
 from branchline.session.writer import SessionWriter
 from branchline.stores import Store
@@ -151,6 +151,13 @@ class SessionQueries:
     def tree(self) -> list[Node]:
         """The roots; each node knows its children."""
         return [Node(self, key) for key in self.index.roots()]
+
+    def nodes(self) -> list[NodeRow]:
+        """Every entry of the tree as a record for display, depth first.
+
+        The subtree that leads to the leaf comes first, then the oldest.
+        """
+        return list(node_rows(self))
 
     def children(self, entry_id: str | None) -> list[str]:
         """What continues the conversation after an entry, oldest first; of None: how it begins.

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 from branchline import places
 from branchline.clock import Clock, SystemClock, iso
 from branchline.entries import (
+    ACTIVITY_ROLES,
     BranchSummary,
     Compaction,
     CompactionSummaryMessage,
@@ -51,7 +52,6 @@ from branchline.session.message_input import (
     kept_messages,
     name_tool,
     normalize_message,
-    role_of,
     system_snapshot,
 )
 from branchline.session.observers import Observer, Observers, OnProblem
@@ -63,8 +63,11 @@ from branchline.tree import ROOT
 
 __all__ = ["ForkAt", "ForkScope", "Persist", "Session"]
 
-Persist = Literal["with_reply", "at_once"]
-"""When a session becomes a file that listings show: with its first reply, or when it is created."""
+Persist = Literal["with_reply", "at_once", "always"]
+"""When a session becomes a file that listings show: with its first reply, or when it is created.
+
+``at_once`` deletes the file on closing if nothing was said in it; ``always`` keeps it.
+"""
 
 _HEAD = 1 << 16
 _DAY = 86_400_000
@@ -97,7 +100,8 @@ class Session(SessionShortcuts, SessionQueries):
         It is one of ours, or in the ``format`` of another program. It is kept in ``store``, in
         ``directory``, or where this person's sessions of that program and working directory lie. Nothing is
         written before the first entry, and no listing shows it before the first reply;
-        ``persist="at_once"`` writes the header now.
+        ``persist="at_once"`` writes the header now, and closing deletes the file if nothing was said in it;
+        ``persist="always"`` keeps it.
         """
         cwd = places.resolve_cwd(cwd)
         format_ = locator.writable_format(format)
@@ -112,8 +116,9 @@ class Session(SessionShortcuts, SessionQueries):
             parent_session=parent_session,
         )
         pen = forks.new_writer(format_, header, store, durability=durability)
-        if persist == "at_once":
+        if persist != "with_reply":
             pen.draft = False
+            pen.temporary = persist == "at_once"
             pen.create()
         return cls(pen, clock=clock, cwd=cwd)
 
@@ -138,7 +143,7 @@ class Session(SessionShortcuts, SessionQueries):
             with opening(log.path):
                 head = log.read(0, _HEAD)
                 format_ = detect(head, log.path)
-                if (content := locator.assembled_content(format_, log, head)) is not None:
+                if (content := locator.assembled_content(format_, log, log.path, head)) is not None:
                     log.close()
                     log = DecompressedLog(log.path, content)
                 pen = SessionWriter(format_, log=log, durability=durability)
@@ -247,7 +252,7 @@ class Session(SessionShortcuts, SessionQueries):
         :meth:`append_messages` takes them. What a model would not see as what it is raises ValueError.
         """
         stored = self._normalized(message)
-        if self.is_draft and role_of(stored) == "assistant":
+        if self.is_draft and stored.role == "assistant":
             # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
             self._require_writable()
             self._pen.publish()
@@ -263,7 +268,7 @@ class Session(SessionShortcuts, SessionQueries):
             stored.append(self._normalized(message, stored))
         if not stored:
             return []
-        if self.is_draft and any(role_of(message) == "assistant" for message in stored):
+        if self.is_draft and any(message.role == "assistant" for message in stored):
             self._require_writable()
             self._pen.publish()
         makers = [
@@ -279,21 +284,30 @@ class Session(SessionShortcuts, SessionQueries):
 
     def append_compaction(
         self,
-        summary: str,
+        summary: str = "",
         first_kept: str | None = None,
         tokens_before: int | None = None,
         *,
+        messages: Iterable[Message | dict[str, Any] | str] | None = None,
         details: Any = None,
         usage: Usage | None = None,
         from_hook: bool | None = None,
     ) -> str:
-        """Let a summary stand for everything before ``first_kept`` (None: nothing is kept)."""
+        """Let a summary stand for everything before ``first_kept`` (None: nothing is kept).
+
+        With ``messages`` the entry is a checkpoint: the model sees these messages, after the summary if there
+        is one, in place of everything before the entry. An empty list leaves nothing.
+        """
+        if first_kept is not None and messages is not None:
+            raise ValueError("a compaction keeps entries from first_kept on, or holds messages; not both")
         if first_kept is not None:
             self.index.position(first_kept)
         context = self.context()
         system = system_snapshot(context)
         tail = None
-        if first_kept is not None and self._pen.format.traits.compaction_embeds_tail:
+        if messages is not None:
+            tail = tuple(normalize_message(message, self._clock) for message in messages)
+        elif first_kept is not None and self._pen.format.traits.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
@@ -316,13 +330,24 @@ class Session(SessionShortcuts, SessionQueries):
         return self._append(lambda common: Custom(**common, custom_type=custom_type, data=data), side=True)
 
     def append_custom_message(
-        self, custom_type: str, content: Content | list[Any], *, display: bool = True, details: Any = None
+        self,
+        custom_type: str,
+        content: Content | list[Any],
+        *,
+        role: str = "user",
+        display: bool = True,
+        details: Any = None,
     ) -> str:
-        """Say something in the conversation for an extension; the model sees it as a user message."""
+        """Say something in the conversation for an extension.
+
+        The model sees it as a message of this ``role``: ``user`` or ``assistant``; ValueError for another.
+        """
+        if role not in ACTIVITY_ROLES:
+            raise ValueError(f"a custom message has the role 'user' or 'assistant', not {role!r}")
         body = content_from(content)
         return self._append(
             lambda common: CustomMessage(
-                **common, custom_type=custom_type, content=body, display=display, details=details
+                **common, custom_type=custom_type, content=body, role=role, display=display, details=details
             )
         )
 
@@ -396,9 +421,13 @@ class Session(SessionShortcuts, SessionQueries):
         usage: Usage | None = None,
         from_hook: bool | None = None,
     ) -> str:
-        """Move the leaf and say there, in an entry of its own, what happened on the branch that is left."""
+        """Move the leaf and say there, in an entry of its own, what happened on the branch that is left.
+
+        The entry names the leaf that is left; without a target it names ``root``. Both arguments may be given
+        by keyword, in either order.
+        """
         target = None if entry_id is None else self._conversation_at(entry_id)
-        left = self._leaf or "root"
+        left = "root" if entry_id is None else self._leaf or "root"
         return self._append(
             lambda common: BranchSummary(
                 **{**common, "parent": target},
@@ -517,10 +546,14 @@ class Session(SessionShortcuts, SessionQueries):
         return self._observers.add(observer, on_problem)
 
     def close(self) -> None:
-        """Let go of the file. A draft without words is forgotten; one with a prompt is kept."""
+        """Close the file.
+
+        A session in which nothing was said leaves no file, unless it was created with ``persist="always"``; a
+        draft with a prompt is kept.
+        """
         if not self._closed:
             self._closed = True
-            self._pen.close(keep_draft=lambda: not _WORDS.isdisjoint(self.index.types))
+            self._pen.close(worth_keeping=lambda: not _WORDS.isdisjoint(self.index.types))
 
     def __enter__(self) -> Self:
         return self

@@ -46,6 +46,8 @@ class SessionWriter:
         self.key = key
         self.store = store
         self.draft = draft and isinstance(store, DraftStore)
+        self.temporary = False
+        """Whether the file is deleted on closing if nothing was said in it."""
         self.torn: list[TornTail] = []
         self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
@@ -181,20 +183,23 @@ class SessionWriter:
             self._use(published)
         self.draft = False
 
-    def close(self, *, keep_draft: Callable[[], bool]) -> None:
-        """Let go of the log; a draft that holds nothing worth keeping, also from others, is forgotten."""
-        if self._log is None:
+    def close(self, *, worth_keeping: Callable[[], bool]) -> None:
+        """Close the log; delete a draft, or a file that is only temporary, in which nothing was said.
+
+        ``worth_keeping`` is asked again under the lock, when what others appended is known.
+        """
+        log = self._log
+        if log is None:
             return
         try:
-            if self.draft and not keep_draft():
-                assert isinstance(self.store, DraftStore)
-                # Whatever goes wrong here, the draft stays: that is the safe side.
-                with contextlib.suppress(BranchlineError, OSError), self._log.exclusive():
+            if (self.draft or self.temporary) and not worth_keeping():
+                # Whatever goes wrong here, the file stays: that is the safe side.
+                with contextlib.suppress(BranchlineError, OSError), log.exclusive():
                     self.catch_up()
-                    if not keep_draft():
-                        self.store.drop_draft(self.key)
+                    if not worth_keeping():
+                        self._delete(log)
         finally:
-            self._log.close()
+            log.close()
 
     def discard_draft(self) -> None:
         """Take a new session back that nobody else has seen."""
@@ -207,6 +212,14 @@ class SessionWriter:
             self.store.remove(self.key)
 
     # -- inside ---------------------------------------------------------------------------------------
+
+    def _delete(self, log: Log) -> None:
+        """Delete a session in which nothing was said. Hold the lock around the call."""
+        if self.draft:
+            assert isinstance(self.store, DraftStore)
+            self.store.drop_draft(self.key)
+        elif isinstance(log, FileLog):
+            log.unlink()
 
     def _lock_as_the_program_does(self, log: Log) -> None:
         """Hold, while we write, the lock that the program of this session takes around its own writes."""

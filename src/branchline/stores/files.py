@@ -1,8 +1,9 @@
 """Sessions as files in one directory: ``<key>.jsonl``, and beside them one hidden folder for the rest.
 
 ``.branchline/drafts`` holds sessions whose first reply has not come, ``.branchline/trash`` what was removed.
-The directory is made when something is first written into it. Where a program names its files otherwise, the
-store is told their ending. The folder ``<key>`` that some programs keep beside a file goes where that goes.
+The directory is made when something is first written into it. Files with any ending that a program gives its
+sessions are found; the store is told the ending of new ones. The folder ``<key>`` that some programs keep
+beside a file goes where that goes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 
 from branchline.errors import LogError, NotASession, SessionNotFound
-from branchline.formats.suffixes import JSONL, without_suffix
+from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
 from branchline.log.system import describe_oserror
 from branchline.stores.companion_folders import companion_folder, move_folder
@@ -36,6 +37,8 @@ from branchline.stores.trash import Trash
 __all__ = ["FilesStore", "snapshot_of", "why_hidden"]
 
 _SIDE = ".branchline"
+_FOLDER = "a folder; sessions are looked for in this directory alone, not in the folders below it"
+_OTHER = f"its name ends neither in {' nor in '.join(SUFFIXES)}"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _DATALESS = 0x40000000  # macOS: the name is here, the bytes are in iCloud
 
@@ -66,30 +69,54 @@ class FilesStore:
 
     # -- looking --------------------------------------------------------------------------------------
 
+    def with_suffix(self, suffix: str) -> FilesStore:
+        """The same directory, with another ending for new files."""
+        return FilesStore(self.directory, suffix=suffix, lock_timeout=self._lock_timeout, system=self._system)
+
     def scan(self) -> ScanResult:
-        """One look at the directory. LogError when it is there and cannot be read."""
+        """One look at the directory. LogError when it is there and cannot be read.
+
+        Files that have nothing to do with sessions are ignored; where nothing else is there, they are named
+        with the reason why they are not listed.
+        """
         found: list[StoredLog] = []
         hidden: list[SkippedFile] = []
+        others: list[SkippedFile] = []
         try:
             with os.scandir(self.directory) as listing:
                 for item in listing:
-                    _sort_in(item, self.suffix, found, hidden)
+                    _sort_in(item, found, hidden, others)
         except FileNotFoundError:
             return ScanResult([], [])
         except OSError as problem:
             raise LogError(
                 f"cannot list the sessions in {self.directory}: {describe_oserror(problem)}"
             ) from problem
+        found = self._without_doubles(found, hidden)
         found.sort(key=by_newest)
+        hidden += () if found else others
         hidden.sort()
         return ScanResult(found, hidden)
+
+    def _without_doubles(self, found: list[StoredLog], hidden: list[SkippedFile]) -> list[StoredLog]:
+        """The files without those whose key another one has, which ends as new files do."""
+        if len({stored.key for stored in found}) == len(found):
+            return found
+        kept = []
+        for stored in found:
+            assert stored.path is not None
+            if stored.path == self.path_of(stored.key):
+                kept.append(stored)
+            else:
+                hidden.append(SkippedFile(os.path.basename(stored.path), "another file has the same key"))
+        return kept
 
     def stat(self, key: str) -> StoredLog | None:
         return _stored(key, self.path_of(key))
 
     def path_of(self, key: str) -> str:
         """Where the file of this key lies, or would lie."""
-        return f"{self.directory}/{check_key(key)}{self.suffix}"
+        return self._path_in(self.directory, key)
 
     def drafts(self) -> list[StoredLog]:
         found = FilesStore(self._draft_directory, suffix=self.suffix).scan().found
@@ -104,7 +131,7 @@ class FilesStore:
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
         used = set()
-        opened = open_files(self.suffix) if (keys := tuple(keys)) else set()
+        opened = open_files(SUFFIXES) if (keys := tuple(keys)) else set()
         for key in keys:
             for path in (self.path_of(key), self._draft_path(key)):
                 try:
@@ -163,7 +190,8 @@ class FilesStore:
     # -- moving ---------------------------------------------------------------------------------------
 
     def rename(self, key: str, new_key: str) -> StoredLog:
-        source, target = self.path_of(key), self.path_of(new_key)
+        source = self.path_of(key)
+        target = self.with_suffix(suffix_of(source)).path_of(new_key)
         if self.stat(key) is None:
             raise self._no_session(key)
         # Looked at here as well: publishing takes two names of one file for its own unfinished work, and a
@@ -198,13 +226,15 @@ class FilesStore:
         if item is None:
             raise SessionNotFound(f"{token!r} is not in the trash of {self.directory}")
         key = item.key
-        path, other = self.path_of(key), self._draft_path(key)
+        kept = self._trash.path_of(item)
+        ending = self.with_suffix(suffix_of(kept))
+        path, other = ending.path_of(key), ending._draft_path(key)  # noqa: SLF001
         if item.draft:
             path, other = other, path
         doing = f"restore {token!r} from the trash"
         if os.path.lexists(other):
             raise self._taken(doing, key)
-        self._require_room_for_folder(doing, self._trash.path_of(item), path)
+        self._require_room_for_folder(doing, kept, path)
         try:
             self._trash.take(item, path)
         except FileNotFoundError:
@@ -245,14 +275,22 @@ class FilesStore:
 
     @property
     def _trash(self) -> Trash:
-        return Trash(os.path.join(self.directory, _SIDE, "trash"), self.suffix, self._system)
+        return Trash(os.path.join(self.directory, _SIDE, "trash"), self._system)
 
     @property
     def _draft_directory(self) -> str:
         return f"{self.directory}/{_SIDE}/drafts"
 
     def _draft_path(self, key: str) -> str:
-        return f"{self.directory}/{_SIDE}/drafts/{check_key(key)}{self.suffix}"
+        return self._path_in(self._draft_directory, key)
+
+    def _path_in(self, directory: str, key: str) -> str:
+        """Where the file of a key is in a directory or, where there is none, would be created."""
+        own = f"{directory}/{check_key(key)}{self.suffix}"
+        for suffix in SUFFIXES:
+            if suffix != self.suffix and os.path.lexists(other := f"{directory}/{key}{suffix}"):
+                return own if os.path.lexists(own) else other
+        return own
 
 
 def snapshot_of(path: str) -> AbstractContextManager[Read]:
@@ -294,19 +332,26 @@ class _Snapshot:
         os.close(self._descriptor)
 
 
-def _sort_in(item: os.DirEntry[str], suffix: str, found: list[StoredLog], hidden: list[SkippedFile]) -> None:
-    """Put one name of the directory where it belongs; names that have nothing to do with sessions nowhere."""
+def _sort_in(
+    item: os.DirEntry[str],
+    found: list[StoredLog],
+    hidden: list[SkippedFile],
+    others: list[SkippedFile],
+) -> None:
+    """Sort one name of the directory in: a session, one that is not listed, or something else."""
     name = item.name
-    if not name.endswith(suffix):
+    if not name.endswith(SUFFIXES):
         if (reason := cloud_placeholder(name)) is not None:
             hidden.append(SkippedFile(name, reason))
+        elif not name.startswith("."):
+            others.append(SkippedFile(name, _FOLDER if item.is_dir() else _OTHER))
         return
     try:
         status = item.stat()
     except OSError as problem:
         hidden.append(SkippedFile(name, f"cannot be read: {describe_oserror(problem)}"))
         return
-    key = name[: -len(suffix)]
+    key = without_suffix(name)
     if (reason := why_hidden(key, status)) is None:
         found.append(StoredLog(key, status.st_size, status.st_mtime, item.path, FileStamp.of(status)))
     else:

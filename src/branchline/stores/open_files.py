@@ -10,7 +10,7 @@ import os
 __all__ = ["open_files"]
 
 
-def open_files(suffix: str, processes: str = "/proc") -> set[tuple[int, int]]:
+def open_files(suffixes: tuple[str, ...], processes: str = "/proc") -> set[tuple[int, int]]:
     """Device and inode of every open file whose name ends like this, as far as this person may know."""
     found: set[tuple[int, int]] = set()
     try:
@@ -28,7 +28,7 @@ def open_files(suffix: str, processes: str = "/proc") -> set[tuple[int, int]]:
         for descriptor in descriptors:
             link = os.path.join(folder, descriptor)
             try:
-                if os.readlink(link).endswith(suffix):
+                if os.readlink(link).endswith(suffixes):
                     status = os.stat(link)
                     found.add((status.st_dev, status.st_ino))
             except OSError:

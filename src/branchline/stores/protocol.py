@@ -202,5 +202,5 @@ def is_key(key: str) -> bool:
 
 
 def by_newest(item: Any) -> tuple[float, str]:
-    """Sort key: latest change first, ties by key."""
-    return (-item.modified, item.key)
+    """Sort key: latest change first, in milliseconds as rows tell it, ties by key."""
+    return (-round(item.modified * 1000), item.key)

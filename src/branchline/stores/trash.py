@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from branchline.entries import json_codec
+from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of
 from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
 from branchline.log.system import random_name
 from branchline.stores.companion_folders import move_folder
@@ -25,9 +26,8 @@ _MANIFEST = "manifest.json"
 class Trash:
     """The trash in one folder, which is made when something is first put into it."""
 
-    def __init__(self, directory: str, suffix: str, system: System = SYSTEM) -> None:
+    def __init__(self, directory: str, system: System = SYSTEM) -> None:
         self._directory = directory
-        self._suffix = suffix
         self._system = system
 
     def put(self, key: str, path: str, *, draft: bool = False) -> TrashItem | None:
@@ -45,7 +45,7 @@ class Trash:
         manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
         data = json_codec.dumps(manifest) + b"\n"
         FileLog.create(os.path.join(place, _MANIFEST), data, system=system).close()
-        kept = os.path.join(place, key + self._suffix)
+        kept = os.path.join(place, key + suffix_of(path))
         try:
             publish_file(path, kept, system=system)
         except FileNotFoundError:
@@ -71,7 +71,7 @@ class Trash:
                 manifest: Any = json_codec.loads(file.read())
             key = check_key(manifest["key"])
             # lstat: what was removed may have been a link, which leads nowhere from here.
-            size = os.lstat(os.path.join(place, key + self._suffix)).st_size
+            size = os.lstat(self._kept(token, key)).st_size
             return TrashItem(token, key, size, float(manifest["removed"]), manifest.get("draft") is True)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
@@ -85,7 +85,11 @@ class Trash:
 
     def path_of(self, item: TrashItem) -> str:
         """Where a file lies in here."""
-        return os.path.join(self._directory, item.token, item.key + self._suffix)
+        return self._kept(item.token, item.key)
+
+    def _kept(self, token: str, key: str) -> str:
+        paths = [os.path.join(self._directory, token, key + suffix) for suffix in SUFFIXES]
+        return next(filter(os.path.lexists, paths), os.path.join(self._directory, token, key + JSONL))
 
     def _forget(self, token: str) -> None:
         """Take the folder of something that is not here (any more) away."""

@@ -152,7 +152,7 @@ def _said(entry: Entry) -> tuple[Any, ...] | None:
         case MessageEntry(message=BashExecution() as message):
             return "bash", message.command, message.output
         case MessageEntry():
-            return str(entry.message.__struct_config__.tag), message_text(entry.message)
+            return entry.message.role, message_text(entry.message)
         case CustomMessage():
             return "custom", blocks_text(entry.content)
         case Compaction() | BranchSummary():

@@ -30,7 +30,9 @@ class Tree:
     """An index over entries: by id, by parent, by child.
 
     ``keys`` are unique: the id of the entry, or ``id#2``, ``id#3`` for later holders of the same id.
-    ``quiet`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well).
+    ``textless`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well),
+    ``continuations`` the entries that continue the answer of an earlier one, where an agent writes one answer
+    as several entries: they are messages, but no answers of their own.
 
     ``parents`` is made when somebody asks for all of it: nearly every entry hangs from the one before it, and
     what :meth:`parent_position` says of the others is enough for paths and outlines.
@@ -47,6 +49,7 @@ class Tree:
         "_seen",
         "_times",
         "_times_ahead",
+        "continuations",
         "keys",
         "placeholders",
         "positions",
@@ -65,6 +68,7 @@ class Tree:
         self._odd_parents: dict[int, int] = {}  # of who does not hang from the one before it
         self._quiet: set[int] = set()
         self.placeholders: set[int] = set()
+        self.continuations: set[int] = set()
         self._first_child: list[int] | None = None
         self._last_child: dict[int, int] = {}
         self._next_sibling: list[int] = []

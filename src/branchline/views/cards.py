@@ -69,6 +69,9 @@ CardKind = Literal[
     "unknown",
 ]
 
+_CLEARED_TYPES = frozenset({"context_cleared", "reset_boundary"})
+"""Entries of other agents behind which the context begins anew."""
+
 
 _REASON = 200
 """How much of the reason of a failure its line has."""
@@ -167,6 +170,8 @@ class _CardBuilder:
                 self._lay(entry, "setting", f"{entry.target} {what}", body)
             case Damaged():
                 self._lay(entry, "damage", "Unreadable line", entry.text, error=True)
+            case Unknown() if entry.type in _CLEARED_TYPES:
+                self._lay(entry, "setting", "Context cleared: the model sees only what follows")
             case Unknown():
                 self._lay(entry, "unknown", entry.type, json_text(entry.fields))
             case _:

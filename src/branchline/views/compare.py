@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from branchline.context.usage import UsageSum, entry_usage
+from branchline.context.usage import UsageSum, entry_usage, records_cost
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -156,11 +156,12 @@ def _side(source: EntrySource, leaf: int, keys: Sequence[str]) -> Side:
 
 
 def _turns(source: EntrySource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
-    collected = _Collected()
+    priced = records_cost(source)
+    collected = _Collected(priced=priced)
     for entry in _read(source, keys):
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and collected.spoken:
             yield collected.turn()
-            collected = _Collected()
+            collected = _Collected(priced=priced)
         collected.add(entry)
     if collected.ids:
         yield collected.turn()
@@ -175,7 +176,8 @@ def _read(source: EntrySource, keys: Sequence[str]) -> Iterator[Entry]:
 class _Collected:
     """A turn that is still going on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, priced: bool) -> None:
+        self._priced = priced
         self.ids: list[str] = []
         self.prompt = ""
         self.spoken = False  # something was said in it: what only sets a model belongs to the turn after
@@ -191,7 +193,7 @@ class _Collected:
     def add(self, entry: Entry) -> None:
         self.ids.append(entry.id)
         self._time = self._time or entry.timestamp
-        for model, usage in entry_usage(entry):
+        for model, usage in entry_usage(entry, priced=self._priced):
             self._usage += usage
             if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
                 self._models[model.strip("/")] = None

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from branchline.views.compare import ComparedTurn, CompareView, Difference, Side, TurnPair
-from branchline.views.humanize import count, money, tokens
+from branchline.views.humanize import cost_words, count, money, tokens
 from branchline.views.spans import Line, Span, StyleRole, make_line, pad_line
 from branchline.views.text import clusters, one_line, safe, width
 from branchline.views.tool_calls import short_path
@@ -59,7 +59,7 @@ def totals_table(view: CompareView, names: tuple[str, str], *, home: str = "") -
         ("changed", _both(sides, lambda side: _file_words(side.changed, home) or "nothing")),
         ("read", _both(sides, lambda side: _file_words(side.read, home) or "nothing")),
         ("tokens", _both(sides, lambda side: tokens(side.usage.total_tokens))),
-        ("cost", _both(sides, lambda side: money(side.usage.cost))),
+        ("cost", _both(sides, lambda side: money(side.usage.cost, side.usage.unpriced))),
     ]
     room = min(60, max(width(one_line(texts[0])) for _, texts in rows))
     lines = []
@@ -162,7 +162,7 @@ def _facts(turn: ComparedTurn | None, home: str) -> list[str]:
     usage = turn.usage
     if usage.total_tokens or usage.cost:
         model = f" · {', '.join(map(one_line, turn.models))}" if turn.models else ""
-        facts.append(f"{tokens(usage.total_tokens)} tokens · {money(usage.cost)}{model}")
+        facts.append(f"{tokens(usage.total_tokens)} tokens · {cost_words(usage.cost, usage.unpriced)}{model}")
     return facts
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from branchline.views.compare import ComparedTurn, CompareView, Side, TurnPair
 from branchline.views.compare_lines import near
-from branchline.views.humanize import count, money, tokens
+from branchline.views.humanize import cost_words, count, tokens
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.text import one_line, safe
 from branchline.views.tool_calls import short_path
@@ -59,7 +59,7 @@ def _side_facts(side: Side, home: str) -> list[str]:
         f"tools: {_tools(side.tools) or 'none'}, {count(side.errors, 'failure')}",
         f"changed: {_files(side.changed, home) or 'nothing'}",
         f"read: {_files(side.read, home) or 'nothing'}",
-        f"{tokens(side.usage.total_tokens)} tokens, {money(side.usage.cost)}",
+        f"{tokens(side.usage.total_tokens)} tokens, {cost_words(side.usage.cost, side.usage.unpriced)}",
     ]
 
 
@@ -82,7 +82,9 @@ def _facts(turn: ComparedTurn, home: str) -> str:
     if turn.read:
         facts.append(f"read {_files(turn.read, home)}")
     if turn.usage.total_tokens or turn.usage.cost:
-        facts.append(f"{tokens(turn.usage.total_tokens)} tokens, {money(turn.usage.cost)}")
+        facts.append(
+            f"{tokens(turn.usage.total_tokens)} tokens, {cost_words(turn.usage.cost, turn.usage.unpriced)}"
+        )
         facts += [f"with {', '.join(map(one_line, turn.models))}"] if turn.models else []
     return "; ".join(facts)
 

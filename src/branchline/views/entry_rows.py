@@ -127,7 +127,7 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
         case UnknownMessage():
             return f"[{message.role}]"
         case _:
-            return f"[{message.__struct_config__.tag}]"
+            return f"[{message.role}]"
 
 
 def _beginning(message: Message) -> str:
@@ -159,8 +159,7 @@ def search_text(entry: Entry, label: str = "") -> str:
     match entry:
         case MessageEntry():
             message = entry.message
-            role = message.role if isinstance(message, UnknownMessage) else message.__struct_config__.tag
-            parts = [str(role), utf16_cut(message_text(message), _MESSAGE_LENGTH)]
+            parts = [message.role, utf16_cut(message_text(message), _MESSAGE_LENGTH)]
         case CustomMessage():
             parts = [entry.custom_type, blocks_text(entry.content)]
         case Compaction():

@@ -79,7 +79,7 @@ def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = 
     """The forest of these rows. ``resolve`` makes two spellings of one path the same."""
     # Oldest first: of several sessions with one id the oldest is the parent that is meant, and the linker
     # cuts a ring at the member that it saw first.
-    ordered = sorted(rows, key=lambda row: (row.created or "", row.active_ms, row.key))
+    ordered = sorted(rows, key=lambda row: (row.created or "", row.modified_ms, row.key))
     parents, notes = _Parents(ordered, resolve).find()
     tree = Tree()
     linker = Linker(tree)
@@ -134,7 +134,7 @@ def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Itera
 
 def _latest_below(ordered: list[SessionRow], parents: list[int]) -> list[int]:
     """The latest activity in each subtree: leaves hand theirs up, then those that have heard from all."""
-    latest = [row.active_ms for row in ordered]
+    latest = [row.modified_ms for row in ordered]
     waiting_for = [0] * len(ordered)
     for parent in parents:
         if parent != ROOT:

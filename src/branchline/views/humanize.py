@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["age", "count", "format_size", "money", "tokens"]
+__all__ = ["age", "cost_words", "count", "format_size", "money", "tokens"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -43,6 +43,13 @@ def tokens(number: float) -> str:
     return f"{number / 1000:.1f}k" if abs(number) < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
-def money(amount: float) -> str:
-    """``$0.0031``, ``$1.25``."""
-    return f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}"
+def cost_words(amount: float, unpriced: float = 0) -> str:
+    """A cost among other facts: as :func:`money`, or ``cost unknown``."""
+    return "cost unknown" if unpriced and not amount else money(amount, unpriced)
+
+
+def money(amount: float, unpriced: float = 0) -> str:
+    """``$0.0031``, ``$1.25``; with tokens whose cost is not recorded ``unknown``, or at least ``$1.25+``."""
+    if unpriced and not amount:
+        return "unknown"
+    return (f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}") + ("+" if unpriced else "")

@@ -106,7 +106,7 @@ def session_line(
         item.agent,
         "" if row.messages is None else f"{row.messages:,}",
         "" if not cost else money(cost),
-        age(row.active_ms, now),
+        age(row.modified_ms, now),
         where,
     )
 
@@ -168,7 +168,7 @@ def reason_words(row: SessionRow) -> str:
 
 
 def _ago(row: SessionRow, now: float) -> str:
-    words = age(row.active_ms, now)
+    words = age(row.modified_ms, now)
     return "just now" if words == "now" else f"{words} ago"
 
 
@@ -210,7 +210,7 @@ def list_line(row: SessionRow, columns: ListColumns, *, now: float, home: str = 
     """One session of a printed list: id, age, messages, program, directory, and what it is called."""
     facts = [
         Span(f"{row.id[: columns.id]:<{columns.id}}", "id"),
-        Span(f"  {age(row.active_ms, now):>4}  ", "time"),
+        Span(f"  {age(row.modified_ms, now):>4}  ", "time"),
     ]
     program = [Span(f"{row.agent or '':<{columns.agent}}  ", "program")] if columns.agent else []
     if row.problem is not None:

@@ -45,7 +45,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     path: str | None = None
     size: int = 0
     modified_ms: int = 0
-    """When the file last changed, in Unix milliseconds."""
+    """When the file last changed, in Unix milliseconds: the time that lists are sorted by and show."""
     draft: bool = False
     cwd: str | None = None
     title: str | None = None
@@ -72,11 +72,6 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     subagent: bool = False
     """Another session started this one as a helper."""
 
-    @property
-    def active_ms(self) -> int:
-        """The time that lists are sorted by: the last activity where it is known, else the file's time."""
-        return self.modified_ms if self.last_activity_ms is None else self.last_activity_ms
-
 
 class ListItem(NamedTuple):
     """A row in its place; ``branch`` is drawn before it where rows are threaded."""
@@ -94,8 +89,8 @@ def row_name(row: SessionRow) -> str:
 
 
 def latest_first(row: SessionRow) -> tuple[int, str]:
-    """Sort key of lists: latest activity first, ties by key."""
-    return (-row.active_ms, row.key)
+    """Sort key of every list: the file that changed last first, ties by key."""
+    return (-row.modified_ms, row.key)
 
 
 class Listing(Sequence[SessionRow]):

@@ -1,7 +1,9 @@
 """What was said and spent, added up by day, model, agent and directory; every entry counts once.
 
 A fork carries the entries of its parent along. They are told by their id and time, so that each is counted
-where it was first seen, also when the parent is gone. Everything in a file counts, whatever branch it is on.
+where it was first seen, also when the parent is gone. An answer that an agent writes as several entries is
+one answer, and of copies that name different amounts the largest counts. Everything in a file counts,
+whatever branch it is on.
 """
 
 from __future__ import annotations

@@ -49,10 +49,8 @@ _TOLD_BY_THEIR_END = frozenset({"model", "directory"})
 
 
 def cost_text(figures: StatsTotals) -> str:
-    """Cost in words: ``≈`` where some of it is estimated, ``unknown`` or a ``?`` where prices are."""
-    if figures.unpriced and not figures.cost:
-        return "unknown"
-    return f"{'≈' if figures.estimated else ''}{money(figures.cost)}{' + ?' if figures.unpriced else ''}"
+    """Cost in words: ``≈`` where some of it is estimated, ``unknown`` or a ``+`` where prices are unknown."""
+    return ("≈" if figures.estimated else "") + money(figures.cost, figures.unpriced)
 
 
 class _Column(NamedTuple):

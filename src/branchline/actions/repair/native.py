@@ -26,7 +26,6 @@ from branchline.entries import (
 from branchline.errors import NotSaved
 from branchline.formats import EntryLog
 from branchline.session.ids import check_session_id
-from branchline.session.message_input import role_of
 from branchline.tree import ROOT
 
 __all__ = [
@@ -154,7 +153,7 @@ def _parents(transcript: EntryLog) -> list[str | None]:
 def _said(transcript: EntryLog) -> list[tuple[str, str]]:
     """Who says what to a model at the leaf, by entry."""
     leaf = ROOT if transcript.leaf is None else transcript.tree.position(transcript.leaf)
-    return [(item.entry, role_of(item.message)) for item in build_context(transcript, leaf).messages]
+    return [(item.entry, item.message.role) for item in build_context(transcript, leaf).messages]
 
 
 def readable_above(transcript: EntryLog, position: int) -> int:

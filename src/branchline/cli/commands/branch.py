@@ -135,18 +135,14 @@ def _is_other(live: Session, target: str) -> bool:
 
 
 def _kept(made: Session, parent: Session) -> Session:
-    """The fork as a file that lists show: who forks on the command line will not see a draft again."""
+    """The fork as a file that lists show, also where it holds nothing yet."""
     from branchline.session import Session
-    from branchline.stores import DraftStore
 
     if not made.is_draft:
         return made
-    store, key, cwd, format_ = made.store, made.key, made.cwd, made.format
-    assert isinstance(store, DraftStore)
-    with made:
-        if len(made):
-            store.publish(key).close()
-            return Session.from_store(store, key)
+    store, cwd, format_ = made.store, made.cwd, made.format
+    assert store is not None
+    made.close()
     return Session.create(
-        cwd or None, store=store, format=format_, parent_session=parent.file or parent.id, persist="at_once"
+        cwd or None, store=store, format=format_, parent_session=parent.file or parent.id, persist="always"
     )

@@ -42,7 +42,7 @@ _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'b
 @click.option("--read", is_flag=True, help="Open the transcript of SESSION instead of its tree.")
 @click.option("--forest", is_flag=True, help="Start with the forest: sessions and their forks.")
 @click.option("--search", "words", default="", metavar="WORDS", help="Start with this search.")
-@click.option("--dir", "directory", metavar="DIR", help="Use the .jsonl files of DIR.")
+@click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
 def browse_command(
     out: Output,
     session: str | None,

@@ -88,22 +88,20 @@ def _fields(session: Session, entry: str | None, context: Context) -> dict[str, 
 
 def _messages(context: Context) -> list[dict[str, Any]]:
     from branchline.entries import message_fields
-    from branchline.session.message_input import role_of
 
     return [
-        {"entry": item.entry, "role": role_of(item.message), "message": message_fields(item.message)}
+        {"entry": item.entry, "role": item.message.role, "message": message_fields(item.message)}
         for item in context.messages
     ]
 
 
 def _print(out: Output, context: Context) -> None:
     from branchline.context import to_model
-    from branchline.session.message_input import role_of
 
     for number, message in enumerate(to_model(context)):
         if number:
             out.line()
-        out.line(paint("user" if role_of(message) == "user" else "heading", role_of(message)))
+        out.line(paint("user" if message.role == "user" else "heading", message.role))
         for line in _lines(message, "calls" if out.plain else "→"):
             out.text(line, indent="  ")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint
 from branchline.cli.resolver import resolve_path
-from branchline.cli.words import count, format_size, money, tokens
+from branchline.cli.words import cost_words, count, format_size, money, tokens
 from branchline.cli.write_access import described
 from branchline.clock import local_time
 
@@ -67,7 +67,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
         rows.append(("file", f"{session.file}  ({format_size(os.path.getsize(session.file))})"))
     if header.timestamp:
         rows.append(("begun", local_time(header.timestamp)))
-    if session.parent_session:
+    if session.parent_session not in (None, session.id):
         rows.append(("forked from", session.parent_session))
     branches = count_branches(index)
     shape = count(len(index) - len(index.placeholders), "entry", "entries")
@@ -83,9 +83,8 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     rows.append(("context", f"{messages} for {model}, thinking {context.thinking_level}"))
     if spent.total_tokens or spent.cost:
         own = f" ({money(inherited)} of it before the fork)" if inherited else ""
-        rows.append(
-            ("spent", f"{tokens(spent.input)} in, {tokens(spent.output)} out, {money(spent.cost)}{own}")
-        )
+        cost = cost_words(spent.cost, spent.unpriced)
+        rows.append(("spent", f"{tokens(spent.input)} in, {tokens(spent.output)} out, {cost}{own}"))
     if session.read_only:
         rows.append(("read-only", paint("warning", session.read_only)))
     damaged = any(severity(finding.kind) == "damage" for finding in findings)

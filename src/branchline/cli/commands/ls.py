@@ -43,7 +43,7 @@ _PATIENCE = 0.5  # seconds before a count of what was read is shown
     """,
 )
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="Use the .jsonl files of DIR.")
+@click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
 @agent_option
 @click.option("--subagents", is_flag=True, help="Include sub-agent sessions.")
 @click.option("--deep/--shallow", default=True, help="Read whole files (default), or headers only.")
@@ -119,9 +119,10 @@ def print_rows(
         facts.append(f"{elsewhere} of other directories{hint}")
     facts += [f"{len(hidden)} hidden"] if hidden else []
     facts += [f"{len(unreadable)} unreadable"] if unreadable else []
-    remark(", ".join(facts) + ("; -v shows the reasons" if (hidden or unreadable) and not verbose else ""))
-    if verbose:
-        for item in listing.hidden:
+    explain = (hidden or unreadable) and listing and not verbose
+    remark(", ".join(facts) + ("; -v shows the reasons" if explain else ""))
+    if verbose or not listing:
+        for item in listing.hidden if verbose else hidden:
             remark(f"hidden: {item.name}: {item.reason}")
         for row in unreadable:
             remark(f"unreadable: {row.path or row.key}: {row.problem}")
@@ -178,7 +179,7 @@ def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequen
 
 @command("forest", examples="branchline forest\nbranchline forest --all --agent codex")
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="Use the .jsonl files of DIR.")
+@click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
 @agent_option
 def forest_command(
     out: Output,
@@ -196,6 +197,9 @@ def forest_command(
 
         out.result("forest", {"sessions": [msgspec.to_builtins(item) for item in forest]})
         return
+    if directory is not None and not forest:
+        print_rows(out, local_library(directory).list(), [])
+        return
     columns = _columns([item.row for item in forest])
     ids: dict[str, str] = {}
     for item, branch in zip(forest, drawn_branches(forest), strict=True):
@@ -209,7 +213,7 @@ def forest_command(
 
 def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: bool) -> Forest:
     if directory is not None:
-        return local_library(directory).forest()
+        return local_library(directory).forest(deep=True)
     return everywhere_library(agents, everywhere=everywhere, subagents=True).forest(
-        progress=reading_progress()
+        deep=True, progress=reading_progress()
     )

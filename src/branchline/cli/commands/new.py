@@ -62,7 +62,7 @@ def new_command(
     if session_id is not None:
         _require_free(session_id, cwd, directory)
     with usage_errors():
-        made = Session.create(cwd, directory=directory, format=program, id=session_id, persist="at_once")
+        made = Session.create(cwd, directory=directory, format=program, id=session_id, persist="always")
     with made as session:
         if title:
             session.set_title(title)

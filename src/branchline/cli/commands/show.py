@@ -65,7 +65,7 @@ def show_command(
     with resolve_session(session, directory) as live:
         path = _stretch(live, at, start, last)
         if raw:
-            out.data(b"".join(live.raw(entry) + b"\n" for entry in path))
+            out.data(_lines(live, path))
             return
         deck = conversation_cards(live, path)
         if out.json:
@@ -91,6 +91,13 @@ def conversation_cards(session: Session, path: list[str]) -> list[Card]:
 
     labels = session.transcript.reading.labels
     return cards(session.entries(path), labels=labels, home=os.path.expanduser("~"))
+
+
+def _lines(session: Session, path: list[str]) -> bytes:
+    """The lines of some entries of a path, each line once also where it is several entries."""
+    reading, index = session.transcript.reading, session.index
+    found = {reading.span(index.position(entry)): entry for entry in path}
+    return b"".join(session.raw(entry) + b"\n" for entry in found.values())
 
 
 def _stretch(session: Session, at: str | None, start: str | None, last: int | None) -> list[str]:

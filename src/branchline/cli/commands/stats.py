@@ -44,7 +44,7 @@ __all__ = ["stats_command"]
 @click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3m.")
 @click.option("--until", metavar="DAY", help="End date, inclusive.")
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="Use the .jsonl files of DIR.")
+@click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
 @agent_option
 def stats_command(
     out: Output,

@@ -11,6 +11,7 @@ from branchline.context import ContextRules, ModelRef
 from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
 from branchline.formats.claude_code.home import ClaudeCodeHome
+from branchline.formats.claude_code.linker import CLEARED
 from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
@@ -98,6 +99,7 @@ def _joined(one: Content, other: Content) -> Content:
 
 TRAITS = FormatTraits(
     name="claude-code",
+    records_cost=False,
     file_patterns=("*/*.jsonl",),
     subagent_patterns=("*/*/subagents/**/agent-*.jsonl",),
 )
@@ -106,7 +108,7 @@ TRAITS = FormatTraits(
 class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
     """Reads transcripts of Claude Code up to 2.1."""
 
-    context_rules = ContextRules(boundaries=frozenset({"compact_boundary"}), finish=_merge_answers)
+    context_rules = ContextRules(boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A record of the tree, or one of those beside it, before anything else that is an object.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from branchline.context import UsageSum, usage_rows
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall, ToolResult, message_text
-from branchline.formats.claude_code.log_index import ClaudeCodeReading, usage_owner
+from branchline.formats.claude_code.log_index import NOT_SPENT, ClaudeCodeReading, usage_owner
 from branchline.formats.claude_code.rows import ASIDE, HUMAN, META
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
@@ -140,6 +140,8 @@ def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeReading]]) -> UsageSum
         reading = transcript.reading
         named = set()
         for answer, spent in reading.spending.items():
+            if spent == NOT_SPENT:
+                continue
             position, output = usage_owner(spent), spent >> 40
             named.add(position)
             known = best.get(answer)

@@ -12,12 +12,15 @@ read. The rules for parents:
 - a ring is cut at its first record, which then counts as a broken link; but one that a boundary closes
   through ``logicalParentUuid`` is cut at that boundary, and nothing is reported.
 
-Records of sub-agents (sidechains) in the file of their parent are trees of their own.
+Records of sub-agents (sidechains) in the file of their parent are trees of their own. A second root with
+conversation below it is a cleared context: it continues the conversation before it, behind an entry that says
+so and that shares the line of the root.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
+from itertools import pairwise
 from typing import NamedTuple
 
 from branchline.formats.claude_code.rewinds import BranchLines, BranchPoint, RowFacts, sort_into_branches
@@ -32,7 +35,10 @@ from branchline.formats.claude_code.rows import (
 )
 from branchline.tree import ROOT, Kind, Linker, LinkFinding, Tree
 
-__all__ = ["ClaudeCodeLinker"]
+__all__ = ["CLEARED", "ClaudeCodeLinker"]
+
+CLEARED = "context_cleared"
+"""The type of the entry before a root that continues an earlier conversation with an empty context."""
 
 _FOLLOWS = frozenset({ANSWER, ERROR, RESULT, RESUMED})
 
@@ -40,6 +46,13 @@ _FOLLOWS = frozenset({ANSWER, ERROR, RESULT, RESUMED})
 class _RowShape(NamedTuple):
     type: str
     role: str | None
+
+
+class _StartMark(NamedTuple):
+    """The entry before a possible start, and the record before that in the file."""
+
+    position: int
+    before: int
 
 
 class ClaudeCodeLinker(Linker):
@@ -65,6 +78,7 @@ class ClaudeCodeLinker(Linker):
         self._regular = True
         self._changed = False
         self._hidden: dict[int, _RowShape] = {}
+        self._start_marks: dict[int, _StartMark] = {}  # by the record that may be a start
         self._lines: BranchLines | None = None
         self._repeated: list[LinkFinding] = []
         self._links: list[LinkFinding] = []
@@ -160,6 +174,21 @@ class ClaudeCodeLinker(Linker):
         self._last_entry[first] = position
         return position
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the main conversation has a record."""
+        return self._last[False] != ROOT
+
+    def add_start_mark(self, uuid: str, *, time: str) -> None:
+        """Add the entry that says that the context was cleared, if the next record is a start."""
+        position = self.add_aside(self.free_key(f"{uuid}.cleared"), type="custom", time=time)
+        self._start_marks[position + 1] = _StartMark(position, self._last[False])
+
+    def is_start_mark(self, position: int) -> bool:
+        """Whether this entry stands before a record that may be a start."""
+        mark = self._start_marks.get(position + 1)
+        return mark is not None and mark.position == position
+
     def add_aside(self, key: str, *, type: str, time: str) -> int:  # noqa: A002
         """Add a record that hangs on the session: beside the record before it."""
         position = self.tree.add(key, self._last[False], type=type, time=time)
@@ -228,6 +257,7 @@ class ClaudeCodeLinker(Linker):
         main = [place for place in records if place not in self.sidechain]
         self._lines = lines = self._sort(main, self._parents(main))
         self.points, self.starts, self.copies = lines.points, lines.starts, dict(lines.copies)
+        self._join_starts(lines)
         for position in lines.unresolved:
             message = (
                 f"the children of {tree.keys[position]} are not a known kind of rewind; shown as one line"
@@ -239,6 +269,22 @@ class ClaudeCodeLinker(Linker):
         for position in self.copies:
             self._hidden[position] = _RowShape(tree.types[position], tree.roles[position])
             tree.types[position], tree.roles[position] = "custom", None
+
+    def _join_starts(self, lines: BranchLines) -> None:
+        """Let every start after the first continue the newest line of the start before it."""
+        tree = self.tree
+        for mark, before in self._start_marks.values():
+            tree.types[mark] = "custom"
+            tree.relink(mark, before)
+        joined = [pair for pair in pairwise(lines.starts) if pair[1] in self._start_marks]
+        if not joined:
+            return
+        ends = lines.newest_ends()
+        for before, start in joined:
+            mark = self._start_marks[start].position
+            tree.types[mark] = CLEARED
+            tree.relink(mark, ends[lines.line_of[before]])
+            tree.relink(start, mark)
 
     def line_end(self, position: int) -> int:
         """The last record of the line that a record stands in."""

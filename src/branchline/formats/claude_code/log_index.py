@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,8 +12,18 @@ from branchline.formats.claude_code.rows import RESULT
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
-__all__ = ["ClaudeCodeReading", "KeptRange", "agent_of", "answer_key", "spent_at", "usage_owner"]
+__all__ = [
+    "NOT_SPENT",
+    "ClaudeCodeReading",
+    "KeptRange",
+    "agent_of",
+    "answer_key",
+    "spent_at",
+    "usage_owner",
+]
 
+NOT_SPENT = -1
+"""What stands for an answer none of whose records says what it spent."""
 _LAST_PLACE = (1 << 40) - 1
 _MOST = 1 << 40
 _AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
@@ -51,7 +61,7 @@ class ClaudeCodeReading(LogIndex):
         self.edits: dict[int, str] = {}
         """The results that were taken from the context, by the entry that says so."""
         self.spending: dict[str, int] = {}
-        """For every answer the most that a record of it says was written, and the first one that says so."""
+        """For every answer the most output that a record of it names, and the first that does."""
         self.leaf_named_by = ""
         self.title_from = ""
 
@@ -60,9 +70,8 @@ class ClaudeCodeReading(LogIndex):
         return self.linker.kinds
 
     @property
-    def subagent_entries(self) -> AbstractSet[int]:
-        """What sub-agents said, in the old files that hold it between the records of the session."""
-        return self.linker.sidechain
+    def answer_ids(self) -> Mapping[int, str]:
+        return {usage_owner(spent): key for key, spent in self.spending.items() if spent != NOT_SPENT}
 
     @property
     def inherited_entries(self) -> int:
@@ -80,7 +89,7 @@ class ClaudeCodeReading(LogIndex):
         if not message:
             return True
         spent = self.spending.get(answer_key(message, request))
-        return spent is not None and usage_owner(spent) == position
+        return spent is not None and spent != NOT_SPENT and usage_owner(spent) == position
 
     def result_of(self, call: str) -> str | None:
         """The entry that holds the result of a call."""

@@ -12,6 +12,7 @@ from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.claude_code.log_index import (
+    NOT_SPENT,
     ClaudeCodeReading,
     KeptRange,
     agent_of,
@@ -59,11 +60,13 @@ _TYPES = {
 _ROLES = {HUMAN: "user", QUEUED: "user", RESULT: "toolResult", ANSWER: "assistant", ERROR: "assistant"}
 _LEAVES = frozenset({HUMAN, QUEUED, RESULT, ANSWER, ERROR, RESUMED})
 _SPEAKERS = frozenset({HUMAN, QUEUED, ANSWER, ERROR})
+_NEVER_STARTS = frozenset({BOUNDARY, RESULT, ANSWER, ERROR, RESUMED})
 _SESSION_FILE = re.compile(r"(?:^|[/\\])([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl$")
 _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
+_REQUESTS = "api-request"  # and the shapes and blobs that such a record names
 _BESIDE = frozenset(
     {
         "summary",
@@ -81,6 +84,12 @@ _BESIDE = frozenset(
         "worktree-state",
         "relocated",
         "bridge-session",
+        "atis-latch",
+        "tools-used",
+        "cost-state",
+        "api-request",
+        "api-request-shape",
+        "api-request-blob",
     }
 )
 
@@ -189,10 +198,13 @@ class ClaudeCodeReader(LineReader):
             reading.linker.calls[position] = shape.calls
         if shape.kind == RESULT or said is None:
             return
-        if said.usage is not None and said.id:
+        if said.id:
             answer = answer_key(said.id, row.requestId)
-            spent = spent_at(position, said.usage.output_tokens)
-            if spent > reading.spending.get(answer, -1):
+            known = reading.spending.get(answer)
+            if known is not None:
+                reading.tree.continuations.add(position)
+            spent = NOT_SPENT if said.usage is None else spent_at(position, said.usage.output_tokens)
+            if known is None or spent > known:
                 reading.spending[answer] = spent
         if shape.calls and isinstance(said.content, tuple):
             for block in said.content:
@@ -216,6 +228,15 @@ class ClaudeCodeReader(LineReader):
             tree.rename(holder, links.free_key(uuid))
         kind = shape.kind
         sidechain = row.isSidechain is True and reading.agent is None
+        first = len(tree)
+        if (
+            uuid
+            and row.parentUuid is None
+            and not sidechain
+            and links.has_begun
+            and kind not in _NEVER_STARTS
+        ):
+            links.add_start_mark(uuid, time=time)
         position = links.add_record(
             uuid or links.free_key(f"line-{number}"),
             row.parentUuid,
@@ -255,13 +276,15 @@ class ClaudeCodeReader(LineReader):
             last = self._take_edits(position, row.microcompactMetadata)
         if kind in _LEAVES and not sidechain:
             self._leaf = last
-        return last - position + 1
+        return last - first + 1
 
     def _take_aside(self, row: Row, number: int, time: str) -> int:
         is_title = row.customTitle is not None or row.aiTitle is not None
         links = self.reading.linker
         key = links.free_key(f"line-{number}")
         position = links.add_aside(key, type="session_info" if is_title else "custom", time=time)
+        if row.type.startswith(_REQUESTS):
+            self.reading.withheld.add(position)
         match row.type:
             case "custom-title":
                 self._titles["custom-title"] = row.customTitle or ""
@@ -403,7 +426,9 @@ class ClaudeCodeReader(LineReader):
 
 def _is_plain(row: Row, shape: RowShape) -> bool:
     """Whether a record is one entry of the main conversation: a prompt, an answer or a single result."""
-    if not row.uuid or row.isSidechain or row.forkedFrom or row.logicalParentUuid or row.message is None:
+    if not row.uuid or not row.parentUuid or row.isSidechain or row.forkedFrom or row.message is None:
+        return False
+    if row.logicalParentUuid:
         return False
     if shape.kind == RESULT:
         content = row.message.content

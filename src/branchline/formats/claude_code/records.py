@@ -31,12 +31,14 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
+    Unknown,
     UnknownBlock,
     Usage,
     UserMessage,
     blocks_text,
     json_codec,
 )
+from branchline.formats.claude_code.linker import CLEARED
 from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.rows import (
     ANSWER,
@@ -53,7 +55,7 @@ from branchline.tree import ROOT
 
 __all__ = ["decode_record"]
 
-CLEARED = "[Old tool result content cleared]"
+REMOVED_RESULT = "[Old tool result content cleared]"
 
 _STOPS = {
     "end_turn": "stop",
@@ -79,6 +81,10 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
     }
     if position in tree.placeholders or tree.types[position] == "damaged":
         return Damaged(**common, text=line.decode("utf-8", "replace"))
+    if tree.types[position] == CLEARED:
+        return Unknown(**common, type=CLEARED)
+    if reading.linker.is_start_mark(position):
+        return Custom(**common, custom_type="start")
     fields = json_codec.loads(line)
     message = _object(fields.get("message"))
     kind = reading.kinds[position]
@@ -97,13 +103,14 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
             )
         case "context_edit":
             return ContextEdit(
-                **common, target=reading.edits[position], replacement=Replacement(content=CLEARED)
+                **common, target=reading.edits[position], replacement=Replacement(content=REMOVED_RESULT)
             )
         case "session_info":
             title = fields.get("customTitle") or fields.get("aiTitle")
             return SessionInfo(**common, name=title if isinstance(title, str) else "")
         case "custom":
-            return Custom(**common, custom_type=_name(fields), data=fields)
+            data = None if position in reading.withheld else fields
+            return Custom(**common, custom_type=_name(fields), data=data)
         case other:
             return Custom(**common, custom_type=other, data=fields)
 

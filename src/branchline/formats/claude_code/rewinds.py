@@ -68,6 +68,17 @@ class BranchLines(NamedTuple):
     unresolved: list[int]
     """Records whose children fit no rule; they were taken as one line."""
 
+    def newest_ends(self) -> list[int]:
+        """For each line the end of the branch below it that was written to last; its own without branches."""
+        ends = [members[-1] for members in self.members]
+        newest: dict[int, int] = {}  # the last record on the branches of a line
+        for number in range(len(ends) - 1, -1, -1):  # a line has a greater number than the one above it
+            above, last = self.above[number], max(self.members[number][-1], newest.get(number, ROOT))
+            if above != ROOT and last > newest.get(above, ROOT):
+                newest[above] = last
+                ends[above] = ends[number]
+        return ends
+
 
 class _Group(NamedTuple):
     """Children that go on together."""

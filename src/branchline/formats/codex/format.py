@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Text, json_codec
+from branchline.entries import (
+    AssistantMessage,
+    CompactionSummaryMessage,
+    Entry,
+    Text,
+    UserMessage,
+    json_codec,
+)
 from branchline.formats.codex.home import HOME_OF, CodexHome, ThreadNames
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import decode_line
-from branchline.formats.codex.rollouts import assemble_rollout, rollout_name
+from branchline.formats.codex.rollouts import Name, assemble_rollout, rollout_name
 from branchline.formats.codex.rows import ITEMS
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
@@ -34,20 +41,31 @@ _LOOKED_AT = 64  # lines at the beginning
 _LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 
 
-def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """Thoughts, words and calls that follow each other are one answer; a compaction says nothing itself."""
-    merged: list[ContextMessage] = []
+def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """The messages as Codex sends them.
+
+    Thoughts, words and calls that follow each other are one answer. The summary of a compaction is the last
+    user message of the history that it leaves.
+    """
+    sent: list[ContextMessage] = []
+    summary: ContextMessage | None = None
     for item in messages:
         message = item.message
-        if isinstance(message, CompactionSummaryMessage) and not message.summary:
+        if summary is not None and item.entry != summary.entry:
+            sent.append(summary)
+            summary = None
+        if isinstance(message, CompactionSummaryMessage):
+            if message.summary:
+                said = UserMessage(content=message.summary, timestamp=message.timestamp)
+                summary = ContextMessage(item.entry, said)
             continue
-        if merged and isinstance(message, AssistantMessage):
-            before = merged[-1].message
+        if sent and isinstance(message, AssistantMessage):
+            before = sent[-1].message
             if isinstance(before, AssistantMessage):
-                merged[-1] = ContextMessage(merged[-1].entry, _joined(before, message))
+                sent[-1] = ContextMessage(sent[-1].entry, _joined(before, message))
                 continue
-        merged.append(item)
-    return merged
+        sent.append(item)
+    return sent if summary is None else [*sent, summary]
 
 
 def _joined(before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
@@ -68,6 +86,8 @@ def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
 
 TRAITS = FormatTraits(
     name="codex",
+    summary_follows_tail=True,
+    records_cost=False,
     compressed_suffix=".zst",
     file_patterns=(
         "rollout-*.jsonl",
@@ -81,7 +101,7 @@ TRAITS = FormatTraits(
 class CodexFormatReader(FormatReader[CodexReading]):
     """Reads rollouts of Codex, legacy and paginated, back to those of 2025."""
 
-    context_rules = ContextRules(finish=_merge_answers)
+    context_rules = ContextRules(finish=_as_sent)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line in an envelope, or the bare beginning of the oldest files; or a name like Codex's."""
@@ -164,6 +184,18 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         if found is None:
             return [posixpath.dirname(path)]
         return [posixpath.join(found[1], "sessions"), posixpath.join(found[1], "archived_sessions")]
+
+    def superseded(self, paths: Iterable[str]) -> set[str]:
+        """A reverted thread continues in a new rollout; the last one by time and id is current."""
+        threads: dict[str, dict[str, Name]] = {}
+        for path in paths:
+            if (name := rollout_name(path)) is not None:
+                threads.setdefault(name.thread, {})[path] = name
+        found: set[str] = set()
+        for rollouts in threads.values():
+            current = max(rollouts.values())
+            found.update(path for path, name in rollouts.items() if name.rollout != current.rollout)
+        return found
 
 
 _FILES = RolloutFiles()

@@ -93,6 +93,15 @@ class CodexReading(LogIndex):
         return named if isinstance(named, str) else None
 
     @property
+    def is_revert(self) -> bool:
+        """Whether an earlier rollout of the same thread holds the beginning."""
+        return self.base is not None and self.forked_from is None and self.parent_thread is None
+
+    @property
+    def counted_elsewhere(self) -> int:
+        return self.copied
+
+    @property
     def inherited_entries(self) -> int:
         return self.copied
 

@@ -29,6 +29,7 @@ from branchline.formats.codex.rows import (
     ResponseItem,
     Row,
     decode_rows,
+    is_image_tag,
     item_class,
     item_text,
     item_type,
@@ -46,8 +47,13 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 NAME = re.compile(
     r"(?:^|[/\\])rollout-(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)-([0-9a-zA-Z-]+?)(?:_([0-9a-zA-Z-]+))?\.jsonl(?:\.zst)?$"
 )
+REVERT = "branchline_revert"
+REVERT_BEGINS = b'{"type":"%s","payload":{"type":"begin"}}\n' % REVERT.encode()
+REVERT_ENDS = b'{"type":"%s","payload":{"type":"end"}}\n' % REVERT.encode()
+"""Lines around reverted turns, where the rollouts of a thread are read together; no file holds them."""
 _LINES = frozenset(
     {
+        REVERT,
         "session_meta",
         "turn_context",
         "response_item",
@@ -73,6 +79,17 @@ class _Prompt(NamedTuple):
     """In an item, with what stands around it, such as the names of images."""
     time: str
     from_event: bool
+
+
+class _State(NamedTuple):
+    """What the model saw at a line that a thread was reverted to."""
+
+    parent: int
+    history: list[int]
+    classes: list[int]
+    turn_places: list[int]
+    said: list[str]
+    totals: TokenTotals
 
 
 class _Columns:
@@ -110,9 +127,15 @@ class CodexReader(LineReader):
         self._said: list[str] = []  # the words of the person among them
         self._model = self._effort = self._second_time = self._spoken = ""
         self._unpaired: dict[int, _Prompt] = {}  # since the model spoke last
+        self._last_answer: tuple[int, str] | None = None  # where the model spoke last, and what it said
+        self._answering = False  # whether the last item is the model's, and what it spent is not counted yet
         self._first_words: dict[int, str] = {}
         self._paginated = False
         self._copying = False
+        self._before_revert: _State | None = None
+        self._reverted: list[range] = []
+        self._awaits_totals = self._answered = False  # behind what another rollout holds
+        self._continues_totals = False  # whether totals of tokens go on from those of the copied part
         self._heads = 1
         self._missing = ""  # the rollout with which the last of the first records says that it begins
 
@@ -205,9 +228,11 @@ class CodexReader(LineReader):
         payload = row.payload
         entry, role = "custom", None  # type: str, str | None
         if payload is not None:
-            if self._copying:
+            if self._copying and self._before_revert is None:
                 self._follow_copy(time, row.ordinal, number)
             match row.type:
+                case "branchline_revert":
+                    return self._take_revert(key, begins=payload.type == "begin")
                 case "response_item":
                     entry, role = self._note_item(payload, time)
                 case "event_msg" if payload.type == "thread_rolled_back":
@@ -253,6 +278,7 @@ class CodexReader(LineReader):
 
     def _remember(self, position: int, kind: int, words: str) -> None:
         """An item that the model sees."""
+        self._answering = False
         if kind == TURN:
             self._turn_places.append(len(self._history))
         self._history.append(position)
@@ -281,11 +307,18 @@ class CodexReader(LineReader):
         self._classes.append(OTHER)
         self._said.append("")
         if kind in _OUTPUTS:
+            self._answering = False
             return "message", "toolResult"
+        self._answered = True
+        if self._answering:
+            self.reading.tree.continuations.add(position)
+        self._answering = True
         if self._unpaired:
             self._unpaired.clear()
         if kind != "message" or not (words := item_text(item)) or words.isspace():
             self._new.quiet.append(position)
+        else:
+            self._last_answer = (position, words)
         if item.call_id:
             self.reading.tool_names[item.call_id] = item.name or kind.removesuffix("_call")
         if time > self._spoken:  # noqa: PLR1730  for nearly every line
@@ -304,12 +337,20 @@ class CodexReader(LineReader):
         match event.type:
             case "token_count":
                 totals = totals_from(event.info)
-                if totals is not None and totals != reading.totals:
-                    reading.spent[position] = difference(totals, reading.totals)
+                first = self._awaits_totals and self._answered
+                if totals is not None and (totals != reading.totals or first):
+                    spent = difference(totals, reading.totals)
+                    if first:
+                        self._awaits_totals = False
+                        self._continues_totals = spent not in (totals, TokenTotals())
+                        spent = spent if self._continues_totals else totals
+                    reading.spent[position] = spent
                     reading.totals = totals
+                    self._answering = False
                     return "usage"
             case "task_started" | "turn_started":
                 reading.turns.append((position, event.turn_id or ""))
+                self._answering = False
             case "turn_aborted":
                 reading.aborted += 1
             case "user_message" if event.message is not None:
@@ -330,6 +371,7 @@ class CodexReader(LineReader):
         if self._partner(text, time, of_event=True) is not None:
             return "custom"
         self._leave_unpaired(_Prompt(text, time, from_event=True))
+        self._answering = False
         return "message"
 
     def _pair_item(self, words: str, time: str) -> None:
@@ -337,8 +379,13 @@ class CodexReader(LineReader):
         place = self._partner(words, time, of_event=False)
         if place is None:
             self._leave_unpaired(_Prompt(words, time, from_event=False))
-            return
+        else:
+            self._retype(place)
+
+    def _retype(self, place: int) -> None:
+        """Make data of a message that something else repeats."""
         tree, new = self.reading.tree, self._new
+        tree.continuations.discard(place)
         if place < len(tree):
             tree.types[place], tree.roles[place] = "custom", None
         else:
@@ -386,7 +433,13 @@ class CodexReader(LineReader):
         said = list(filter(None, self._said))
         position = self._size
         items = compacted.replacement_history
+        if self._last_answer is not None and (compacted.message or "").rstrip().endswith(
+            self._last_answer[1].strip()
+        ):
+            self._retype(self._last_answer[0])  # the summary, which this line holds
+        self._last_answer = None
         self._history, self._classes, self._turn_places, self._said = [], [], [], []
+        self._answering = False
         if items is None:
             kept = keep_prompts(said)
             reading.kept[position] = (*kept, compacted.message or NO_SUMMARY)
@@ -399,6 +452,7 @@ class CodexReader(LineReader):
 
     def _take_rollback(self, turns: int, number: int, time: str) -> None:
         self._flush()
+        self._answering = False
         reading = self.reading
         tree = reading.tree
         cut = rollback_position(self._turn_places, self._classes, turns)
@@ -420,6 +474,33 @@ class CodexReader(LineReader):
         self._flush()
         self._parent = target
 
+    def _take_revert(self, key: str, *, begins: bool) -> int:
+        """Keep what the model saw before reverted turns, or go back to it behind them."""
+        self._flush()
+        self._answering = False
+        if begins:
+            self._add(key, "custom", "")
+            self._flush()
+            self._before_revert = _State(
+                self._parent,
+                list(self._history),
+                list(self._classes),
+                list(self._turn_places),
+                list(self._said),
+                self.reading.totals,
+            )
+        elif (before := self._before_revert) is not None:
+            self._reverted.append(range(before.parent + 1, self._size))
+            self._parent, self._history, self._classes, self._turn_places, self._said, totals = before
+            self.reading.totals = totals
+            self._before_revert = None
+            self._add(key, "leaf", "")
+            self._flush()
+            self._parent = before.parent
+        else:
+            self._add(key, "custom", "")
+        return 1
+
     def _before_turn(self, position: int) -> int:
         """Where a turn hangs from: before what was noted when it started."""
         tree = self.reading.tree
@@ -434,12 +515,12 @@ class CodexReader(LineReader):
         """Tell where the records end that came from others.
 
         Those that a fork copied all have the time of the fork; those of a rollout with which this one begins
-        have smaller numbers, and their totals of tokens are not gone on with.
+        have smaller numbers.
         """
         if (base := self.reading.base) is not None:
             if ordinal is None or ordinal < base.end_ordinal or line < 2:
                 return
-            self.reading.totals = TokenTotals()
+            self._awaits_totals, self._answered = True, False
         else:
             if not self._second_time:
                 self._second_time = time
@@ -467,14 +548,20 @@ class CodexReader(LineReader):
         if self._copying:
             reading.copied = len(reading.tree)
         for position in reading.spent:
-            if position < reading.copied:  # counted where it was spent
-                reading.spent[position] = TokenTotals()
+            reverted = any(position in part for part in self._reverted)
+            if reverted or (position < reading.copied and not self._continues_totals):
+                reading.spent[position] = TokenTotals()  # counted where it was spent
         if self._missing and reading.base is not None:
             message = f"it begins with a part of the rollout {self._missing}, which is missing"
             reading.add_tail_finding("below-head", message, line=1)
         reading.last_message_time = milliseconds(self._spoken)
-        words = next((text for _, text in sorted(self._first_words.items())), "").split("\n")
-        reading.title = next((line.strip() for line in words if line.strip()), None)
+        # A fork is titled by the first prompt of its own, a thread that was reverted by its very first one.
+        copied_first = -1 if reading.is_revert else 1
+        order = sorted(self._first_words, key=lambda source: (source // 2 * copied_first, source))
+        words = self._first_words[order[0]].split("\n") if order else []
+        reading.title = next(
+            (line.strip() for line in words if line.strip() and not is_image_tag(line)), None
+        )
         if reading.lines:
             reading.header = self._header()
             if not reading.meta:
@@ -512,7 +599,9 @@ class CodexReader(LineReader):
             timestamp=text("timestamp"),
             cwd=text("cwd"),
             # A prefix in another rollout tells exactly which one; a thread may have several.
-            parent_session=base or reading.forked_from or reading.parent_thread,
+            parent_session=reading.thread
+            if reading.is_revert
+            else base or reading.forked_from or reading.parent_thread,
             metadata=about or None,
         )
 

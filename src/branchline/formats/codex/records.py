@@ -33,7 +33,7 @@ from branchline.entries import (
 )
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.replay import TokenTotals
-from branchline.formats.codex.rows import ITEMS, is_context
+from branchline.formats.codex.rows import ITEMS, is_context, is_image_tag
 from branchline.tree import ROOT
 
 __all__ = ["decode_line", "item_message"]
@@ -65,7 +65,7 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
         case "custom_message":
             return _context(common, fields, payload)
         case "compaction":
-            return Compaction(**common, summary="", retained_tail=_tail(payload, reading, position))
+            return _compaction(common, payload, reading, position)
         case "model_change":
             return ModelChange(**common, provider=provider or "", model_id=_text(payload.get("model")) or "")
         case "thinking_level_change":
@@ -115,18 +115,29 @@ def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, 
     )
 
 
-def _tail(payload: dict[str, Any], reading: CodexReading, position: int) -> tuple[Message, ...]:
-    """The history that a compaction leaves."""
+def _compaction(
+    common: dict[str, Any], payload: dict[str, Any], reading: CodexReading, position: int
+) -> Compaction:
+    """A compaction with its summary, which Codex keeps as the last item of the history that it leaves.
+
+    Where that history has no such item, as where the summary is encrypted, there is none to show.
+    """
     time = milliseconds(reading.tree.times[position])
     if (kept := reading.kept.get(position)) is not None:
-        return tuple(UserMessage(content=text, timestamp=time) for text in kept)
-    items = payload.get("replacement_history")
-    return tuple(
+        *prompts, summary = kept
+        prompt_messages = tuple(UserMessage(content=text, timestamp=time) for text in prompts)
+        return Compaction(**common, summary=summary, retained_tail=prompt_messages)
+    tail = [
         item_message(
             item if isinstance(item, dict) else {"value": item}, reading.tool_names, time, None, None
         )
-        for item in (items if isinstance(items, list) else ())
-    )
+        for item in _list(payload.get("replacement_history"))
+    ]
+    told = _text(payload.get("message")) or ""
+    last = tail[-1] if tail else None
+    if not told or not isinstance(last, UserMessage) or blocks_text(last.content, "\n") != told:
+        return Compaction(**common, summary="", retained_tail=tuple(tail))
+    return Compaction(**common, summary=told, retained_tail=tuple(tail[:-1]))
 
 
 def item_message(
@@ -141,7 +152,7 @@ def item_message(
     if kind == "message" and (role := _text(item.get("role")) or "user") != "assistant":
         content = _content(item.get("content"))
         if role == "user" and not is_context(blocks_text(content, "\n")):
-            return UserMessage(content=content, timestamp=time)
+            return UserMessage(content=_without_image_tags(content), timestamp=time)
         name = "context" if role == "user" else role
         return CustomContent(custom_type=name, content=content, display=False, timestamp=time)
     if kind == "agent_message":
@@ -222,6 +233,13 @@ def _content(value: Any) -> Content:
     if isinstance(value, list):
         return tuple(map(_block, value))
     return ""
+
+
+def _without_image_tags(content: Content) -> Content:
+    """A prompt without the text that Codex puts before and behind each image."""
+    if isinstance(content, str) or all(isinstance(block, Text) for block in content):
+        return content
+    return tuple(block for block in content if not (isinstance(block, Text) and is_image_tag(block.text)))
 
 
 def _block(value: Any) -> Block:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from branchline.entries import json_codec
 from branchline.formats.codex.log_index import CodexReading, base_of
-from branchline.formats.codex.reader import NAME
+from branchline.formats.codex.reader import NAME, REVERT_BEGINS, REVERT_ENDS
 from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
 from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Content
 
 __all__ = [
+    "Name",
     "Rollout",
     "RolloutChain",
     "assemble_rollout",
@@ -92,11 +93,12 @@ def assemble_rollout(
 
     First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
     the oldest first. Where one cannot be found, is of the older kind or refers to itself, the rest
-    is given. None if the rollout has no beginning elsewhere, or none that can be used.
+    is given. Where a rollout of the same thread was reverted, the turns that were cut off stand between two
+    lines that say so. None if the rollout has no beginning elsewhere, or none that can be used.
     """
     heads: list[bytes] = []
-    rests: list[_Rest] = []
-    seen, found, end = {rollout}, content, content.size()
+    parts: list[_Part] = []
+    seen, found, end, thread = {rollout}, content, content.size(), None
     while True:
         head = _first_line(found, end)
         meta = _meta_of(head)
@@ -104,32 +106,44 @@ def assemble_rollout(
         if heads and meta.get("history_mode") != "paginated":
             break
         heads.append(head + b"\n")
-        rests.append(_Rest(found, min(len(head) + 1, end), end))
+        thread = meta.get("id") if thread is None else thread
+        reverted = bool(parts) and meta.get("id") == thread
+        parts.append(_Part(found, min(len(head) + 1, end), end, found.size() if reverted else end))
         if base is None or base.rollout in seen or (other := find(base.rollout)) is None:
             break
         seen.add(base.rollout)
         found, end = other, min(base.end_offset, other.size())
-    return None if len(heads) == 1 else _joined(heads, rests)
+    return None if len(heads) == 1 else _joined(heads, parts)
 
 
-class _Rest(NamedTuple):
-    """What follows the first line of a rollout, as far as it counts."""
+class _Part(NamedTuple):
+    """What follows the first line of a rollout: as far as it counts, and what was reverted."""
 
     content: Content
     start: int
     end: int
+    reverted_end: int
 
 
-def _joined(heads: list[bytes], rests: list[_Rest]) -> Iterator[bytes]:
+def _joined(heads: list[bytes], parts: list[_Part]) -> Iterator[bytes]:
     yield from heads
-    for rest in reversed(rests):
-        piece, offset = b"", rest.start
-        while data := rest.content.read(offset, min(_PIECE, rest.end - offset)):
-            yield data
-            piece = data
-            offset += len(data)
-        if rest is not rests[0] and not piece.endswith(b"\n"):
-            yield b"\n"
+    for number, part in enumerate(reversed(parts), 1):
+        own = number == len(parts)
+        yield from _lines_between(part.content, part.start, part.end, terminate=not own)
+        if part.end < part.reverted_end:
+            yield REVERT_BEGINS
+            yield from _lines_between(part.content, part.end, part.reverted_end, terminate=True)
+            yield REVERT_ENDS
+
+
+def _lines_between(content: Content, start: int, end: int, *, terminate: bool) -> Iterator[bytes]:
+    piece, offset = b"", start
+    while data := content.read(offset, min(_PIECE, end - offset)):
+        yield data
+        piece = data
+        offset += len(data)
+    if terminate and not piece.endswith(b"\n"):
+        yield b"\n"
 
 
 def _first_line(content: Content, end: int) -> bytes:

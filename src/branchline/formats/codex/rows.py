@@ -5,6 +5,7 @@ Releases differ in nearly every field, so all are optional; what has another typ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "Row",
     "decode_rows",
     "is_context",
+    "is_image_tag",
     "item_class",
     "item_text",
     "item_type",
@@ -179,6 +181,14 @@ def is_context(text: str) -> bool:
     """Whether a user item with these words is context and not the user."""
     beginning = text[:200].lstrip() or text.lstrip()
     return beginning.startswith(_CONTEXT)
+
+
+_IMAGE_TAG = re.compile(r"\s*(?:<image\b[^\n]*>|</image>)\s*")
+
+
+def is_image_tag(text: str) -> bool:
+    """Whether this is the text before or behind an image, which no person typed."""
+    return _IMAGE_TAG.fullmatch(text) is not None
 
 
 def item_type(item: ResponseItem) -> str:

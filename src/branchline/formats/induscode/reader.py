@@ -125,10 +125,12 @@ class InduscodeReader(LineReader):
                 self.reading.has_head = True
                 self._note("bad-value", f"the head names no entry ({leaf}); ignored", line, offset)
                 return
-        elif not all(isinstance(fields.get(name), str) for name in ("id", "role", "at")):
-            self.note_not_an_entry("an entry needs id, role and time", line, offset)
+        elif not all(isinstance(fields.get(name), str) for name in ("id", "role")):
+            self.note_not_an_entry("an entry needs id and role", line, offset)
             return
         else:
+            if not isinstance(fields.get("at"), str):
+                self._note("bad-value", f"{fields['id']}: its time is no text; left out", line, offset)
             if not isinstance(fields.get("prev"), str | None):
                 self._note(
                     "bad-value", f"{fields['id']}: prev is not a string; shown as a root", line, offset

@@ -52,7 +52,10 @@ def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
         found = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         fields = json_codec.loads(line)
-        found = _Line(_lenient(fields.get("message")), fields["at"], fields.get("meta"))
+        time = fields.get("at")
+        found = _Line(
+            _lenient(fields.get("message")), time if isinstance(time, str) else "", fields.get("meta")
+        )
     common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": found.at}
     message = found.message
     if isinstance(message, CustomContent):

@@ -158,15 +158,15 @@ decode_lines: Callable[[memoryview], Sequence[InduscodeRow]] = msgspec.json.Deco
 
 
 def row_from(fields: Mapping[str, Any]) -> InduscodeRow:
-    """The row of a head, or of an entry whose id, role and time are texts."""
-    previous = fields.get("prev")
+    """The row of a head, or of an entry whose id and role are texts."""
+    previous, time = fields.get("prev"), fields.get("at")
     if fields["kind"] == "head":
         return HeadRow(schema=SCHEMA, leaf=fields.get("leaf", msgspec.UNSET))
     return EntryRow(
         schema=SCHEMA,
         id=fields["id"],
         role=fields["role"],
-        at=fields["at"],
+        at=time if isinstance(time, str) else "",
         message=_message(fields.get("message")),  # type: ignore[arg-type]
         prev=previous if isinstance(previous, str) else None,
     )

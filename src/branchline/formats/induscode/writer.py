@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context import milliseconds
+from branchline.context.builder import custom_content
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -92,12 +93,7 @@ class InduscodeWriter:
             case MessageEntry():
                 yield self._entry(entry, _known(entry.message))
             case CustomMessage():
-                message = CustomContent(
-                    custom_type=entry.custom_type,
-                    content=entry.content,
-                    display=entry.display,
-                    details=entry.details,
-                )
+                message = msgspec.structs.replace(custom_content(entry), timestamp=None)
                 yield self._entry(entry, message)
             case BranchSummary():
                 summary = BranchSummaryMessage(summary=entry.summary, from_id=entry.from_id or "root")

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules
+from branchline.context.rules import ModeAndRules
 from branchline.entries import (
     AssistantMessage,
     Block,
@@ -24,8 +25,9 @@ from branchline.entries import (
     UnknownBlock,
 )
 from branchline.formats.oh_my_pi.records import RECOVERED
+from branchline.tree import EntrySource
 
-__all__ = ["RULES", "as_sent"]
+__all__ = ["RULES", "as_sent", "mode_and_rules"]
 
 _INTERNAL = frozenset({"prewalk-plan", "vibe-mode-context"})  # said to the program, not to the model
 _INTERRUPTED = "interrupted-thinking"  # what stands behind an answer that was stopped and still counts
@@ -38,11 +40,28 @@ def as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
     return _without_failures(_without_open_calls(emitted))
 
 
+def mode_and_rules(source: EntrySource, path: list[int]) -> ModeAndRules:
+    """The mode that the path is in, and the rules that were shown to the model on it."""
+    types = source.tree.types
+    mode, data = "none", None
+    rules: dict[str, None] = {}
+    for position in path:
+        if types[position] not in ("mode_change", "ttsr_injection"):
+            continue
+        fields = getattr(source.entry(position), "fields", {})
+        if types[position] == "mode_change":
+            mode, data = str(fields.get("mode")), fields.get("data")
+        elif isinstance(injected := fields.get("injectedRules"), list):
+            rules.update((str(name), None) for name in injected)
+    return ModeAndRules(mode, data, tuple(rules))
+
+
 RULES = ContextRules(
     boundaries=frozenset({"reset_boundary"}),
     explicit_model_wins=True,
     keeps_system_messages=True,
     finish=as_sent,
+    mode_and_rules=mode_and_rules,
 )
 
 

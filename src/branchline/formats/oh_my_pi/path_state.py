@@ -8,13 +8,12 @@ import msgspec
 
 from branchline.entries import AssistantMessage, MessageEntry, skeleton
 from branchline.formats.entry_log import EntryLog
+from branchline.formats.oh_my_pi.context_rules import mode_and_rules
 from branchline.formats.oh_my_pi.records import chosen_model
 
 __all__ = ["PathState", "path_state"]
 
-_TYPES = frozenset(
-    {"model_change", "thinking_level_change", "service_tier_change", "mode_change", "ttsr_injection"}
-)
+_TYPES = frozenset({"model_change", "thinking_level_change", "service_tier_change"})
 
 
 class PathState(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,9 +37,9 @@ def path_state(transcript: EntryLog, leaf: int) -> PathState:
     tree = transcript.tree
     state: dict[str, Any] = {}
     models: dict[str, str] = {}
-    rules: dict[str, None] = {}
     last_answer = -1
-    for position in tree.path_positions(leaf):
+    path = tree.path_positions(leaf)
+    for position in path:
         kind = tree.types[position]
         if tree.roles[position] == "assistant":
             last_answer = position
@@ -56,15 +55,10 @@ def path_state(transcript: EntryLog, leaf: int) -> PathState:
                 state["thinking_level"] = "off" if level is None else str(level)
                 wanted = level if configured is None else configured
                 state["configured_thinking_level"] = None if wanted is None else str(wanted)
-            case "service_tier_change":
-                state["service_tier"] = fields.get("serviceTier")
-            case "mode_change":
-                state["mode"], state["mode_data"] = str(fields.get("mode")), fields.get("data")
             case _:
-                injected = fields.get("injectedRules")
-                rules.update((str(name), None) for name in (injected if isinstance(injected, list) else ()))
+                state["service_tier"] = fields.get("serviceTier")
     if "default" not in models and last_answer >= 0:
         entry = transcript.entry(last_answer)
         if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
             models["default"] = f"{entry.message.provider}/{entry.message.model}"
-    return PathState(**state, models=models, injected_rules=tuple(rules))
+    return PathState(**state, models=models, **mode_and_rules(transcript, path)._asdict())

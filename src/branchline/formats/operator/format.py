@@ -41,6 +41,7 @@ TRAITS = FormatTraits(
         "stop reason": "an answer ends by stop, length, tool use, error or abort",
         "system state": "a system message is a text, without sections and tools",
         "kept messages": "a compaction names the first entry that is kept and holds no messages itself",
+        "custom role": "a custom message there is one of the person",
         "no title": "a title can be replaced, not taken away",
         "part": "this result shares its line with others; only the last of them can be gone back to or named",
         "repeated id": "a later entry has the same id and hides this one",
@@ -61,10 +62,12 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
             if _HEADER.match(line) or _ENTRY.match(line):
                 return True
             fields = json_codec.loads_object(line) or {}
-            if isinstance(fields.get("type"), str):
+            if isinstance(kind := fields.get("type"), str):
                 time = fields.get("timestamp")
                 return isinstance(fields.get("id"), str) and (
-                    "parent_id" in fields or (isinstance(time, int | float) and not isinstance(time, bool))
+                    "parent_id" in fields
+                    or kind == "session_header"
+                    or (isinstance(time, int | float) and not isinstance(time, bool))
                 )
         return False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from branchline.entries import Header
@@ -25,6 +25,12 @@ class OperatorHome(FormatHome):
         """The profiles, each with ``sessions`` and ``acp``, and the sessions of no profile."""
         del environment
         return [posixpath.join(home, ".operator", "profiles"), posixpath.join(home, ".operator", "sessions")]
+
+    def profile_patterns(self, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        """New sessions belong to a profile, if there is one; Operator keeps those of none nowhere."""
+        del environment
+        profiles = posixpath.join(home, ".operator", "profiles")
+        return posixpath.join(profiles, "default", "sessions"), posixpath.join(profiles, "*", "sessions")
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
         """All projects lie together."""

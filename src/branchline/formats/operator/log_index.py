@@ -19,6 +19,8 @@ class OperatorLogIndex(LogIndex):
     def __init__(self) -> None:
         super().__init__("operator")
         self.linker = BackwardLinker(self.tree)
+        self.documented = False
+        """Whether the file has the form that Operator's documentation describes, not the one it writes."""
         self._tools: dict[int, str] = {}  # for each tool result, the name of the tool
         self._numbers: dict[int, int] = {}  # for each result that shares its line, which of them it is
         self.inner: set[int] = set()

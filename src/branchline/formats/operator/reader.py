@@ -24,9 +24,11 @@ from branchline.formats.operator.rows import OperatorRow, decode_lines, message_
 from branchline.formats.operator.timestamps import are_times, instant, iso_time, iso_times
 from branchline.tree import ROOT, Kind
 
-__all__ = ["OperatorReader"]
+__all__ = ["HEADER_TYPES", "OperatorReader"]
 
 VERSION = 3
+HEADER_TYPES = frozenset({"session", "session_header"})
+"""What a first line calls itself: as Operator writes it, and as its documentation does."""
 _MESSAGES = frozenset({"message"})
 _POINTERS = frozenset({"label", "leaf"})
 _NOTED = _POINTERS | {"session_info", "model_change"}
@@ -43,7 +45,7 @@ class OperatorReader(LineReader):
     """Reads sessions of version 3; the path helps where the header is lost."""
 
     format_name = "operator"
-    markers = (b'{"id":"', b'{"type":"session"')
+    markers = (b'{"id":"', b'{"type":"session"', b'{"type":"session_header"')
     reading: OperatorLogIndex
 
     def __init__(self, path: str = "") -> None:
@@ -151,7 +153,7 @@ class OperatorReader(LineReader):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         kind, entry_id = fields.get("type"), fields.get("id")
-        if kind == "session":
+        if kind in HEADER_TYPES:
             self._take_header(fields, line, offset)
             return
         if not isinstance(kind, str):
@@ -162,7 +164,7 @@ class OperatorReader(LineReader):
             self.gap = False
             self._note("no-id", "an entry without an id", line, offset)
             return
-        for finding, what in row_problems(fields):
+        for finding, what in row_problems(fields, documented=self.reading.documented):
             self._note(finding, f"{entry_id}: {what}", line, offset)
         self.take_one(row_from(fields), line, offset)
 
@@ -179,7 +181,7 @@ class OperatorReader(LineReader):
         except ValueError:
             return False
         return isinstance(fields, dict) and (
-            fields.get("type") == "session" or {"id", "timestamp", "type"} <= fields.keys()
+            fields.get("type") in HEADER_TYPES or {"id", "timestamp", "type"} <= fields.keys()
         )
 
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
@@ -191,6 +193,7 @@ class OperatorReader(LineReader):
             self._note("extra-header", what, line, offset)
             return
         self._started = True
+        reading.documented = fields.get("type") != "session"
         cwd, parent = fields.get("cwd"), fields.get("parent_session")
         reading.read_only = None
         reading.version = version if isinstance(version, int) and not isinstance(version, bool) else VERSION

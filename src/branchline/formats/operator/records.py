@@ -38,7 +38,7 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.formats.operator.parts import blocks_of
-from branchline.formats.operator.rows import Fields
+from branchline.formats.operator.rows import Fields, contents_of
 from branchline.formats.operator.timestamps import instant, iso_time
 
 __all__ = ["LEVELS", "STOP_REASONS", "Result", "to_entry"]
@@ -121,7 +121,7 @@ def _message(fields: Any, result: Result | None) -> Message:
     if not isinstance(fields, dict):
         return UnknownMessage(role="", fields={} if fields is None else {"value": fields})
     own = Fields(fields)
-    contents = fields.get("contents")
+    contents = contents_of(fields)
     time = instant(fields.get("timestamp"))
     match fields.get("role"):
         case "user":

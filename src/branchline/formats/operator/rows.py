@@ -210,13 +210,25 @@ def _message(message: Any) -> RowMessage | None:
     """A message of any shape; None if it is none."""
     if not isinstance(message, dict) or not isinstance(role := message.get("role"), str):
         return None
-    contents, time = message.get("contents"), message.get("timestamp")
+    contents, time = contents_of(message), message.get("timestamp")
     return RowMessage(
         role=role,  # type: ignore[arg-type]
         contents=tuple(_parts(contents)) if isinstance(contents, list) else (),
         timestamp=None if instant(time) is None else time,
         stop_reason=message.get("stop_reason"),
     )
+
+
+def contents_of(message: Mapping[str, Any]) -> Any:
+    """The parts of a message; a plain ``content``, as other programs have it, as text parts."""
+    content = message.get("content")
+    if "contents" in message or content is None:
+        return message.get("contents")
+    blocks = [{"text": content}] if isinstance(content, str) else content
+    if not isinstance(blocks, list):
+        return None
+    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    return [{"type": "text", "content": text} for text in texts if isinstance(text, str)]
 
 
 def _parts(contents: list[Any]) -> Iterator[_AnyPart]:
@@ -226,9 +238,13 @@ def _parts(contents: list[Any]) -> Iterator[_AnyPart]:
             yield known(*map(own.text, known.__struct_fields__))
 
 
-def row_problems(fields: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
-    """Why Operator would skip this entry and lose what hangs from it."""
-    if instant(fields.get("timestamp")) is None:
+def row_problems(fields: Mapping[str, Any], *, documented: bool = False) -> Iterator[tuple[Kind, str]]:
+    """Why Operator would skip this entry and lose what hangs from it.
+
+    In the ``documented`` form an entry may have no time, and a message plain content.
+    """
+    is_left_out = documented and "timestamp" not in fields
+    if instant(fields.get("timestamp")) is None and not is_left_out:
         yield "bad-value", "its timestamp is invalid"
     if not isinstance(fields.get("parent_id"), str | None):
         yield "bad-value", "its parent_id is not a string"
@@ -236,14 +252,15 @@ def row_problems(fields: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
     if kind not in get_args(_Type):
         yield "unknown", f"entries of type {kind} are unknown"
     elif kind == "message":
-        yield from _message_problems(fields.get("message"))
+        yield from _message_problems(fields.get("message"), documented=documented)
 
 
-def _message_problems(message: Any) -> Iterator[tuple[Kind, str]]:
+def _message_problems(message: Any, *, documented: bool) -> Iterator[tuple[Kind, str]]:
     if not isinstance(message, dict):
         yield "bad-value", "it holds no message"
         return
-    role, contents, reason = message.get("role"), message.get("contents"), message.get("stop_reason")
+    role, reason = message.get("role"), message.get("stop_reason")
+    contents = contents_of(message) if documented else message.get("contents")
     if role not in get_args(_Role):
         yield "unknown", f"the role {role} is unknown"
     if not isinstance(contents, list):

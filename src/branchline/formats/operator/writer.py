@@ -114,7 +114,10 @@ class OperatorWriter:
         return line
 
     def _line(self, entry: Entry, parent: str | None) -> bytes:
-        line = entry_line(entry, self._name(parent), name=self._name, refuse=self._refuse)
+        documented = self._reading.documented
+        line = entry_line(
+            entry, self._name(parent), name=self._name, refuse=self._refuse, documented=documented
+        )
         model = self._model_at(parent)
         if isinstance(entry, ModelChange):
             model = ModelRef(provider=entry.provider, id=entry.model_id)
@@ -165,11 +168,21 @@ class OperatorWriter:
 
 
 def entry_line(
-    entry: Entry, parent: str | None, *, name: Callable[[str | None], str | None], refuse: Refuse
+    entry: Entry,
+    parent: str | None,
+    *,
+    name: Callable[[str | None], str | None],
+    refuse: Refuse,
+    documented: bool = False,
 ) -> bytes:
-    """One entry below this parent. ``name`` gives the id by which the file knows an entry."""
+    """One entry below this parent. ``name`` gives the id by which the file knows an entry.
+
+    ``documented`` puts the fields in the order of Operator's documentation, which names no parent as null.
+    """
     fields: dict[str, Any] = {"id": entry.id, "timestamp": seconds_of(entry.timestamp)}
-    if parent is not None:
+    if documented:
+        fields = {"type": entry.type, "id": entry.id, "parent_id": parent, **fields}
+    elif parent is not None:
         fields["parent_id"] = parent
     if isinstance(entry, MessageEntry):
         message = _known(entry.message)
@@ -230,6 +243,8 @@ def _own(
         case Custom():
             return {"custom_type": entry.custom_type, "data": entry.data}
         case CustomMessage():
+            if entry.role != "user":
+                raise refuse("custom role")
             return {
                 "custom_type": entry.custom_type,
                 "content": parts_of(entry.content, (Text, Image), refuse),

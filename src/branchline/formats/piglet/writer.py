@@ -172,8 +172,7 @@ class PigletWriter:
     def _message(self, message: Message) -> tuple[str, Fields]:
         found = envelope(message)
         if found is None:
-            role = getattr(message, "role", None) or message.__struct_config__.tag
-            raise self._refuse("block" if role in ("user", "assistant", "toolResult") else "message")
+            raise self._refuse("block" if message.role in ("user", "assistant", "toolResult") else "message")
         return found
 
     def _kept(self, message: Message) -> tuple[str, Fields]:
@@ -201,7 +200,7 @@ class PigletWriter:
         rest = _rest(entry, "custom_type", "display", "details")
         if not isinstance(content, str) and len(content) != 1:
             rest.setdefault(FIELD, {})["content"] = [msgspec.to_builtins(block) for block in content]
-        self._add(entry, "custom_message", {"role": "user", "content": blocks_text(content, "\n")} | rest)
+        self._add(entry, "custom_message", {"role": entry.role, "content": blocks_text(content, "\n")} | rest)
 
     def _named(self, key: str) -> str:
         """The id by which piglet knows an entry."""

@@ -60,7 +60,7 @@ def face_of(row: SessionRow, agent: str) -> SearchFields:
         cwd=(row.cwd or "").lower(),
         agent=agent.lower(),
         model=f"{row.provider or ''}/{row.model or ''}".lower(),
-        active_ms=row.active_ms,
+        active_ms=row.modified_ms if row.last_activity_ms is None else row.last_activity_ms,
     )
 
 
@@ -114,7 +114,7 @@ def _ordered(
         key=lambda item: (
             not pinned(item[1]),
             item[0] if by_score else 0.0,
-            -item[1].active_ms,
+            -item[1].modified_ms,
             item[1].key,
         )
     )
