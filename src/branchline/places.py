@@ -30,6 +30,7 @@ __all__ = [
     "known_places",
     "program_of",
     "resolve_cwd",
+    "roots_of",
     "session_directory",
     "sessions_root",
 ]
@@ -242,6 +243,11 @@ def _known_agent(name: str) -> str:
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(known)}"
     raise ValueError(f"unknown agent {name!r}; {hint}")
+
+
+def roots_of(format_: Format) -> list[str]:
+    """The directories below which the program of a format keeps the sessions of this person."""
+    return format_.home.roots(os.environ, os.path.expanduser("~"))
 
 
 def existing_directory(patterns: Callable[[Mapping[str, str], str], Sequence[str]]) -> str | None:

@@ -25,7 +25,6 @@ from branchline.actions.check import check_file
 from branchline.actions.convert import ConvertRequest, convert
 from branchline.actions.export import ExportRequest, export, render
 from branchline.actions.import_ import import_file
-from branchline.actions.inspect import report, report_of_nothing
 from branchline.actions.output_file import write_new
 from branchline.actions.remove import prune, remove, restore, trash, undo
 from branchline.actions.repair import repair
@@ -328,13 +327,6 @@ def test_pruning_finds_sessions_without_a_conversation_and_moves_them_on_request
     assert [(each.row.id, each.removed) for each in found] == [(empty.id, False)]
     assert [each.removed for each in prune(dry_run=False)] == [True]
     assert prune() == ()
-
-
-def test_inspecting_what_is_no_session_has_the_same_keys(session: Session) -> None:
-    nothing = report_of_nothing(str(EDGE / "garbage.jsonl"))
-
-    assert nothing.keys() == report(session).keys()
-    assert nothing["findings"]
 
 
 def test_an_answer_is_part_of_the_document(world: Path) -> None:

@@ -22,6 +22,7 @@ def zot(project: Path) -> Session:
     return Session.create(project, format="zot")
 
 
+@pytest.mark.parity("ZOT-19")
 @pytest.mark.parametrize(
     ("command", "answers", "given", "kept"),
     [
@@ -67,6 +68,7 @@ def test_going_to_where_one_is_makes_no_fork(project):
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 def test_another_answer_is_given_in_a_fork_that_ends_before_the_first(project):
     async def work() -> None:
         talk = Talk(project, session=zot(project))
@@ -103,6 +105,7 @@ def test_a_failed_answer_leaves_no_trace_in_the_file_and_can_be_retried(project,
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 def test_a_compaction_goes_on_in_a_fork_that_begins_with_the_summary(project):
     async def work() -> None:
         talk = Talk(project, session=zot(project))
@@ -126,6 +129,7 @@ def test_a_compaction_goes_on_in_a_fork_that_begins_with_the_summary(project):
     drive(work)
 
 
+@pytest.mark.parity("ZOT-19")
 @pytest.mark.parametrize("window", [2_000, 4_000])
 def test_a_full_context_is_compacted_into_a_fork_and_the_conversation_goes_on(project, window):
     """Past its limit several times over, every prompt is answered and nothing is lost."""
@@ -160,6 +164,43 @@ def test_a_context_that_the_model_finds_too_long_is_compacted_into_a_fork_and_an
 
             assert talk.words()[-1] == "two"
             assert any("compacted into a fork" in remark for remark in front.remarks)
+
+    drive(work)
+
+
+@pytest.mark.parity("ZOT-19")
+def test_whatever_needs_a_branch_or_a_compaction_goes_on_in_a_fork(project):
+    """One conversation, one thing after the other; each leaves the file that it began in as it was."""
+
+    async def work() -> None:
+        model = OfflineModel("small", context_window=3_000)
+        talk = Talk(project, "say two", "say one", session=zot(project), model=model)
+        async with talk.conductor:
+            await talk.say("offline: say one")
+            for command, then in [
+                ("/tree", "offline: say two"),
+                ("/jump", "offline: say one"),
+                ("/undo", "offline: say one"),
+                ("/retry", "offline: say next"),
+                ("/compact", "offline: say after the compaction"),
+            ]:
+                await talk.say("offline: say two")
+                source, before = talk.session.id, Path(talk.session.file).read_bytes()
+                file = talk.session.file
+
+                await talk.say(command)
+                assert talk.session.id != source, command
+                assert talk.session.format == "zot"
+                assert Path(file).read_bytes() == before
+
+                await talk.say(then)
+                assert talk.words()[-1] == then.removeprefix("offline: say "), command
+            before_it, number = talk.session.id, 0
+            while talk.session.id == before_it:
+                number += 1
+                await talk.say(f"{'word ' * 300}\noffline: say {number}")
+                assert talk.words()[-1] == str(number)
+                assert number < 20
 
     drive(work)
 
@@ -211,6 +252,7 @@ def test_a_fork_can_be_a_native_session_in_which_everything_can_be_done(project,
     drive(work)
 
 
+@pytest.mark.parity("ZOT-22")
 @pytest.mark.parametrize("way", ["fork", "tree", "fork_from", "native"])
 def test_a_file_that_ends_with_a_model_switch_can_be_forked_and_copied(project, way):
     with zot(project) as source:

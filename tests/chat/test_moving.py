@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from branchline import Session, SessionLibrary
+from branchline.chat import Picker
 from branchline.entries import BranchSummary, Compaction
+from branchline.settings import Settings
+from branchline.views.spans import line_text
 from chat.kit import Talk, drive
 
 
@@ -281,3 +284,25 @@ def test_what_a_fork_made_is_in_the_library(project):
             assert os.stat(talk.session.file).st_mode & 0o777 == 0o600
 
     drive(work)
+
+
+@pytest.mark.parity("OMP-18")
+@pytest.mark.parametrize(("setting", "shown"), [("tree", True), ("turns", False)])
+def test_branch_shows_the_tree_where_double_escape_does(project, setting, shown):
+    seen: list[bool] = []
+
+    def look(picker: Picker) -> None:
+        seen.append(any("left behind" in line_text(option.line) for option in picker.options))
+
+    async def work() -> None:
+        talk = Talk(project, look, settings=Settings(double_escape=setting))
+        async with talk.conductor:
+            await talk.say("hello")
+            first = talk.session.leaf
+            await talk.say("left behind")
+            talk.session.branch(first)
+            await talk.say("/branch")
+
+    drive(work)
+
+    assert seen == [shown]  # only the tree has a prompt that is not on the path

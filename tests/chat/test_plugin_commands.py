@@ -6,7 +6,7 @@ import pytest
 
 from branchline.chat.completion import suggestions
 from branchline.conductor import Conductor, Policy
-from branchline.flows import ChatCommand
+from branchline.flows import ChatCommand, SessionCompactingResult
 from branchline.models import OfflineModel
 from branchline.plugins import Plugins, hookimpl
 from branchline.session import Session
@@ -53,6 +53,35 @@ def talk_with(project, *plugins: object) -> tuple[Talk, Plugins]:
     return talk, hooks
 
 
+class Watching(Marks):
+    """The same, and it looks on while the context is being summed up."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    @hookimpl
+    def session_compacting(self, event, context):
+        self.seen.append(f"{event.reason}, {len(context.session.path())} entries")
+        return SessionCompactingResult(instructions="Keep the names.")
+
+
+@pytest.mark.parity("OMP-19")
+def test_a_plugin_is_called_while_a_compaction_runs_and_adds_commands(project):
+    async def work() -> None:
+        plugin = Watching()
+        talk, hooks = talk_with(project, plugin)
+        async with talk.conductor:
+            front = await talk.say("offline: say one", "offline: say two", "/mark here", "/compact")
+
+            assert hooks.problems == []
+            assert "marked as here" in front.lines
+            assert [seen.partition(",")[0] for seen in plugin.seen] == ["manual"]
+            assert len(talk.session.context().messages) < 4
+
+    drive(work)
+
+
+@pytest.mark.parity("OMP-19")
 def test_a_plugin_adds_commands_that_act_on_the_session(project):
     async def work() -> None:
         talk, hooks = talk_with(project, Marks())

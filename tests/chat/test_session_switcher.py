@@ -37,6 +37,22 @@ def chat(project, tmp_path, monkeypatch):
     return call
 
 
+@pytest.mark.parity("IND-21")
+def test_the_resume_picker_toggles_its_scope_renames_and_deletes_with_undo(chat, project, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    made(elsewhere, "There")
+    file = made(project, "Here")
+
+    shown = chat("/resume", "rename 1", "Renamed", "delete 1", "undo", "scope", "There", "offline: say there")
+
+    assert titles(project) == {"Renamed"}
+    assert f"moved {file} to the trash" in shown
+    assert f"restored {file}" in shown
+    (row,) = SessionLibrary.for_cwd(elsewhere).list(deep=True)
+    assert row.total_messages == 4
+
+
 def test_the_list_toggles_between_this_directory_and_all(chat, project, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -55,6 +71,7 @@ def test_the_list_toggles_between_this_directory_and_all(chat, project, tmp_path
     assert row.total_messages == 4
 
 
+@pytest.mark.parity("IND-21")
 def test_a_session_is_renamed_and_the_list_shows_it(chat, project):
     made(project, "Old name")
 
@@ -64,6 +81,7 @@ def test_a_session_is_renamed_and_the_list_shows_it(chat, project):
     assert "New name" in shown
 
 
+@pytest.mark.parity("IND-21")
 def test_a_session_is_deleted_and_brought_back(chat, project):
     file = made(project, "Doomed")
     made(project, "Kept")

@@ -236,6 +236,7 @@ def test_the_facts_of_a_session_are_shown(project):
     drive(work)
 
 
+@pytest.mark.parity("ZOT-18")
 def test_sessions_are_picked_and_the_current_one_is_marked(project):
     other = made(project, "elsewhere", title="Other")
     seen: list[str] = []
@@ -260,6 +261,7 @@ def test_sessions_are_picked_and_the_current_one_is_marked(project):
     assert [line.endswith("[current]") for line in seen] == [True, False]
 
 
+@pytest.mark.parity("OMP-23")
 def test_ids_in_a_picker_tell_the_sessions_apart(project):
     """Ids of sessions that began in the same minute have a long beginning in common."""
     for number in range(5):
@@ -274,6 +276,7 @@ def test_ids_in_a_picker_tell_the_sessions_apart(project):
         assert [other.id for other in rows if other.id.startswith(name)] == [row.id]
 
 
+@pytest.mark.parity("ZOT-04", "ZOT-18")
 def test_the_forest_is_a_picker_whose_choice_is_the_session_one_goes_on_in(project):
     """Forks below their parents; Enter switches, Escape stays."""
     seen: list[str] = []
@@ -309,6 +312,7 @@ def test_the_forest_is_a_picker_whose_choice_is_the_session_one_goes_on_in(proje
     assert below.endswith("└─ second  [current]")
 
 
+@pytest.mark.parity("ZOT-17", "ZOT-18")
 @pytest.mark.parametrize("format_", [None, "zot"])
 def test_a_session_is_exported_portably_and_imported_under_a_fresh_id(project, format_):
     async def work() -> None:
@@ -333,6 +337,49 @@ def test_a_session_is_exported_portably_and_imported_under_a_fresh_id(project, f
             assert front.remarks[-1] == "which file? Write /session import FILE"
 
     drive(work)
+
+
+@pytest.mark.parity("ZOT-18")
+@pytest.mark.parametrize("format_", [None, "zot"])
+def test_fork_tree_export_and_import_work_as_zot_has_them_and_sessions_opens_the_picker(
+    project, format_, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("ZOT_HOME", str(tmp_path / "zot"))
+    shown: list[list[str]] = []
+
+    def escape(picker: Picker) -> None:
+        shown.append([line_text(option.line) for option in picker.options])
+
+    def parent(picker: Picker) -> str:
+        """Enter on the first row, which is the session that the fork was made of."""
+        escape(picker)
+        return picker.options[0].key
+
+    async def work() -> None:
+        talk = Talk(
+            project, "say one", escape, parent, escape, session=Session.create(project, format=format_)
+        )
+        async with talk.conductor:
+            front = await talk.say("offline: say one", "offline: say two", "/name Parent")
+            source = talk.session.file
+            await talk.say("/session fork", "/name Child", "offline: say three", "/session tree")
+            assert talk.words() == ["offline: say one", "one", "offline: say three", "three"]
+            assert talk.session.file != source
+            assert front.remarks[-1] == "nothing selected; you stay in this session"
+
+            await talk.say("/session tree")
+            assert talk.session.file == source
+
+            await talk.say("/sessions", "/session export talk.jsonl", "/session import talk.jsonl")
+            assert talk.session.file not in (source, None)
+            assert talk.words() == ["offline: say one", "one", "offline: say two", "two"]
+
+    drive(work)
+    tree, again, flat = shown
+    assert tree == again
+    assert [row.endswith("[current]") for row in tree] == [False, True]
+    assert "└─ " in tree[1]
+    assert sorted(row.endswith("Parent  [current]") for row in flat) == [False, True]
 
 
 def test_an_unknown_operation_of_session_lists_those_there_are(project):

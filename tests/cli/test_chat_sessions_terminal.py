@@ -57,6 +57,7 @@ def files(world: Path) -> dict[str, str]:
     return {row.title or row.first_prompt or row.id: row.path or "" for row in rows}
 
 
+@pytest.mark.parity("ZOT-04", "ZOT-18")
 def test_fork_tree_and_switching_as_in_zot(start, world):
     terminal = start()
     terminal.say("offline: say one")
@@ -130,6 +131,7 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
     terminal.wait("^code 0")
 
 
+@pytest.mark.parity("IND-21")
 def test_the_picker_of_sessions_renames_deletes_and_toggles_its_scope(start, world):
     for title in ("Alpha", "Beta"):
         with Session.create(world) as session:
@@ -172,6 +174,7 @@ def test_the_picker_of_sessions_renames_deletes_and_toggles_its_scope(start, wor
     terminal.wait("^code 0")
 
 
+@pytest.mark.parity("ZOT-19")
 def test_a_zot_session_past_its_limit_goes_on_in_compacted_forks(start, world, monkeypatch):
     """It holds more than the model takes, and is filled again and again: every prompt is answered."""
     monkeypatch.setenv("BRANCHLINE_RESERVE_TOKENS", "30000")  # of 32,000
@@ -208,6 +211,7 @@ def test_a_zot_session_past_its_limit_goes_on_in_compacted_forks(start, world, m
     assert {f"answer {number}" for number in range(8)} <= said
 
 
+@pytest.mark.parity("ZOT-19")
 def test_going_back_in_a_zot_session_forks_and_gives_the_prompt_back(start, world):
     with Session.create(world, format="zot") as session:
         for words in ("first", "second"):

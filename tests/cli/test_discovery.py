@@ -53,17 +53,20 @@ def paths(value) -> dict[str, set[str]]:
 def test_ls_shows_the_sessions_of_all_programs_with_a_column_for_the_program(few, run) -> None:
     result = run("ls")
 
-    assert result.stdout.splitlines() == [
-        "302f642e    1d      2  piglet       Migration with branches",
-        'f27a4840    1d      2  zot          hello <world> & "friends" — ünïcode 漢字 🙂',
-        "01a1de18    1d      5  oh-my-pi     1",
-        "s_mwhiju    1d      4  induscode    hello wörld line2",
-        "019f1000    1d      6  codex        rollbacks",
-        "aaaaaaaa    1d      6  claude-code  parser work",
-        "019eb0d2    1d      4  operator     hi from the phone",
-        "golden-0    1d     16  pi           Q0 ünï ✓" + " w" * 25 + "  (1 finding)",
-        f"{'ours' + str(len(few.cwd)):<8}    1d      2  branchline   Why is the sky blue?",
-    ]
+    assert sorted(result.stdout.splitlines()) == sorted(
+        [
+            "302f642e    1d      2  piglet       Migration with branches",
+            'f27a4840    1d      2  zot          hello <world> & "friends" — ünïcode 漢字 🙂',
+            "01a1de18    1d      5  oh-my-pi     1",
+            "s_mwhiju    1d      4  induscode    hello wörld line2",
+            "019f1000    1d      6  codex        rollbacks",
+            "aaaaaaaa    1d      6  claude-code  parser work",
+            "019eb0d2    1d      4  operator     hi from the phone",
+            "golden-0    1d     16  pi           Q0 ünï ✓" + " w" * 25 + "  (1 finding)",
+            f"{'ours' + str(len(few.cwd)):<8}    1d      2  branchline   Why is the sky blue?",
+        ]
+    )
+    assert [line.split()[3] for line in result.stdout.splitlines()] == list(PROGRAMS)
     assert result.stderr == "13 seen, 9 listed, 4 of other directories\n"
 
 
@@ -226,8 +229,8 @@ def test_the_forest_draws_forks_and_sub_agents_of_all_programs(home, run) -> Non
     shapes = {(words[0][:8], words[3]): branch for branch, words in drawn}
 
     assert shapes["43d9df14", "zot"] == ""
-    assert shapes["8812b373", "zot"] == "├─ "
-    assert shapes["412e9ea9", "zot"] == "│  └─ "
+    assert shapes["8812b373", "zot"] in ("├─ ", "└─ ")
+    assert shapes["412e9ea9", "zot"] in ("│  └─ ", "   └─ ")
     assert shapes["agent-ag", "claude-code"] == "└─ "
     assert {shapes[name, "claude-code"] for name in ("bbbbbbbb", "cccccccc")} == {"├─ ", "└─ "}
 
@@ -298,3 +301,22 @@ def test_no_file_is_read_whole_to_find_an_id_in_another_directory(few, run, tmp_
 
     elsewhere = few.elsewhere["zot"][0]
     assert str(elsewhere) in run("show", elsewhere.stem[-8:], "--json").stdout
+
+
+@pytest.mark.parametrize("everywhere", [[], ["--all"]])
+def test_ls_knows_the_directory_of_induscode_sessions_that_lie_in_its_folder(few, data, everywhere) -> None:
+    rows = data("ls", "--agent", "induscode", *everywhere)["sessions"]
+
+    told = {row["path"]: row["cwd"] for row in rows}
+    assert all(told[str(path)] == str(few.cwd) for path in few.files["induscode"])
+
+
+@pytest.mark.parametrize("agent", ["induscode", "zot", "piglet", "oh-my-pi"])
+def test_restore_without_a_name_finds_the_trash_of_other_programs(few, run, data, agent) -> None:
+    path = few.files[agent][0]
+    token = data("rm", path)["removed"][0]["token"]
+
+    assert [item["token"] for item in data("restore", "--list")["trash"]] == [token]
+    run("restore")
+
+    assert path.exists()

@@ -373,3 +373,35 @@ def test_whatever_was_done_to_a_file_of_another_program_its_mended_copy_reads_th
     }
     assert not {finding.kind for finding in new.findings} & lost
     assert all(piece.data in data for piece in mended.asides)
+
+
+def test_a_new_session_of_zot_waits_for_its_first_message_and_every_command_takes_its_path(
+    run, data, world
+) -> None:
+    """zot deletes sessions without a message at its next start."""
+    made = data("new", "--format", "zot", "--title", "A plan")
+    path = Path(made["file"])
+    assert not path.exists()
+
+    assert data("inspect", str(path))["title"] == "A plan"
+    for command in ("show", "tree", "check", "context"):
+        run(command, str(path))
+    run("name", str(path), "Another plan")
+    assert not list(path.parent.glob("*.jsonl"))
+    token = data("rm", str(path))["removed"][0]["token"]
+    run("restore", token)
+    assert data("append", made["session"], "hello")["file"] == str(path)
+
+    assert path.exists()
+    assert data("inspect", str(path))["title"] == "Another plan"
+    assert not list((path.parent / ".branchline" / "drafts").glob("*.jsonl"))
+
+
+def test_a_new_session_of_oh_my_pi_has_its_title_in_the_slot(data) -> None:
+    path = Path(data("new", "--format", "oh-my-pi", "--title", "A plan")["file"])
+
+    slot, header = map(json.loads, path.read_bytes().splitlines())
+
+    assert (slot["title"], slot["source"]) == ("A plan", "user")
+    assert header["title"] == "A plan"
+    assert data("inspect", str(path))["title"] == "A plan"

@@ -68,9 +68,12 @@ def test_an_edge_case_is_read_as_the_format_says(path: Path, run) -> None:
 
     result = run("inspect", path, "--json", code=0 if is_session else 1)
 
-    seen = json.loads(result.stdout)
-    assert seen["format"] == ("pi" if is_session else None)
     assert bool(result.stderr) is not is_session
+    if not is_session:
+        assert result.stdout == ""
+        return
+    seen = json.loads(result.stdout)
+    assert seen["format"] == "pi"
     names = dict(zip(seen["entries"], expected.get("entryKeys", []), strict=False))
     types = {node["id"]: node["type"] for node in seen["tree"]}
 
@@ -113,47 +116,28 @@ def short(problem: str) -> str:
     )
 
 
-def test_a_bad_file_gives_json_and_an_exit_code() -> None:
+def test_a_bad_file_gives_json_or_a_sentence_with_an_exit_code() -> None:
     for path in BAD:
         before = path.read_bytes()
 
         result = CliRunner().invoke(cli, ["inspect", str(path), "--json"])
 
         assert result.exit_code in (0, 1), path
-        assert (json.loads(result.stdout)["format"] is None) is (result.exit_code == 1), path
+        assert bool(result.stderr) is (result.exit_code == 1), path
+        if result.exit_code == 0:
+            assert json.loads(result.stdout)["format"] == "pi", path
+        else:
+            assert result.stdout == "", path
         assert path.read_bytes() == before
 
 
-def test_every_key_of_the_contract_is_there_also_for_a_file_that_is_no_session(data, world) -> None:
+def test_a_file_that_is_no_session_fails_as_it_does_for_other_commands(run, world) -> None:
     (world / "empty.jsonl").write_bytes(b"")
 
-    seen = data("inspect", "empty.jsonl", code=1)
+    inspected = run("inspect", "empty.jsonl", "--json", code=1)
+    shown = run("show", "empty.jsonl", "--json", code=1)
 
-    assert seen == {
-        "schema": "branchline.inspect/1",
-        "format": None,
-        "version": None,
-        "id": None,
-        "cwd": None,
-        "title": None,
-        "parent_session": None,
-        "entries": [],
-        "leaf": None,
-        "path": [],
-        "roots": [],
-        "tree": [],
-        "labels": {},
-        "context": {"model": None, "thinking_level": "off", "messages": []},
-        "usage": {
-            "input": 0,
-            "output": 0,
-            "cache_read": 0,
-            "cache_write": 0,
-            "cost": 0.0,
-            "inherited_cost": 0.0,
-        },
-        "findings": [{"line": 0, "offset": 0, "kind": "empty", "message": "the file is empty"}],
-    }
+    assert (inspected.stdout, inspected.stderr) == (shown.stdout, shown.stderr)
 
 
 def test_the_tree_goes_into_the_active_branch_first_and_indents_only_at_branches(data, talk) -> None:

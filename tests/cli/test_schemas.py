@@ -91,6 +91,7 @@ SCHEMAS = {
         "entries",
         "header_made",
         "changed",
+        "left",
         "aside",
     },
     ("export", "talk", "-o", "x.jsonl"): {

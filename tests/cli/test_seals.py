@@ -301,9 +301,14 @@ def test_a_title_that_oh_my_pi_writes_into_its_slot_is_no_change(world) -> None:
 
     slot, rest = path.read_bytes()[:256], path.read_bytes()[256:]
     assert slot.endswith(b"\n")
-    path.write_bytes(slot.replace(b'"title":"', b'"title":"New ').replace(b"    ", b"", 1) + rest)
+    new = slot.replace(b'"title":"', b'"title":"New ').replace(b"    ", b"", 1)
+    path.write_bytes(new + rest)
+    assert looked_at(path)["seal"]["state"] == "changed", "no entry says that the title is another one"
+    fields = json.loads(new)
+    change = {"type": "title_change", "id": "t1", "parentId": None, "timestamp": fields["updatedAt"]}
+    change["title"] = fields["title"]
+    path.write_bytes(new + rest + json.dumps(change).encode() + b"\n")
 
-    assert path.stat().st_size == len(slot) + len(rest)
     assert looked_at(path)["seal"]["state"] == "intact"
     flip(path, 400)
     assert looked_at(path)["seal"]["state"] == "changed"

@@ -88,6 +88,8 @@ def usage(total: int, **fields: Any) -> Fields:
 class Watched:
     """A source that remembers which entries were decoded."""
 
+    records_cost = True
+
     def __init__(self, source: EntryLog) -> None:
         self.source = source
         self.decoded: list[int] = []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline.context.javascript import number_text, stringify, utf16_cut, utf16_length
+from branchline.context.javascript import number_text, stringify, trim, utf16_cut, utf16_length
 
 VALUES = st.recursive(
     st.one_of(
@@ -108,3 +108,8 @@ def test_node_writes_the_same_text(values):
     expected = json.loads(done.stdout)
 
     assert [[stringify(value), utf16_length(stringify(value))] for value in values] == expected
+
+
+def test_blanks_at_the_ends_of_a_text_are_those_of_javascript():
+    assert trim("\ufeff\u00a0 a \ufeffb\u2028\ufeff") == "a \ufeffb"
+    assert trim("\x1ca\x85") == "\x1ca\x85"

@@ -66,9 +66,10 @@ ROWS: dict[str, tuple[str, Any]] = {
         "user message",
         lambda s: s.append_message({"role": "user", "content": [text(), picture()], "timestamp": 5}),
     ),
-    "answers, tool calls and thinking": (
+    "answers and tool calls": ("answer", lambda s: s.append_message(answer(text(), CALL))),
+    "thinking": (
         "answer",
-        lambda s: s.append_message(answer({"type": "thinking", "thinking": "hm"}, text(), CALL)),
+        lambda s: s.append_message(answer({"type": "thinking", "thinking": "hm"}, text())),
     ),
     "thinking signatures": (
         "answer",

@@ -133,7 +133,9 @@ def test_every_schema_that_is_printed_is_on_the_page_and_no_other():
 
 def test_the_contract_of_inspect_names_every_key(tmp_path):
     file = tmp_path / "made.jsonl"
-    file.write_text('{"type":"session","version":3,"id":"made","timestamp":"","cwd":"/"}\n{"type":"x"}\n')
+    file.write_text(
+        '{"type":"session","version":3,"id":"made","timestamp":"","cwd":"/"}\n{"type":"message"}\n'
+    )
     seen = json.loads(CliRunner().invoke(cli, ["inspect", str(file), "--json"]).stdout)
 
     keys = {*seen, *seen["context"], *seen["usage"], *seen["findings"][0]}

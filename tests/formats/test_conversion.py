@@ -466,3 +466,68 @@ def test_a_hundred_megabytes_convert_in_linear_time_and_memory(target):
     assert made.fidelity.is_whole
     assert after.ru_utime - before.ru_utime < 60
     assert (after.ru_maxrss - before.ru_maxrss) * 1024 < 5 * len(data)
+
+
+def called(session: Session, arguments: dict[str, object]) -> str:
+    call = {"type": "toolCall", "id": "c", "name": "x", "arguments": arguments}
+    return session.append_message({"role": "assistant", "content": [call], "stopReason": "toolUse"})
+
+
+def test_half_a_character_costs_itself_and_neither_calls_nor_pictures(session):
+    image = {"type": "image", "data": PICTURE, "mimeType": "image/png"}
+    first = called(session, {"text": "half \ud83d"})
+    session.append_message(
+        {
+            "role": "toolResult",
+            "toolCallId": "c",
+            "toolName": "x",
+            "content": [{"type": "text", "text": "half \ud83d"}, image],
+            "isError": False,
+        }
+    )
+    session.append_compaction("in short", first)
+
+    made = convert(session.transcript, INDUSCODE, HEADER)
+
+    sign = "with replacement characters for lone surrogates"
+    assert reasons(made, "approximated", "answer") == [sign]
+    assert reasons(made, "approximated", "tool result") == [sign]
+    assert reasons(made, "approximated", "compaction") == [f"it holds the kept messages itself, {sign}"]
+    assert made.data.count(PICTURE.encode()) == 2
+
+
+@pytest.mark.parametrize("target", [OH_MY_PI, PIGLET, INDUSCODE, ZOT], ids=lambda target: target.name)
+def test_numbers_that_the_program_rounds_are_in_the_report(session, target):
+    called(session, {"exact": 2**53, "deep": [{"long": 2**53 + 1}]})
+
+    made = convert(session.transcript, target, HEADER)
+
+    said_so = f"with whole numbers that {target.name} rounds" in str(made.fidelity.approximated)
+    assert said_so == (target in (OH_MY_PI, PIGLET))
+
+
+@pytest.mark.parametrize("target", [PIGLET, ZOT], ids=lambda target: target.name)
+def test_half_characters_that_the_program_does_not_keep_are_in_the_report(session, target):
+    session.append_message("half \ud83d")
+    session.set_title("half \ud83d")
+
+    made = convert(session.transcript, target, HEADER)
+
+    words = f"with lone surrogates that {target.name} does not keep"
+    assert reasons(made, "approximated", "user message") == [words]
+    assert any(words in why for why in reasons(made, "approximated", "title"))
+
+
+def test_piglet_reads_no_system_prompt_in_a_compaction_and_the_report_says_so(session):
+    session.append_message({"role": "system", "content": "be kind"})
+    session.append_compaction("in short", session.append_message("kept"))
+
+    made = convert(session.transcript, PIGLET, HEADER)
+
+    (why,) = reasons(made, "approximated", "compaction")
+    assert why == "it holds the kept messages itself; with a system prompt that piglet does not read"
+    with Session.in_memory(data=made.data) as again:
+        assert [item.message.__struct_config__.tag for item in again.context().messages] == [
+            "compactionSummary",
+            "user",
+        ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from branchline.entries import Damaged, MessageEntry, Unknown, encode_entry
+from branchline.entries import Damaged, MessageEntry, encode_entry, json_codec, message_text
 from branchline.formats import EntryLog
 from branchline.formats.integrity import check_log
 from support import transcript
@@ -125,14 +125,28 @@ def test_a_strange_message_can_be_written_again(name):
     assert json.loads(encode_entry(entry))["id"] == "odd"
 
 
-def test_what_is_nested_too_deeply_keeps_what_stands_at_its_top():
-    found = around(READABLE["nesting of 10,000"])
+def test_what_is_nested_too_deeply_is_read_as_null_and_the_rest_of_its_line_is_kept():
+    content = b'[{"type":"text","text":"said","more":%s}]' % (b"[" * 10_000 + b"]" * 10_000)
 
+    found = around(said(content))
     entry = found.entry(1)
 
-    assert isinstance(entry, Unknown)
-    assert entry.type == "message"
+    assert isinstance(entry, MessageEntry)
+    assert message_text(entry.message) == "said"
     assert found.tree.roles[1] == "user"
+    assert found.raw(1) == said(content)
+
+
+@pytest.mark.parametrize("depth", [99, 100, 101, 150, 5_000])
+@pytest.mark.parametrize("blank", ["", " "])
+def test_json_is_bounded_at_one_depth(depth, blank):
+    text = ("[" + blank) * depth + "1" + (blank + "]") * depth + blank
+    inside: Any = 1 if depth <= json_codec.DEEPEST else None
+    for _ in range(min(depth, json_codec.DEEPEST)):
+        inside = [inside]
+
+    assert json_codec.loads(text.encode()) == inside
+    assert json_codec.loads(b'["\\"[",%s,{"a":[2]}]' % text.encode())[2] == {"a": [2]}
 
 
 def test_a_role_deep_inside_other_data_is_not_taken_for_that_of_the_message():

@@ -338,13 +338,28 @@ def test_nothing_written_is_ever_changed(session):
         check(session)
 
 
-def test_a_damaged_file_gets_a_head_with_every_append(tmp_path):
+@pytest.mark.parametrize("name", ["missing-parent", "torn-line"])
+def test_damage_alone_is_no_reason_for_a_head_which_would_hide_what_induscode_writes_later(tmp_path, name):
     path = tmp_path / "s.ndjson"
-    path.write_bytes(sample("missing-parent").read_bytes())
+    torn = node("a", None) + node("b", "a") + b'{"schema":"indus/transcript@1","kind":"en'
+    path.write_bytes(torn if name == "torn-line" else sample(name).read_bytes())
 
     with Session.open(path, clock=FixedClock(START)) as session:
         key = session.append_message("go on")
 
+    assert as_induscode(path.read_bytes())["leaf"] == key
+    assert json.loads(path.read_bytes().splitlines()[-1])["kind"] == "entry"
+
+
+def test_an_entry_behind_a_gap_that_is_not_the_deepest_one_for_induscode_gets_a_head(tmp_path):
+    lines = [node("a", None), node("b", "a"), node("c", "b"), b'{"schema":"indus/tra\n', node("e", "lost")]
+    path = tmp_path / "s.ndjson"
+    path.write_bytes(b"".join(lines))
+
+    with Session.open(path, clock=FixedClock(START)) as session:
+        key = session.append_message("go on")
+
+    assert as_induscode(path.read_bytes())["leaf"] == key
     assert json.loads(path.read_bytes().splitlines()[-1])["leaf"] == key
 
 

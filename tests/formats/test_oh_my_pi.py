@@ -10,14 +10,17 @@ import pytest
 
 from branchline import Session
 from branchline.context import build_context, to_model, totals
+from branchline.conversion import convert
 from branchline.entries import (
     BranchSummary,
     Compaction,
     CustomContent,
+    Header,
     Image,
     MessageEntry,
     ModelChange,
     SessionInfo,
+    Text,
     ThinkingLevelChange,
     ToolResult,
     Unknown,
@@ -25,7 +28,8 @@ from branchline.entries import (
     UsageEntry,
     message_fields,
 )
-from branchline.formats import OH_MY_PI, PI, detect, peek
+from branchline.formats import INDUSCODE, OH_MY_PI, PI, PIGLET, ZOT, EntryLog, detect, peek
+from branchline.formats.integrity import check_log
 from branchline.formats.oh_my_pi import path_state
 from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import TitleSlot, read_slot, slot_line
@@ -490,14 +494,55 @@ def test_the_line_itself_keeps_its_reference():
         f" blob:sha256:{PICTURE}",
     ],
 )
-def test_a_missing_blob_or_another_pattern_leaves_the_reference(reference):
+def test_a_missing_blob_or_another_pattern_is_a_note_and_never_taken_for_base64(reference):
     picture = {"type": "image", "data": reference, "mimeType": "image/png"}
     data = story(message("user", content=[picture], timestamp=1))
 
-    found = read(data, str(SAMPLES / "x.jsonl")).entry(0)
+    transcript = read(data, str(SAMPLES / "x.jsonl"))
+    found = transcript.entry(0)
 
     assert isinstance(found, MessageEntry)
-    assert found.message.content == (Image(data=reference, mime_type="image/png"),)
+    assert found.message.content == (Text(text=f"[image not found: image/png, {reference}]"),)
+    (finding,) = check_log(transcript)
+    assert (finding.kind, finding.line) == ("missing-part", 3)
+    assert "1 image whose file is missing" in finding.message
+
+
+@pytest.mark.parametrize("target", [PI, ZOT, INDUSCODE, PIGLET], ids=lambda target: target.name)
+def test_a_conversion_says_which_images_are_missing_and_hands_no_reference_on(target):
+    here = {"type": "image", "data": f"blob:sha256:{PICTURE}", "mimeType": "image/png"}
+    gone = {**here, "data": f"blob:sha256:{'0' * 64}"}
+    data = story(message("user", content=[here], timestamp=1), message("user", content=[gone], timestamp=2))
+    source = read(data, str(SAMPLES / "x.jsonl"))
+
+    converted = convert(
+        source, target, Header(id="n", version=3, timestamp="2030-01-01T00:00:00.000Z", cwd="/")
+    )
+
+    (note,) = converted.fidelity.approximated
+    assert note.why == "with a note in place of 1 image whose file is missing"
+    assert base64.b64encode((SAMPLES / "blobs" / PICTURE).read_bytes()) in converted.data
+    made = EntryLog(target, lambda offset, size: converted.data[offset : offset + size], "made")
+    images = [
+        block
+        for entry in made.entries(range(len(made.tree)))
+        if isinstance(entry, MessageEntry)
+        for block in entry.message.content
+        if isinstance(block, Image)
+    ]
+    assert len(images) == 1
+
+
+def test_blobs_of_a_session_in_any_directory_are_looked_for_in_the_agent_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "agent"))
+    (tmp_path / "agent" / "blobs").mkdir(parents=True)
+    (tmp_path / "agent" / "blobs" / PICTURE).write_bytes(b"picture")
+    picture = {"type": "image", "data": f"blob:sha256:{PICTURE}", "mimeType": "image/png"}
+    path = tmp_path / "elsewhere.jsonl"
+    path.write_bytes(story(message("user", content=[picture], timestamp=1)))
+
+    with Session.open(path) as session:
+        assert session.context().messages[0].message.content[0].data == base64.b64encode(b"picture").decode()
 
 
 def test_blobs_are_looked_for_in_the_agent_directory_also_for_sub_agents(tmp_path: Path):

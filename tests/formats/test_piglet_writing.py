@@ -9,6 +9,7 @@ import pytest
 
 from branchline import Session
 from branchline.clock import FixedClock
+from branchline.conversion import convert
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -28,7 +29,7 @@ from branchline.entries import (
     UserMessage,
     message_text,
 )
-from branchline.errors import NotSupported
+from branchline.errors import NothingToCompact, NotSupported
 from branchline.formats.piglet import PIGLET
 from formats.piglet_kit import (
     HEADER,
@@ -571,3 +572,57 @@ def test_a_line_has_its_parts_in_piglets_order():
         line("user", "a", "b", {})
         == b'{"type":"user","id":"a","parentId":"b","ts":"2026-11-15T06:08:32.760846817Z","data":{}}\n'
     )
+
+
+def test_a_compaction_of_a_path_without_messages_is_refused_with_a_sentence():
+    session = Session.in_memory(format="piglet")
+    only = session.append_thinking_level_change("high")
+
+    with pytest.raises(NothingToCompact, match="there is no message on the path"):
+        session.append_compaction("nothing so far", only)
+
+    assert session.path() == [only]
+
+
+def test_a_compaction_that_keeps_an_entry_without_a_message_keeps_no_message():
+    session = Session.in_memory(format="piglet")
+    session.append_message("a question")
+    last = session.append_thinking_level_change("high")
+
+    session.append_compaction("a question", last)
+
+    assert [message_text(item.message) for item in session.context().messages] == ["a question"]
+
+
+def test_a_line_that_piglet_could_not_open_is_refused_and_nothing_is_written():
+    session = Session.in_memory(format="piglet")
+    first = session.append_message("a question")
+    kept = session.append_message("x" * (6 << 20))
+    session.append_message("y" * (6 << 20))
+
+    for verb in (
+        lambda: session.append_message("z" * (10 << 20)),
+        lambda: session.append_compaction("in short", first),
+        lambda: session.append_compaction("in short", kept),
+    ):
+        with pytest.raises(NotSupported, match=r"line of more than 10 MiB.*Fork it"):
+            verb()
+
+    assert len(session.path()) == 3
+
+
+def test_a_conversion_leaves_out_what_piglet_could_not_open_and_says_what_it_does_not_list():
+    source = Session.in_memory()
+    for size in (8 << 20, 1 << 20):
+        source.append_message(
+            UserMessage(content=(Text(text="look"), Image(data="A" * (size * 4 // 3), mime_type="image/png")))
+        )
+
+    converted = convert(source.transcript, PIGLET, HEADER)
+
+    notes = [note.why for note in converted.fidelity.approximated]
+    assert sorted(notes) == [
+        "a note instead of images",
+        "with a long line: piglet does not list a session with a line of more than 1 MiB",
+    ]
+    assert max(map(len, converted.data.splitlines())) < 10 << 20

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import pytest
 
@@ -26,7 +30,7 @@ from branchline.entries import (
     UserMessage,
     message_text,
 )
-from branchline.errors import NotASession, NotSupported
+from branchline.errors import NotASession, NotSupported, ReadOnly
 from branchline.formats.zot import ZOT, export_portable, import_portable, portable_name
 from formats.zot_kit import HEADER, META, START, content, live, message, read, sample, usage
 
@@ -510,3 +514,55 @@ def test_a_user_message_with_a_picture_is_read_as_it_was_written():
     entry = session.entry(session.leaf or "")
     assert isinstance(entry, MessageEntry)
     assert entry.message == said
+
+
+HOLDER = """
+import os, sys
+held = os.open(sys.argv[1], os.O_WRONLY | (os.O_APPEND if sys.argv[2] == "append" else 0))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how other programs have a file open")
+@pytest.mark.parametrize("mode", ["offset", "append"])
+def test_a_session_that_a_program_has_open_without_append_mode_is_not_appended_to(tmp_path, mode):
+    path = tmp_path / "20261115-063609-c16e23b8.jsonl"
+    path.write_bytes(ZOT.required_writer().encode_header(HEADER))
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, path, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+
+        with Session.open(path) as session:
+            refused: AbstractContextManager[Any] = nullcontext()
+            if mode == "offset":
+                refused = pytest.raises(ReadOnly, match=rf"process {holder.pid}\) has it open .* in a fork")
+            with refused:
+                session.append_message("hello")
+            holder.communicate()
+            session.append_message("once it is closed")
+
+    assert path.read_bytes().count(b'"hello"') == (mode == "append")
+    assert path.read_bytes().count(b'"once it is closed"') == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [(Thinking(thinking="hm", thinking_signature="s"),), (Text(text=""),), (Thinking(thinking=""),)],
+)
+def test_a_message_that_would_be_empty_for_zot_has_no_content_there_and_is_whole_here(content):
+    session = live(META)
+    answer = AssistantMessage(
+        content=content, provider="anthropic", model="claude-sonnet-4-5", timestamp=START
+    )
+
+    key = session.append_message(answer)
+
+    row = json.loads(session.transcript.raw(session.index.position(key)))
+    assert row["message"]["content"] is None
+    stored = session.entry(key)
+    assert isinstance(stored, MessageEntry)
+    assert isinstance(stored.message, AssistantMessage)
+    assert stored.message.content == content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -30,3 +30,23 @@ def newest_pi() -> peers.Peer:
 @pytest.fixture(scope="session")
 def oh_my_pi() -> peers.Peer:
     return _or_skip(peers.oh_my_pi)
+
+
+@pytest.fixture
+def zot() -> Iterator[peers.GoPeer]:
+    """A zot process of its own for every test: it holds the session that it created."""
+    yield from _process(peers.zot)
+
+
+@pytest.fixture(scope="session")
+def piglet() -> Iterator[peers.GoPeer]:
+    yield from _process(peers.piglet)
+
+
+def _process(provide: Callable[[], peers.GoPeer]) -> Iterator[peers.GoPeer]:
+    try:
+        process = provide()
+    except peers.PeerMissing as missing:
+        pytest.skip(str(missing))
+    with process:
+        yield process

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from induscode.conductor.serialize import message_to_dict
 from induscode.conductor.transcript_store import TranscriptStore, fs_backend
 from induscode.sessions.library import SessionLibrary
 
@@ -43,6 +44,19 @@ async def look(directory: str, session: str) -> dict[str, Any]:
     }
 
 
+async def said(directory: str, sessions: list[str]) -> dict[str, Any]:
+    """What the program reads of many sessions: the path, and the message of every node on it."""
+    found = []
+    for session in sessions:
+        store = TranscriptStore(session, backend=fs_backend(directory))
+        await store.load()
+        path = store.path_to()
+        found.append(
+            {"path": [node.id for node in path], "said": [message_to_dict(node.content) for node in path]}
+        )
+    return {"sessions": found}
+
+
 def seen(store: Any) -> dict[str, Any]:
     return {
         "path": [entry.id for entry in store.path_to()],
@@ -66,7 +80,11 @@ def part_of(value: Any, name: str) -> Any:
 
 
 def main() -> None:
-    verbs: dict[str, Callable[..., Coroutine[Any, Any, dict[str, Any]]]] = {"write": write, "look": look}
+    verbs: dict[str, Callable[..., Coroutine[Any, Any, dict[str, Any]]]] = {
+        "write": write,
+        "look": look,
+        "said": said,
+    }
     for line in sys.stdin:
         order = json.loads(line)
         try:

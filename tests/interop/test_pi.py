@@ -315,3 +315,34 @@ def test_both_writing_at_once_make_two_branches(pi: Peer, session: Session):
     assert session.path() == [*shared, ours]
     assert sorted(session.children(shared[1])) == sorted([*seen["results"], ours])
     assert_pi_agrees(pi, session)
+
+
+def test_a_session_without_an_answer_that_pi_continues_is_read_once(pi: Peer, tmp_path: Path):
+    """pi 0.73.1 writes header and entries again before it goes on."""
+    with Session.create(CWD, directory=tmp_path, format="pi", persist="always") as session:
+        first = session.append_message("a question")
+        file = session.file
+    assert file is not None
+
+    seen = ask(pi, open=file, steps=[["appendMessage", assistant("an answer")]])
+
+    with Session.open(file) as session:
+        assert session.path() == [first, seen["branch"][-1][0]]
+        assert session.findings == []
+        assert our_view(session)["context"] == view_of(seen)["context"]
+        session.append_message("and another question")
+        assert Session.open(file).path() == session.path()
+
+
+@pytest.mark.parametrize("title", ["\ufeffMarked\ufeff", " \u00a0Spaced\u2028", "\x85Kept\x1c", "\ufeff"])
+def test_blanks_at_the_ends_of_a_title_are_those_of_pi(pi: Peer, tmp_path: Path, title: str):
+    made = ask(
+        pi,
+        create=[CWD, str(tmp_path)],
+        steps=[["appendMessage", assistant("hello")], ["appendSessionInfo", title]],
+    )
+
+    with Session.open(made["file"]) as session:
+        assert session.title == made["name"]
+        session.set_title(title)
+        assert session.title == made["name"]

@@ -139,12 +139,15 @@ def test_another_log_has_nothing_in_common_with_the_seal():
     )
 
 
-def test_bytes_before_the_start_may_change():
+def test_bytes_before_the_start_may_change_only_where_the_program_did_it():
     data = b"slot\n" + LINES
 
     made = sealed(data, start=5)
 
-    assert compare(reading(b"SLOT\n" + LINES), made) is None
+    assert compare(reading(b"SLOT\n" + LINES), made, prefix_replaced=True) is None
+    assert compare(reading(b"slot\n" + LINES), made) is None
+    changed = compare(reading(b"SLOT\n" + LINES), made)
+    assert (changed.line, changed.offset, changed.size, changed.same_log) == (1, 0, 5, True)
     difference = compare(reading(b"slot\n" + LINES.replace(b"header", b"HEADER")), made)
     assert (difference.line, difference.offset) == (2, 5)
 

@@ -407,7 +407,7 @@ def test_an_extension_can_branch_into_a_file_navigate_and_move_the_leaf(tmp_path
     assert session.leaf == four
 
 
-@pytest.mark.parity("OMP-23", part="the role; ids in pickers are tested with the pickers")
+@pytest.mark.parity("OMP-23")
 def test_every_message_has_a_role():
     messages = [
         UserMessage(content="x"),

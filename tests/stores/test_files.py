@@ -12,8 +12,8 @@ from functools import partial
 import pytest
 
 from branchline.errors import InvalidId, LogError, LogReplaced, NotASession, SessionNotFound
+from branchline.log.open_files import open_files
 from branchline.stores import FilesStore
-from branchline.stores.open_files import open_files
 
 LINE = b'{"type":"session","version":3,"id":"one"}\n'
 MORE = b'{"type":"message","id":"a","parentId":null}\n'
@@ -385,7 +385,7 @@ def test_a_crash_while_the_file_had_both_names_is_finished_by_either_verb(store,
     assert store.trashed() == []
 
 
-def test_strange_things_in_the_trash_are_left_alone(store):
+def test_a_bad_manifest_in_the_trash_hides_nothing(store):
     store.create("one", LINE).close()
     removed = store.remove("one")
     trash = os.path.join(store.directory, ".branchline", "trash")
@@ -403,13 +403,15 @@ def test_strange_things_in_the_trash_are_left_alone(store):
         with open(os.path.join(trash, token, "x.jsonl"), "wb") as file:
             file.write(LINE)
 
-    assert [item.token for item in store.trashed()] == [removed.token]
-    for token in ("broken", "null", "path", "type", "time", "empty"):
-        with pytest.raises(SessionNotFound):
-            store.restore(token)
+    found = {item.token: item.key for item in store.trashed()}
+    assert found == {removed.token: "one", **dict.fromkeys(("broken", "null", "path", "type", "time"), "x")}
+    with pytest.raises(SessionNotFound):
+        store.restore("empty")
+    assert store.restore("path").key == "x"
+    assert content(store, "x") == LINE
     with pytest.raises(InvalidId):
         store.restore("../trash")
-    assert len(os.listdir(trash)) == 7
+    assert len(os.listdir(trash)) == 6
 
 
 def test_a_session_that_may_not_be_read_can_be_removed_and_given_back(common_place):
@@ -462,7 +464,7 @@ def test_a_session_that_another_process_has_open_is_in_use(store):
 
 
 def test_where_nobody_tells_which_files_are_open_none_is(tmp_path):
-    assert open_files((".jsonl",), str(tmp_path / "no such place")) == set()
+    assert list(open_files((".jsonl",), str(tmp_path / "no such place"))) == []
 
 
 # -- other endings, and what belongs to a file ------------------------------------------------------------------

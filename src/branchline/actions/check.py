@@ -13,27 +13,28 @@ from typing import Literal
 import msgspec
 
 from branchline.actions.seal import Sealing, SealReport, update_seal, verify_seal
-from branchline.clock import SystemClock
-from branchline.errors import BranchlineError, NotASession
+from branchline.clock import SystemClock, local_time
+from branchline.errors import BranchlineError, LogError, NotASession
 from branchline.formats import PI, EntryLog
-from branchline.formats.detect import RETIRED_STORES, is_retired_store
+from branchline.formats.detect import RETIRED_STORES, is_retired_store, unsupported_program
 from branchline.formats.integrity import check_log
-from branchline.formats.suffixes import has_suffix
+from branchline.formats.suffixes import has_suffix, without_suffix
 from branchline.library import SessionLibrary
 from branchline.log import FileLog
+from branchline.log.seals import orphaned_seals, read_seal
 from branchline.plugins.formats import detect
 from branchline.session import Session
 from branchline.session.locator import assembled_content
-from branchline.stores import unpacked
+from branchline.stores import FilesStore, unpacked
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
 
 __all__ = [
     "FileReport",
+    "check_directory",
     "check_file",
     "check_library",
     "check_session",
-    "read_leniently",
     "session_files",
     "transcript_of",
 ]
@@ -86,14 +87,48 @@ def check_session(session: Session) -> FileReport:
     return _report(session.id, transcript, check_log(transcript), transcript.bytes_between(0, _HEAD))
 
 
-def check_library(library: SessionLibrary) -> tuple[FileReport, ...]:
-    """Check every session of a library, newest first. Drafts are left out."""
-    return tuple(_check_row(library, row) for row in library.list() if not row.draft)
+def check_library(library: SessionLibrary, sealing: Sealing = "compare") -> tuple[FileReport, ...]:
+    """Check every session of a library, newest first, and report sealed ones that are not there any more.
+
+    Drafts are left out.
+    """
+    rows = [row for row in library.list() if not row.draft]
+    places = {os.path.dirname(row.path) for row in rows if row.path is not None}
+    places |= {store.directory for store in library.stores if isinstance(store, FilesStore)}
+    missing = [report for place in sorted(places) for report in _missing_from(place)]
+    return (*(_check_row(library, row, sealing) for row in rows), *missing)
 
 
-def _check_row(library: SessionLibrary, row: SessionRow) -> FileReport:
+def check_directory(
+    directory: str | os.PathLike[str], sealing: Sealing = "compare"
+) -> tuple[FileReport, ...]:
+    """Check every session file in a directory and its folders, and report sealed ones that are missing."""
+    places = [os.path.abspath(place) for place, _names in _walk(directory)]
+    missing = [report for place in places for report in _missing_from(place)]
+    return (*(check_file(path, sealing) for path in session_files(directory)), *missing)
+
+
+def _missing_from(directory: str) -> Iterator[FileReport]:
+    """Reports on the files of a directory that have a seal, are not there, and are not in its trash."""
+    for path in orphaned_seals(directory):
+        removed = FilesStore(directory).trashed()
+        if without_suffix(os.path.basename(path)) not in {item.key for item in removed}:
+            try:
+                seal = read_seal(path)
+            except LogError:
+                seal = None
+            when = "" if seal is None else f" on {local_time(seal.sealed_at)}"
+            yield FileReport(
+                path=path,
+                status="damaged",
+                problem=f"missing: it was sealed{when} and is not there any more",
+                id=None if seal is None else seal.session,
+            )
+
+
+def _check_row(library: SessionLibrary, row: SessionRow, sealing: Sealing) -> FileReport:
     if row.path is not None:
-        return check_file(row.path)
+        return check_file(row.path, sealing)
 
     def check() -> FileReport:
         with library.stored(row).store.snapshot(row.key) as read:
@@ -105,22 +140,24 @@ def _check_row(library: SessionLibrary, row: SessionRow) -> FileReport:
 
 def session_files(directory: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the path of every session file in a directory and its folders, except hidden ones."""
-    for place, folders, names in os.walk(directory):
-        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
-        for name in sorted(names):
+    for place, names in _walk(directory):
+        for name in names:
             if has_suffix(name) and not name.startswith("."):
                 yield os.path.abspath(os.path.join(place, name))
 
 
-def read_leniently(path: str) -> tuple[EntryLog, list[Finding]]:
-    """Read a file whatever it holds, with its findings. Raises NotASession if it is not a regular file."""
-    with FileLog(path) as log:
-        transcript = transcript_of(log, path)
-        return transcript, _with_neighbours(check_log(transcript), transcript, log)
+def _walk(directory: str | os.PathLike[str]) -> Iterator[tuple[str, list[str]]]:
+    """A directory and its folders, except hidden ones, each with the names of its files."""
+    for place, folders, names in os.walk(os.fspath(directory)):
+        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+        yield place, sorted(names)
 
 
 def transcript_of(log: FileLog, path: str) -> EntryLog:
-    """Read a log whatever it holds; what no format recognizes is read as our own."""
+    """Read a log whatever it holds; what no format recognizes is read as our own.
+
+    Raises NotASession for a file of another program.
+    """
     return _lenient(log.read, log.size(), path)
 
 
@@ -129,6 +166,8 @@ def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLo
     try:
         format_ = detect(head, name)
     except NotASession:
+        if unsupported_program(head) is not None:
+            raise
         format_ = PI
     if compression := format_.compression_of(head):
         return EntryLog(format_, unpacked(compression, read, size).read, name)

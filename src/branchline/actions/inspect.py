@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import groupby, pairwise
 from typing import Any
 
-from branchline.actions.check import read_leniently
 from branchline.entries import SIDE_TYPES
 from branchline.formats.integrity import check_log
 from branchline.formats.log_index import LogIndex
 from branchline.session import Session
 from branchline.tree import ROOT, Finding, walk_nodes
 
-__all__ = ["report", "report_of_nothing"]
+__all__ = ["report"]
 
 
 def _path_in_file(session: Session, leaf: int) -> list[str]:
@@ -114,34 +113,6 @@ def _inner_entries(reading: LogIndex) -> dict[str, str]:
             found.update(dict.fromkeys(sharing, name))
             del found[name]
     return found
-
-
-def report_of_nothing(path: str) -> dict[str, Any]:
-    """Return the same keys for a file that is not a session: only ``findings`` has values."""
-    return {
-        "format": None,
-        "version": None,
-        "id": None,
-        "cwd": None,
-        "title": None,
-        "parent_session": None,
-        "entries": [],
-        "leaf": None,
-        "path": [],
-        "roots": [],
-        "tree": [],
-        "labels": {},
-        "context": {"model": None, "thinking_level": "off", "messages": []},
-        "usage": {
-            "input": 0,
-            "output": 0,
-            "cache_read": 0,
-            "cache_write": 0,
-            "cost": 0.0,
-            "inherited_cost": 0.0,
-        },
-        "findings": _finding_fields(read_leniently(path)[1]),
-    }
 
 
 def _finding_fields(findings: list[Finding]) -> list[dict[str, Any]]:

@@ -1,20 +1,22 @@
 """Move sessions to the trash, and bring them back. Nothing here deletes a session.
 
-Without a ``directory`` the libraries are our own: that of this working directory first, then those of all
-others.
+Without a ``directory``, :func:`prune` looks at our own libraries, and :func:`restore` and :func:`trash` at
+the trash in the folders of every program.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from branchline.errors import SessionNotFound
-from branchline.formats.suffixes import SUFFIXES, has_suffix, suffix_of, without_suffix
+from branchline.formats.suffixes import SUFFIXES, has_suffix, without_suffix
 from branchline.library import PruneResult, SessionLibrary
+from branchline.places import NATIVE_AGENT
 from branchline.stores import FilesStore, TrashItem
+from branchline.stores.files import SIDE_FOLDER, draft_at, store_at
 
 __all__ = [
     "RemovedSession",
@@ -68,10 +70,12 @@ def undo(removed: RemovedSession) -> None:
 
     Raises FileExistsError if its path is taken.
     """
-    _store(removed.path).restore(removed.token)
+    store_at(removed.path).restore(removed.token)
 
 
 def _removable(path: str) -> str:
+    if (draft := draft_at(path)) is not None:
+        return draft[0].draft_path(draft[1])
     if not os.path.lexists(path):
         raise SessionNotFound(f"cannot remove {path}: no such file")
     if not has_suffix(path) or not os.path.isfile(path):
@@ -82,18 +86,16 @@ def _removable(path: str) -> str:
 
 def _remove(path: str) -> RemovedSession:
     key = without_suffix(os.path.basename(path))
-    trashed = _store(path).remove(key)
+    trashed = store_at(path).remove(key, draft=draft_at(path) is not None)
     if trashed is None:
         raise SessionNotFound(f"cannot remove {path}: it no longer exists")
     return RemovedSession(path=path, key=trashed.key, token=trashed.token)
 
 
-def _store(path: str) -> FilesStore:
-    return FilesStore(os.path.dirname(path), suffix=suffix_of(path))
-
-
 def restore(name: str | None = None, *, directory: _Path | None = None) -> RestoredSession:
-    """Bring a session back from the trash: by token, key or id, or (None) the one removed last.
+    """Bring a session back from the trash: by token, key or id.
+
+    Without a name it is the one removed last, of any agent, in ``directory`` or this working directory.
 
     Raises SessionNotFound if it is not in the trash, FileExistsError if its name is taken.
     """
@@ -106,7 +108,7 @@ def trash(*, directory: _Path | None = None) -> tuple[TrashedSession, ...]:
     """Return what is in the trash, last removed first."""
     found = [
         TrashedSession(library=library.name, item=item)
-        for library in _libraries(directory)
+        for library in _libraries_with_trash(directory)
         for item in library.trash()
     ]
     return tuple(sorted(found, key=lambda trashed: -trashed.item.removed))
@@ -139,14 +141,34 @@ def _libraries(directory: _Path | None) -> list[SessionLibrary]:
     return [nearest, *map(SessionLibrary, others)]
 
 
+def _libraries_with_trash(directory: _Path | None, cwd: str | None = None) -> list[SessionLibrary]:
+    """Also the folders of other agents, in which :func:`remove` makes a trash where one is needed.
+
+    With a ``cwd``, only those of this working directory.
+    """
+    if directory is not None:
+        return _libraries(directory)
+    libraries = _libraries(None) if cwd is None else [_nearest(None)]
+    places = [place for place in SessionLibrary.everywhere(cwd).places if place.agent != NATIVE_AGENT]
+    roots = [root for place in places for root in (place.folders if cwd is not None else [place.root])]
+    folders = dict.fromkeys(folder for root in roots for folder in _folders_with_trash(root))
+    return [*libraries, *(SessionLibrary(FilesStore(folder)) for folder in folders)]
+
+
+def _folders_with_trash(root: str) -> Iterator[str]:
+    for folder, inside, _files in os.walk(root):
+        if SIDE_FOLDER in inside and os.path.isdir(os.path.join(folder, SIDE_FOLDER, "trash")):
+            yield folder
+        inside[:] = [name for name in inside if not name.startswith(".")]
+
+
 def _holder(name: str | None, directory: _Path | None) -> SessionLibrary:
     """The library in whose trash a session is."""
-    nearest, *others = _libraries(directory)
     if name is None:
-        # The one removed last; only a directory of another agent has files with several endings.
-        latest = [library for library in (nearest, *others) if directory is not None and library.trash()]
-        return max(latest, key=lambda library: library.trash()[0].removed, default=nearest)
-    for library in (nearest, *others):
+        libraries = _libraries_with_trash(directory, os.getcwd())
+        latest = [library for library in libraries if library.trash()]
+        return max(latest, key=lambda library: library.trash()[0].removed, default=libraries[0])
+    for library in _libraries_with_trash(directory):
         if any(name in (item.token, item.key) or item.key.endswith("_" + name) for item in library.trash()):
             return library
     raise SessionNotFound(

@@ -45,7 +45,8 @@ def verify_seal(log: FileLog, reading: LogIndex) -> SealReport:
         return SealReport(state="unusable", message=str(problem))
     if seal is None:
         return SealReport(state="none")
-    difference = compare(log.read, seal)
+    replaced = reading.prefix_recorded and reading.mutable_prefix == seal.start
+    difference = compare(log.read, seal, prefix_replaced=replaced)
     if difference is None:
         return SealReport(state="intact", seal=seal)
     return _whose(seal, difference, reading) or _damage(seal, difference, log.size())

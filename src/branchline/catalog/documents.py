@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
-from branchline.context.usage import TOOLS_AND_SUMMARIES, model_name, records_cost
+from branchline.context.usage import TOOLS_AND_SUMMARIES, model_name
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -104,7 +104,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
     reading, tree = transcript.reading, transcript.tree
     active = _active(transcript)
     inherited, skipped = reading.inherited_entries, reading.counted_elsewhere
-    answers, priced = reading.answer_ids, records_cost(transcript)
+    answers, priced = reading.answer_ids, transcript.records_cost
     session = "" if reading.header is None else reading.header.id
     types, times, keys = tree.types, tree.times, tree.keys
     wanted = [
@@ -157,7 +157,7 @@ def spending_before(transcript: EntryLog, end: int) -> dict[int, Spending | None
         return {}
     types = transcript.tree.types
     window = [place for place in range(max(0, end - _WINDOW), end) if types[place] == "message"]
-    answers, priced = transcript.reading.answer_ids, records_cost(transcript)
+    answers, priced = transcript.reading.answer_ids, transcript.records_cost
     return {
         position: _spending(entry, answers.get(position), priced=priced)
         for position, entry in zip(window, transcript.entries(window), strict=True)

@@ -47,6 +47,8 @@ class Chat:
         self.services = services
         self.left = False
         """Whether the person has said that they want to leave."""
+        self.failed = False
+        """Whether something that was asked for failed, for example because it could not be saved."""
         self._stop: Callable[[], object] | None = None
         self._talking = False
         self._said = True  # what was sent last is in the session
@@ -78,6 +80,7 @@ class Chat:
             hint = "" if native else " /fork --native does that and continues there."
             self.front.notice(f"{problem}{hint}")
         except (BranchlineError, ValueError, LookupError, OSError, RuntimeError) as problem:
+            self.failed = True
             self.front.notice(str(problem) or type(problem).__name__)
         self._say_model_problem()
 
@@ -144,6 +147,8 @@ class Chat:
                         ended = event
         if ended is not None and ended.unsent:
             self.front.prefill("\n".join(ended.unsent))
+        if ended is not None and ended.error is not None:
+            self.failed = True
         return ended
 
     @contextmanager

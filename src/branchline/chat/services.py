@@ -21,6 +21,11 @@ class Services(Protocol):
         """The working directory of new sessions."""
         ...
 
+    @property
+    def double_escape(self) -> str:
+        """What Escape, pressed twice, opens: ``tree`` or ``turns``."""
+        ...
+
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
         """The sessions of this working directory, or of all, newest first; with those without a reply yet."""
         ...

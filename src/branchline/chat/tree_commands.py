@@ -41,8 +41,12 @@ async def jump(chat: Chat, words: str) -> None:
 
 
 async def branch(chat: Chat, words: str) -> None:
-    """A prompt of the path, in a new session."""
-    picker = turn_picker(chat.conductor.session, "Rephrase which prompt in a new session?")
+    """A prompt, in a new session: of the whole tree or of the path, as double Escape shows them."""
+    session, question = chat.conductor.session, "Rephrase which prompt in a new session?"
+    if chat.services.double_escape == "tree":
+        picker = tree_picker(session, question) if len(session) else None
+    else:
+        picker = turn_picker(session, question)
     if (entry := await _picked(chat, words, picker)) is None:
         return
     with chat.working():

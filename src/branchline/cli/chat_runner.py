@@ -129,7 +129,10 @@ class _Running:
             if session.leaf is not None:
                 say_where(self._chat)
             await self._chat.run()
-        return _INTERRUPTED if self._front.interrupted else 0
+        if self._front.interrupted:
+            return _INTERRUPTED
+        # Nobody reads along where prompts come from a pipe: the exit code has to tell.
+        return _FAILED if self._chat.failed and not sys.stdin.isatty() else 0
 
     # -- what is needed -------------------------------------------------------------------------------
 

@@ -34,6 +34,10 @@ class CliServices:
         self._settings = settings
         self._models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
 
+    @property
+    def double_escape(self) -> str:
+        return self._settings.double_escape
+
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
         """Of all programs, and drafts of our own: a chat that was killed before its first reply is found."""
         found = SessionLibrary.everywhere(None if everywhere else self.cwd).list(deep=True, limit=_LISTED)

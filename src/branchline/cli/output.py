@@ -25,7 +25,6 @@ __all__ = ["Color", "Output", "Piece", "StyleRole", "paint", "remark"]
 Color = Literal["auto", "always", "never"]
 
 _TOGETHER = 1000
-_DEEPEST = 20_000
 _ASCII = str.maketrans("│└├─•›‹…⋯⊞⊟▸▾·×→↳█▉▊▋▌▍▎▏▇▆▅▄▃▂▁", "|`|-*><~~+->v.x>>########%*+=-:.")
 """What our drawings become where only ASCII is wanted; each character has one column, as before."""
 
@@ -160,16 +159,11 @@ def _colors_welcome() -> bool:
 
 
 def _encoded(value: Any, *, pretty: bool) -> str:
-    """JSON in ASCII. What JSON has no number for is null; any depth that could be read can be written."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
+    """JSON in ASCII. What JSON has no number for is null."""
     try:
-        try:
-            return json.dumps(value, indent=2 if pretty else None, allow_nan=False)
-        except ValueError:
-            return json.dumps(_finite(value), indent=2 if pretty else None, allow_nan=False)
-    finally:
-        sys.setrecursionlimit(limit)
+        return json.dumps(value, indent=2 if pretty else None, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), indent=2 if pretty else None, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

@@ -52,7 +52,7 @@ def existing(directory: str) -> str:
 def resolve_path(name: str, directory: str | None = None, *, ours: bool = False) -> str:
     """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
     if "/" in name or "\\" in name or has_suffix(name):
-        return os.path.abspath(os.path.expanduser(name))
+        return _existing_file(os.path.abspath(os.path.expanduser(name)))
     if not name.strip():
         raise SessionNotFound("which session? Give a file, an id or id prefix, or @last")
     if name == "@last" or name.startswith("@last:"):
@@ -69,6 +69,14 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
         return os.path.abspath(name)
     where = "" if directory is None else f" in {directory}"
     raise SessionNotFound(f"no session named {name!r}{where}; `branchline ls --all` lists all sessions")
+
+
+def _existing_file(path: str) -> str:
+    """The path itself, or the draft of the session that will be there."""
+    from branchline.stores.files import draft_at
+
+    draft = draft_at(path)
+    return path if draft is None else draft[0].draft_path(draft[1])
 
 
 def _found(name: str, *, ours: bool) -> SessionRow | None:

@@ -27,7 +27,10 @@ def open_for_writing(name: str, directory: str | None) -> Iterator[Session]:
     """The session that a person means, and afterwards what happened to its file besides the change."""
     with resolve_session(name, directory) as session:
         version = session.transcript.reading.version
+        known = len(session.index)
         yield session
+        for problem in _line_problems(session, known):
+            remark(f"{session.file}: {problem}")
         for torn in session.torn_tails:
             remark(
                 f"the last line of {session.file} was unfinished ({torn.size} bytes): it is closed now"
@@ -38,6 +41,15 @@ def open_for_writing(name: str, directory: str | None) -> Iterator[Session]:
             remark(
                 f"{session.file} was of version {version} and is of version 3 now; the old file is in {kept}"
             )
+
+
+def _line_problems(session: Session, known: int) -> set[str]:
+    """What the program of a session cannot do with lines that were added behind ``known`` entries."""
+    limits, reading = session.transcript.format.limits, session.transcript.reading
+    if limits is None:
+        return set()
+    sizes = (reading.span(position).size + 1 for position in range(known, len(session.index)))
+    return {problem for size in sizes if (problem := limits.line_problem(size)) is not None}
 
 
 @contextmanager

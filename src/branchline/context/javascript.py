@@ -1,4 +1,4 @@
-"""Lengths and JSON text as JavaScript has them, so that our token counts are those of the programs we read.
+"""Lengths, JSON text and blanks as JavaScript has them, so that we count and trim as the programs we read do.
 
 JavaScript counts UTF-16 units, knows only floating-point numbers, and lists keys that are whole numbers
 before all others.
@@ -11,11 +11,14 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-__all__ = ["in_order", "number_text", "stringify", "utf16_cut", "utf16_length"]
+__all__ = ["in_order", "number_text", "stringify", "trim", "utf16_cut", "utf16_length"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAFE_INTEGER = 2**53
 _LAST_INDEX = 2**32 - 1
+_BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 
 
 def utf16_length(text: str) -> int:
@@ -30,6 +33,11 @@ def utf16_cut(text: str, length: int) -> str:
     if text.isascii():
         return text[:length]
     return text.encode("utf-16-le", "surrogatepass")[: 2 * length].decode("utf-16-le", "ignore")
+
+
+def trim(text: str) -> str:
+    """The text without blanks at its ends; for JavaScript U+FEFF is one, U+0085 and U+001C are none."""
+    return text.strip(_BLANKS)
 
 
 def stringify(value: Any) -> str:

@@ -7,7 +7,7 @@ are decoded, a few hundred at a time, so that memory stays flat however long the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -27,11 +27,11 @@ __all__ = [
     "TOOLS_AND_SUMMARIES",
     "UsageBreakdown",
     "UsageRow",
+    "UsageSource",
     "UsageSum",
     "UsageTotals",
     "entry_usage",
     "model_name",
-    "records_cost",
     "totals",
     "usage_rows",
     "usage_sum",
@@ -43,6 +43,13 @@ TOOLS_AND_SUMMARIES = "tools and summaries"
 _CHUNK = 512
 _TYPES = frozenset({"compaction", "branch_summary", "usage"})
 _ROLES = frozenset({"assistant", "toolResult"})
+
+
+class UsageSource(EntrySource, Protocol):
+    """Entries, and whether the agent that wrote them records what they cost."""
+
+    @property
+    def records_cost(self) -> bool: ...
 
 
 class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -108,25 +115,23 @@ class UsageRow(NamedTuple):
     cumulative: UsageSum
 
 
-def totals(source: EntrySource, *, inherited_entries: int = 0) -> UsageTotals:
+def totals(source: UsageSource, *, inherited_entries: int = 0) -> UsageTotals:
     """The sums over all entries of the file; the first ``inherited_entries`` of them came with a fork."""
     own: dict[str, UsageSum] = {}
     inherited: dict[str, UsageSum] = {}
-    priced = records_cost(source)
     for position, entry in _entries_with_usage(source, range(len(source.tree))):
         models = inherited if position < inherited_entries else own
-        for model, spent in entry_usage(entry, priced=priced):
+        for model, spent in entry_usage(entry, priced=source.records_cost):
             models[model] = models[model] + spent if model in models else spent
     return UsageTotals(own=_breakdown(own), inherited=_breakdown(inherited))
 
 
-def usage_rows(source: EntrySource, positions: Iterable[int] | None = None) -> Iterator[UsageRow]:
+def usage_rows(source: UsageSource, positions: Iterable[int] | None = None) -> Iterator[UsageRow]:
     """A row for every entry that spent something, in file order or along the given positions."""
     cumulative = UsageSum()
     wanted = range(len(source.tree)) if positions is None else positions
-    priced = records_cost(source)
     for position, entry in _entries_with_usage(source, wanted):
-        for model, spent in entry_usage(entry, priced=priced):
+        for model, spent in entry_usage(entry, priced=source.records_cost):
             cumulative += spent
             yield UsageRow(position, entry.id, model, spent, cumulative)
 
@@ -146,11 +151,6 @@ def _entries_with_usage(source: EntrySource, positions: Iterable[int]) -> Iterat
 def model_name(message: AssistantMessage) -> str:
     """``provider/model`` of an answer; either may be empty."""
     return f"{message.provider or ''}/{message.response_model or message.model or ''}"
-
-
-def records_cost(source: EntrySource) -> bool:
-    """Whether the agent that wrote these entries records what they cost; a source says so itself."""
-    return bool(getattr(source, "records_cost", True))
 
 
 def entry_usage(entry: Entry, *, priced: bool = True) -> Iterator[tuple[str, UsageSum]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,7 @@ from branchline.entries import (
 
 __all__ = [
     "ToolResultForms",
+    "calls_with_long_numbers",
     "chained",
     "group_tool_results",
     "message_of",
@@ -43,8 +44,28 @@ __all__ = [
 ]
 
 
+_EXACT = 2**53
+
+
 def message_of(entry: Entry) -> Message | None:
     return entry.message if isinstance(entry, MessageEntry) else None
+
+
+def calls_with_long_numbers(entry: Entry) -> bool:
+    """Whether a tool call of an entry has a whole number that is not exact as a floating-point one."""
+    message = message_of(entry)
+    if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+        return False
+    waiting: list[Any] = [block.arguments for block in message.content if isinstance(block, ToolCall)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
+        elif isinstance(value, int) and not -_EXACT <= value <= _EXACT:
+            return True
+    return False
 
 
 def group_tool_results(run: Sequence[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entry]]]:

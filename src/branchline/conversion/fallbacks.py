@@ -43,7 +43,14 @@ from branchline.entries import (
     message_fields,
 )
 
-__all__ = ["Fallback", "as_user_message", "fallbacks_for", "replace_lone_surrogates", "to_native"]
+__all__ = [
+    "Fallback",
+    "as_user_message",
+    "fallbacks_for",
+    "replace_lone_surrogates",
+    "to_native",
+    "without_lone_surrogates",
+]
 
 _LONGEST = 2000  # characters of an unknown block that are worth reading as text
 _COMMON = ("id", "parent", "timestamp")
@@ -288,6 +295,16 @@ def _simplified(message: Message, change: Callable[[Block], Block]) -> Message:
 
 
 # -- shared -----------------------------------------------------------------------------------------------
+
+
+def without_lone_surrogates(form: Fallback) -> Fallback | None:
+    """The form with U+FFFD for every lone surrogate; None when there is none in it."""
+    whole = [replace_lone_surrogates(entry) for entry in form.entries]
+    if all(entry is None for entry in whole):
+        return None
+    entries = tuple(new or old for new, old in zip(whole, form.entries, strict=True))
+    how = ", ".join(filter(None, (form.how, "with replacement characters for lone surrogates")))
+    return Fallback(how, entries)
 
 
 def replace_lone_surrogates(entry: Entry) -> Entry | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
 from branchline.conversion.entry_utils import (
+    ToolResultForms,
+    calls_with_long_numbers,
     chained,
     group_tool_results,
     message_of,
@@ -15,7 +19,13 @@ from branchline.conversion.entry_utils import (
     places_of,
     result_forms,
 )
-from branchline.conversion.fallbacks import Fallback, as_user_message, fallbacks_for, replace_lone_surrogates
+from branchline.conversion.fallbacks import (
+    Fallback,
+    as_user_message,
+    fallbacks_for,
+    replace_lone_surrogates,
+    without_lone_surrogates,
+)
 from branchline.conversion.origin import Origin, with_origin
 from branchline.conversion.origin_reader import OriginReader
 from branchline.conversion.output_buffer import REFUSALS, names_models
@@ -41,6 +51,8 @@ from branchline.tree import ROOT
 
 __all__ = ["EntryWriter"]
 
+_LONG_NUMBER = re.compile(rb"\d{16}")
+_SURROGATE = b"\\ud"
 _EDITED = "with the content that a later edit gave it"
 _NO_CALL = "as a user message: the call that it answers does not precede it"
 
@@ -99,7 +111,7 @@ class EntryWriter(ConversionState):
             self._write_alone(positions[0], first, "")
             return
         missing = missing_results(self._asked_before(positions[0]), entries)
-        for form in result_forms(entries):
+        for form in self._result_forms(entries):
             for more, rest in (("", ()), ("with a result for every call", missing)):
                 if more and not rest:
                     continue
@@ -113,6 +125,16 @@ class EntryWriter(ConversionState):
             placed = msgspec.structs.replace(entry, parent=self._parent_key(position))
             assert isinstance(placed, MessageEntry)
             self._write_alone(position, as_user_message(placed), _NO_CALL)
+
+    def _result_forms(self, entries: Sequence[Entry]) -> Iterator[ToolResultForms]:
+        """Forms of results that follow each other; behind the first, those without half characters."""
+        forms = iter(result_forms(entries))
+        yield next(forms)
+        whole = without_lone_surrogates(Fallback("", tuple(entries)))
+        if whole is not None:
+            for form in result_forms(list(whole.entries)):
+                yield form._replace(how=", ".join(filter(None, (whole.how, form.how))))
+        yield from forms
 
     def _asked_before(self, position: int) -> Message | None:
         """The message that stands before these results."""
@@ -186,32 +208,21 @@ class EntryWriter(ConversionState):
                 return ()
             return kept_messages(source, position, stored, self.plan.edits)
 
-        offered: list[Fallback] = []
         as_it_is = ""
         if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
             moves = source.format.traits.summary_follows_tail and not self.target.traits.summary_follows_tail
             as_it_is = "its summary stands before the messages that it keeps" if moves else ""
         if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
-        simpler = fallbacks_for(entry, kept)
-        if self.target is PI and not self.bare and _holds_messages(entry):
-            # The format has a place for them, but pi itself does not read it.
-            offered.append(next(simpler))
-            yield offered[0]
-        else:
-            offered.append(Fallback(as_it_is, (entry,)))
-            yield offered[0]
-        for form in simpler:
-            offered.append(form)
+        forms = fallbacks_for(entry, kept)
+        # pi's format has a place for messages inside a compaction, but pi itself does not read it.
+        if self.target is not PI or self.bare or not _holds_messages(entry):
+            forms = chain([Fallback(as_it_is, (entry,))], forms)
+        for form in forms:
             yield form
-        for form in offered:
-            whole = [replace_lone_surrogates(one) for one in form.entries]
-            if any(one is not None for one in whole):
-                entries = tuple(new or old for new, old in zip(whole, form.entries, strict=True))
-                yield Fallback(
-                    ", ".join(filter(None, (form.how, "with replacement characters for lone surrogates"))),
-                    entries,
-                )
+            # Before anything simpler: half a character must not cost more than itself.
+            if (whole := without_lone_surrogates(form)) is not None:
+                yield whole
 
     def _reason(self, refusal: str) -> str:
         """What a format said, without the way out that does not lead out of here."""
@@ -227,6 +238,7 @@ class EntryWriter(ConversionState):
         found = places_of(entries, made, tree.types, tree.positions)
         for position, entry, place in zip(positions, entries, found, strict=True):
             missing: tuple[str, ...] = ()
+            unread = self._unread(entry, place)
             if place is None:
                 self._keys[position] = self._keys.get(self._above(position))
             else:
@@ -242,6 +254,10 @@ class EntryWriter(ConversionState):
             words += [how] if how else []
             if missing:
                 words.append("without " + ", ".join(missing))
+            words += unread
+            parts = self.source.format.external_parts
+            if parts is not None and (gone := parts.missing_parts(self.source, position)) is not None:
+                words.append(f"with a note in place of {gone}")
             if position in self._foreign:
                 words.append("kept as data that only its own agent reads")
             if words:
@@ -249,20 +265,38 @@ class EntryWriter(ConversionState):
             else:
                 self.ledger.carried(position)
 
+    def _unread(self, entry: Entry, place: int | None) -> tuple[str, ...]:
+        """What the target's program itself does not see of an entry that is in the new file.
+
+        A row about the session, as a title may be, has no place in its tree.
+        """
+        limits, traits, line = self.target.limits, self.target.traits, b""
+        if place is not None:
+            entry, line = self.out.transcript.entry(place), self.out.transcript.raw(place)
+        found = [] if limits is None else list(limits.unread(entry))
+        if traits.rounds_integers and _LONG_NUMBER.search(line) and calls_with_long_numbers(entry):
+            found.append(f"with whole numbers that {traits.name} rounds")
+        if (
+            not traits.keeps_lone_surrogates
+            and (place is None or _SURROGATE in line)
+            and replace_lone_surrogates(entry) is not None
+        ):
+            found.append(f"with lone surrogates that {traits.name} does not keep")
+        if limits is not None and (problem := limits.line_problem(len(line) + 1)) is not None:
+            found.append(f"with a long line: {problem}")
+        return tuple(found)
+
     def _not_kept(self, entry: Entry, place: int, before: range) -> tuple[str, ...]:
         """What the new file does not say of an entry; what it spent may stand in front of it."""
         out = self.out.transcript
         beside = [out.entry(other) for other in before if out.tree.types[other] == "usage"]
         spent = next((other.usage for other in beside if isinstance(other, UsageEntry)), None)
-        try:
-            found = out.entry(place)
-            if found.type != entry.type:
-                return () if isinstance(entry, Compaction) else ("its kind of entry",)
-            missing = missing_fields(entry, found, spent)
-            if isinstance(entry, BranchSummary):  # which has its words beside it
-                missing = tuple(name for name in missing if name != "the summary for the model")
-        except RecursionError:
-            return ("parts nested too deeply to compare",)
+        found = out.entry(place)
+        if found.type != entry.type:
+            return () if isinstance(entry, Compaction) else ("its kind of entry",)
+        missing = missing_fields(entry, found, spent)
+        if isinstance(entry, BranchSummary):  # which has its words beside it
+            missing = tuple(name for name in missing if name != "the summary for the model")
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing

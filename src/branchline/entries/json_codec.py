@@ -1,22 +1,34 @@
 """JSON text in and out, where one parser alone would lose something.
 
-msgspec is fast and strict: it refuses lone surrogates, NaN, numbers beyond its range, and deep nesting.
-Agents do write such things, so the standard library reads what msgspec will not. Only what neither can
-read is an error (:class:`ValueError`).
+msgspec is fast and strict: it refuses lone surrogates, NaN and numbers beyond its range. Agents do write such
+things, so the standard library reads what msgspec will not. Only what neither can read is an error
+(:class:`ValueError`).
+
+Values are nested :data:`DEEPEST` levels at most. Whatever lies deeper is read as null, so that code which
+walks through a value needs no care; the line in the file keeps it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 if TYPE_CHECKING:
     import json
 
-__all__ = ["dumps", "loads", "loads_object"]
+__all__ = ["DEEPEST", "bounded", "convert", "dumps", "is_hopeless", "loads", "loads_object"]
+
+DEEPEST = 100
+"""How deeply values may be nested. No agent writes values like that; code that recurses has room for it."""
+
+_T = TypeVar("_T")
+
+_HOPELESS = re.compile(r"Input data was truncated$|JSON is malformed: .* \(byte 0\)$")
+_NUMBERS = (b"N", b"I", b"-")  # how the numbers begin that only the standard library knows
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -39,17 +51,72 @@ def _lenient() -> json.JSONDecoder:
 
 def loads(text: bytes | memoryview) -> Any:
     """Decode one JSON value from UTF-8; invalid bytes become replacement characters."""
+    text = bounded(text if isinstance(text, bytes) else bytes(text))
     try:
         return _decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as reason:
+        if is_hopeless(text, str(reason)):
+            raise ValueError(str(reason)) from None  # before it costs a copy of a long line
     try:
-        value, end = _lenient().raw_decode(string := bytes(text).decode("utf-8", "replace").strip(" \t\r\n"))
+        value, end = _lenient().raw_decode(string := text.decode("utf-8", "replace").strip(" \t\r\n"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if end != len(string):
         raise ValueError(f"more than one value, the first ends at character {end}")
     return value
+
+
+def is_hopeless(text: bytes, reason: str) -> bool:
+    """Whether the standard library cannot read a text either that msgspec refused for this reason.
+
+    It reads a few numbers that msgspec does not know, and half a character, after which msgspec may find the
+    end of the text too early.
+    """
+    return _HOPELESS.match(reason) is not None and text[:1] not in _NUMBERS and b"\\u" not in text[-24:]
+
+
+def convert(value: Any, shape: type[_T]) -> _T:
+    """A decoded JSON value as a record or another type; ValueError where it does not fit.
+
+    A value that :func:`loads` gave may hold what msgspec cannot look at, lone surrogates and huge numbers.
+    Such a value does not fit either.
+    """
+    try:
+        return msgspec.convert(value, shape)
+    except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as reason:
+        raise ValueError(str(reason)) from None
+
+
+# Possessive, so that a string of a gigabyte costs no memory; one that never ends is taken to the end.
+_TOKEN = rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++'
+_OPENING = bytes.maketrans(b"]}", b"[{")
+
+
+def bounded(text: bytes) -> bytes:
+    """The same JSON text with null for whatever is nested more than :data:`DEEPEST` levels deep.
+
+    Text that is no JSON is returned unchanged: a decoder reports it.
+    """
+    if text.count(b"[") + text.count(b"{") <= DEEPEST:
+        return text
+    pieces: list[bytes] = []
+    opened = bytearray()
+    start = 0
+    for token in re.finditer(_TOKEN, text, re.DOTALL):
+        mark = token[0]
+        before = len(opened)
+        if mark[0] in b"[{":
+            opened += mark
+            if before <= DEEPEST < len(opened):
+                pieces.append(text[start : token.start() + DEEPEST - before])
+        elif mark[0] in b"]}":
+            if not opened.endswith(mark[::-1].translate(_OPENING)):
+                return text
+            del opened[-len(mark) :]
+            if len(opened) <= DEEPEST < before:
+                pieces.append(b"null")
+                start = token.start() + before - DEEPEST
+    return text if opened or not pieces else b"".join([*pieces, text[start:]])
 
 
 def dumps(value: Any) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from branchline.entries import blocks, messages, records
+from branchline.entries import blocks, json_codec, messages, records
 
 __all__ = ["block_from_fields", "content_from", "entry_from_fields", "message_from_fields"]
 
@@ -63,8 +63,8 @@ def block_from_fields(fields: Any) -> blocks.Block:
     known = _BLOCKS.get(kind) if isinstance(kind, str) else None
     if known is not None:
         try:
-            return msgspec.convert(fields, known)
-        except msgspec.ValidationError:
+            return json_codec.convert(fields, known)
+        except ValueError:
             pass
     return blocks.UnknownBlock(type=str(kind or ""), fields=fields)
 
@@ -151,8 +151,8 @@ def _fit(field: msgspec.structs.FieldInfo, value: Any) -> Any:
     if field.name in ("usage", "cost") and isinstance(value, dict):
         return _usage_from(value)
     try:
-        return msgspec.convert(value, field.type)
-    except msgspec.ValidationError:
+        return json_codec.convert(value, field.type)
+    except ValueError:
         return msgspec.UNSET
 
 
@@ -160,7 +160,7 @@ def _usage_from(fields: Fields) -> messages.Usage:
     cost = fields.get("cost")
     numbers = {k: v for k, v in fields.items() if _is_number(v)}
     costs = {k: v for k, v in cost.items() if _is_number(v)} if isinstance(cost, dict) else {}
-    return msgspec.convert({**numbers, "cost": costs}, messages.Usage)
+    return json_codec.convert({**numbers, "cost": costs}, messages.Usage)
 
 
 def _is_number(value: Any) -> bool:

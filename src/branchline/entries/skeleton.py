@@ -22,7 +22,6 @@ __all__ = [
     "SalvagedIds",
     "Skeleton",
     "decode_any",
-    "decode_lenient",
     "decode_lines",
     "from_fields",
     "links",
@@ -189,19 +188,6 @@ def _is_words(block: dict[str, Any]) -> bool:
     return isinstance(text, str) and bool(text) and not text.isspace()
 
 
-def decode_lenient(line: bytes) -> Any:
-    """The JSON value of a line that the fast way refused: fields for :func:`from_fields`, or another value.
-
-    ValueError when the line is no JSON at all.
-    """
-    try:
-        return json_codec.loads(line)
-    except ValueError as reason:
-        if str(reason) == "nested too deeply" and (shallow := _shallow(line)) is not None:
-            return shallow
-        raise
-
-
 def from_fields(fields: dict[str, Any]) -> Skeleton:
     """The skeleton of a decoded object whose ``type`` and ``id`` are texts."""
     parent = fields.get("parentId", msgspec.UNSET)
@@ -226,45 +212,8 @@ def from_fields(fields: dict[str, Any]) -> Skeleton:
 
 def links(line: bytes) -> dict[str, Any]:
     """Id and parent as a readable line says them; what it does not say is missing."""
-    fields = decode_lenient(line)
+    fields = json_codec.loads(line)
     return {name: fields[name] for name in ("id", "parentId") if name in fields}
-
-
-# -- lines that are nested too deeply for a recursive parser ----------------------------------------------
-
-# Patterns are made when a line asks for them, as hardly any does. These are possessive, so that a string of a
-# gigabyte costs no memory; one that never ends is taken to the end.
-_TOKEN = rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++'
-_PLAIN_FIELD = rb'\s*:\s*("(?:[^"\\]++|\\.)*+"|null)'
-_OPENING = bytes.maketrans(b"]}", b"[{")
-
-
-def _shallow(line: bytes) -> dict[str, Any] | None:
-    """The texts at the top of an object (and the role of its message), whatever lies below them."""
-    fields: dict[str, Any] = {}
-    opened = bytearray()
-    inside = b""  # the field at the top whose value is being walked through
-    if not line.lstrip().startswith(b"{"):
-        return None
-    plain_field = re.compile(_PLAIN_FIELD, re.DOTALL).match
-    for token in re.finditer(_TOKEN, line, re.DOTALL):
-        mark = token[0]
-        if mark[0] in b"[{":
-            opened += mark
-        elif mark[0] in b"]}":
-            if not opened.endswith(mark[::-1].translate(_OPENING)):
-                return None
-            del opened[-len(mark) :]
-            if not opened:
-                return None if line[token.end() :].strip() else fields
-        elif len(opened) <= 2 and (value := plain_field(line, token.end())):
-            if len(opened) == 1:
-                fields[json_codec.loads(mark)] = json_codec.loads(value[1])
-            elif mark == b'"role"' and inside == b'"message"':
-                fields["message"] = {"role": json_codec.loads(value[1])}
-        elif len(opened) == 1:
-            inside = mark
-    return None
 
 
 # -- lines that are no JSON -------------------------------------------------------------------------------

@@ -12,8 +12,11 @@ from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
+from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, json_codec
 from branchline.errors import NotASession
+from branchline.formats.lines import head_lines
 from branchline.formats.pi import PI
+from branchline.formats.pi.format import is_damaged_session
 from branchline.formats.protocol import Format
 
 __all__ = [
@@ -26,6 +29,7 @@ __all__ = [
     "is_retired_store",
     "recognize",
     "unrecognized",
+    "unsupported_program",
 ]
 
 
@@ -76,6 +80,22 @@ RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdra
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
 
 _LOOKED_AT = 8192
+_BOM = b"\xef\xbb\xbf"
+_FIRST_LINES = 64
+_DAMAGED_LINES = 4
+_FIRST_TYPES = SIDE_TYPES | CONVERSATION_TYPES
+_FIRST_TYPES |= {
+    "session",
+    "session_header",
+    "title",
+    "meta",
+    "session_meta",
+    "turn_context",
+    "response_item",
+    "event_msg",
+}
+_FIRST_TYPES |= {"user", "assistant", "system", "summary", "attachment", "file-history-snapshot"}
+"""How the first lines of sessions call themselves; any other name is that of another program."""
 _TEXT = rb'"[^"\\]*"'
 _NATIVE_HEADER = re.compile(
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
@@ -110,8 +130,20 @@ def builtin_format(name: str) -> Format | None:
 def recognize(head: bytes, path: str, *, expected: Format | None = None) -> Format | None:
     """The built-in format of a file that begins with these bytes, or None.
 
-    ``expected`` is tried first: the format of the program in whose folder the file is.
+    ``expected`` is tried first: the format of the program in whose folder the file is. A first line of JSON
+    whose values are damaged decides nothing: the next one does.
     """
+    rest = head
+    for _ in range(_DAMAGED_LINES):
+        if (found := _recognize(rest, path, expected)) is not None:
+            return found
+        if (following := _after_damaged_line(rest)) is None:
+            break
+        rest = following
+    return None
+
+
+def _recognize(head: bytes, path: str, expected: Format | None) -> Format | None:
     if expected is not None and expected.reader.sniff(head, path):
         return expected
     if _is_surely_native(head[:_LOOKED_AT], path):
@@ -133,11 +165,46 @@ def detect(head: bytes, path: str) -> Format:
 def unrecognized(head: bytes, path: str, *, tried: Iterable[Format], broken: str = "") -> NotASession:
     """The exception for a file that none of these formats recognizes."""
     if not head:
-        return NotASession(f"{path} is empty: there is no session in it")
+        return NotASession(f"{path} is empty, not a session")
     if is_retired_store(head):
         return NotASession(f"{path} is {RETIRED_STORES}")
+    if (program := unsupported_program(head)) is not None:
+        return NotASession(f"{path} is {program}, which branchline does not read")
     names = ", ".join(format_.name for format_ in tried)
     return NotASession(f"{path} is not a session of any known agent (tried: {names}{broken})")
+
+
+def unsupported_program(head: bytes) -> str | None:
+    """The kind of a file that another program wrote, for people; None where nothing tells that.
+
+    The first line that says a type tells: one that none of our formats has belongs to another program.
+    """
+    for line in head_lines(head, _FIRST_LINES):
+        fields = json_codec.loads_object(line)
+        kind = None if fields is None else fields.get("type")
+        if fields is None or not isinstance(kind, str) or not kind or is_damaged_session(kind):
+            continue
+        if kind == "session.start" and b"copilot" in line.lower():
+            return "a session of GitHub Copilot CLI"
+        if kind not in _FIRST_TYPES:
+            return f"a file of another program (its first line is of type {kind[:40]!r})"
+        if kind == "session" and "timestamp" not in fields:
+            return "a file of another program (its header is not one of pi's)"
+        return None
+    return None
+
+
+def _after_damaged_line(head: bytes) -> bytes | None:
+    """What follows a first line of JSON that no format knows; None where it tells whose file it is."""
+    line, newline, rest = head.removeprefix(_BOM).lstrip(b"\r\n\t ").partition(b"\n")
+    if not newline or not rest or is_retired_store(head):
+        return None
+    try:
+        fields = json_codec.loads(line)
+    except ValueError:
+        return None  # every format passes over it
+    kind = fields.get("type") if isinstance(fields, dict) else None
+    return None if isinstance(kind, str) and kind and kind not in _FIRST_TYPES else rest
 
 
 def is_retired_store(head: bytes) -> bool:

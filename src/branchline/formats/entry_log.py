@@ -8,7 +8,7 @@ from operator import gt
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from branchline.context import ContextRules, ModelRef
-from branchline.entries import Entry
+from branchline.entries import Entry, json_codec
 from branchline.errors import LogShrank
 from branchline.formats.feed import feed_log
 from branchline.formats.log_index import LineChunk, LogIndex
@@ -17,7 +17,7 @@ from branchline.tree import ROOT, Finding, Tree
 
 __all__ = ["EntryLog"]
 
-_MARK = 256  # bytes before the place where reading stopped that tell whether they are still the same
+_MARK = 4096  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
 _T = TypeVar("_T")
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class EntryLog(Generic[IndexT_co]):
         self.name = name
         self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
         self._read = read
+        self._mark = (0, b"")  # where reading stopped, and the bytes before it
         self._adopt(format.reader.log_reader(name))
         self._feed()
 
@@ -97,7 +98,8 @@ class EntryLog(Generic[IndexT_co]):
         """Take in whole lines that were just written behind what is known already."""
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
-        self._mark = (self.reading.consumed, data[-_MARK:])
+        before = self._mark[1] if len(data) < _MARK else b""
+        self._mark = (self.reading.consumed, (before + data)[-_MARK:])
 
     def is_unchanged(self) -> bool:
         """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
@@ -143,7 +145,7 @@ class EntryLog(Generic[IndexT_co]):
         return data
 
     def entry(self, position: int) -> Entry:
-        return self.format.reader.decode(self.raw(position), self.reading, position)
+        return self.format.reader.decode(json_codec.bounded(self.raw(position)), self.reading, position)
 
     def answer_model(self, position: int) -> ModelRef | None:
         """The model that an answer names, or that the file names for it."""
@@ -167,14 +169,15 @@ class EntryLog(Generic[IndexT_co]):
                 found += map(self.entry, wanted)
                 continue
             data = self._lines_of(block)
-            if 2 * len(wanted) > len(ends):
+            if 2 * len(wanted) > len(ends) and _is_shallow(data, ends):
                 records = self.format.reader.decode_block(data, reading, block)
                 if records is not None:
                     found += _taken(records, wanted, first)
                     continue
             for position in wanted:
                 start = ends[position - first - 1] + 1 if position > first else 0
-                found.append(decode(data[start : ends[position - first]], reading, position))
+                line = json_codec.bounded(data[start : ends[position - first]])
+                found.append(decode(line, reading, position))
         return found
 
     @staticmethod
@@ -195,8 +198,19 @@ class EntryLog(Generic[IndexT_co]):
 
     def _set_mark(self) -> None:
         end = self.reading.consumed
-        size = min(end, _MARK)
+        size = min(max(0, end - self.reading.mutable_prefix), _MARK)
         self._mark = (end, self._read(end - size, size))
+
+
+def _is_shallow(data: bytes, ends: Sequence[int]) -> bool:
+    """Whether no line is nested so deeply that it has to be decoded by itself."""
+    start = 0
+    for end in ends:
+        brackets = data.count(b"[", start, end) + data.count(b"{", start, end)
+        if brackets > json_codec.DEEPEST and len(json_codec.bounded(line := data[start:end])) != len(line):
+            return False
+        start = end + 1
+    return True
 
 
 def _taken(rows: Sequence[_T], wanted: Sequence[int], first: int) -> Sequence[_T]:

@@ -6,7 +6,9 @@ This pass reads the log once more, line by line; what it holds in memory does no
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -14,20 +16,31 @@ from typing import Any, NamedTuple
 
 from branchline.entries import SIDE_TYPES, Leaf
 from branchline.formats.entry_log import EntryLog
-from branchline.tree import ROOT, Finding
+from branchline.tree import ROOT, Finding, Kind
 
 __all__ = ["check_log"]
 
 _CHUNK = 1 << 17
+_PIECE = 1 << 22
+_BLANK = re.compile(rb"[ \t\r\v\f\n]*\n")
 
 
 def check_log(transcript: EntryLog) -> list[Finding]:
     """Everything strange about a log, in the order of its lines."""
     found = transcript.findings
+    unreadable = {finding.offset for finding in found if finding.kind == "unreadable"}
     watch = _KeyWatch()
     for line in _lines(transcript):
-        found += _in_line(line, watch)
+        problem = _encoding_problem(transcript, line)
+        if problem is not None:
+            _add(found, line, "encoding", problem)
+        if line.offset not in unreadable:
+            repeated = watch.repeated(_text(transcript, line))
+            if repeated:
+                what = f"an object has a duplicate key ({', '.join(repeated)}); the last one counts"
+                _add(found, line, "duplicate-key", what)
     found += _two_writers(transcript)
+    found += _missing_parts(transcript)
     found.sort(key=lambda finding: finding.line)
     return found
 
@@ -36,52 +49,74 @@ def check_log(transcript: EntryLog) -> list[Finding]:
 
 
 class _Line(NamedTuple):
+    """A line that is not blank; its bytes, unless it is a long one that is read in pieces."""
+
     number: int
     offset: int
-    data: bytes
+    size: int
+    data: bytes | None
+
+
+def _add(found: list[Finding], line: _Line, kind: Kind, message: str) -> None:
+    found.append(Finding(kind=kind, message=message, line=line.number, offset=line.offset, size=line.size))
 
 
 def _lines(transcript: EntryLog) -> Iterator[_Line]:
     """The lines of the log that were read, an unfinished last one included."""
     end = sys.maxsize if transcript.reading.unterminated else transcript.reading.consumed
-    number, start, offset = 0, 0, 0
-    pieces: list[bytes] = []
+    number, offset, start, size = 1, 0, 0, 0  # `size` bytes of a line that begins at `start` came before
     while data := transcript.bytes_between(offset, min(offset + _CHUNK, end)):
-        offset += len(data)
-        *whole, rest = data.split(b"\n")
-        for piece in whole:
-            line = b"".join([*pieces, piece])
-            pieces.clear()
+        if not size:
+            start = offset
+        place = 0
+        while place < len(data):
+            if not size and (blank := _BLANK.match(data, place)):
+                number += data.count(b"\n", place, blank.end())
+                place = blank.end()
+                start = offset + place
+                continue
+            newline = data.find(b"\n", place)
+            if newline < 0:
+                size += len(data) - place
+                break
+            size += newline - place
+            whole = data[newline - size : newline] if size <= newline - place else None
+            yield _Line(number, start, size, whole)
             number += 1
-            yield _Line(number, start, line)
-            start += len(line) + 1
-        if rest:
-            pieces.append(rest)
-    if pieces:
-        yield _Line(number + 1, start, b"".join(pieces))
+            size, place = 0, newline + 1
+            start = offset + place
+        offset += len(data)
+    if size:
+        yield _Line(number, start, size, None)
 
 
-def _in_line(line: _Line, watch: _KeyWatch) -> Iterator[Finding]:
+def _pieces(transcript: EntryLog, line: _Line) -> Iterator[bytes]:
+    if line.data is not None:
+        yield line.data
+        return
+    for offset in range(line.offset, line.offset + line.size, _PIECE):
+        yield transcript.bytes_between(offset, min(offset + _PIECE, line.offset + line.size))
+
+
+def _encoding_problem(transcript: EntryLog, line: _Line) -> str | None:
+    decoder, before, pending = codecs.getincrementaldecoder("utf-8")(), 0, 0
     try:
-        text = line.data.decode()
+        for piece in _pieces(transcript, line):
+            pending = len(decoder.getstate()[0])
+            decoder.decode(piece)
+            before += len(piece)
+        pending = len(decoder.getstate()[0])
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError as reason:
-        text = line.data.decode("utf-8", "replace")
-        yield Finding(
-            kind="encoding",
-            message=f"byte {reason.start} of the line is not UTF-8 ({reason.reason}); shown as \ufffd",
-            line=line.number,
-            offset=line.offset,
-            size=len(line.data),
-        )
-    repeated = watch.repeated(text.removeprefix("\ufeff") if line.number == 1 else text)
-    if repeated:
-        yield Finding(
-            kind="duplicate-key",
-            message=f"an object has a duplicate key ({', '.join(repeated)}); the last one counts",
-            line=line.number,
-            offset=line.offset,
-            size=len(line.data),
-        )
+        place = before - pending + reason.start
+        return f"byte {place} of the line is not UTF-8 ({reason.reason}); shown as \ufffd"
+    return None
+
+
+def _text(transcript: EntryLog, line: _Line) -> str:
+    """The text of a line, without the byte order mark of the file."""
+    text = b"".join(_pieces(transcript, line)).decode("utf-8", "replace")
+    return text.removeprefix("\ufeff") if line.number == 1 else text
 
 
 class _KeyWatch:
@@ -107,6 +142,23 @@ class _KeyWatch:
         except (ValueError, RecursionError):
             return []
         return list(self._found)
+
+
+def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
+    """Entries of which something is kept in other files that are not there."""
+    parts, reading = transcript.format.external_parts, transcript.reading
+    if parts is None:
+        return
+    for position, key in enumerate(transcript.tree.keys):
+        if (missing := parts.missing_parts(transcript, position)) is not None:
+            span = reading.span(position)
+            yield Finding(
+                kind="missing-part",
+                message=f"{key}: {missing}",
+                line=reading.line_of(position),
+                offset=span.offset,
+                size=span.size,
+            )
 
 
 # -- two programs at once ---------------------------------------------------------------------------------

@@ -40,9 +40,10 @@ __all__ = [
 
 _BOM = b"\xef\xbb\xbf"
 _EMPTY = "it is empty"
+_BLANK_LINES = re.compile(rb"[ \t\r\v\f\n]*\n")
 _SAME = 14  # bytes that tell one kind of line from another: {"type":"meta"
 _OPENING, _CLOSING = b"{}"
-_REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what a typed decoder raises
+_REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)  # what a typed decoder raises
 
 
 class LinePart(NamedTuple):
@@ -177,6 +178,12 @@ class LineReader:
         waiting = [(first, end)] if first < end else []
         while waiting:
             start, stop = waiting.pop()
+            if blank := _BLANK_LINES.match(data, start, stop):
+                reading.lines += data.count(b"\n", start, blank.end())
+                reading.consumed += blank.end() - start
+                if blank.end() < stop:
+                    waiting.append((blank.end(), stop))
+                continue
             if not self._take_chunk(data, start, stop):
                 middle = data.rfind(b"\n", start, (start + stop) // 2) + 1 or data.index(b"\n", start) + 1
                 if middle < stop:
@@ -184,6 +191,30 @@ class LineReader:
                     continue
                 self._feed_line(data[start : stop - 1], reading.consumed)
             reading.consumed += stop - start
+
+    def feed_line(self, line: bytes) -> None:
+        """Take one line, given without its newline, that follows what was fed before."""
+        reading = self.reading
+        if not self._take_whole(line):
+            self._feed_line(line, reading.consumed)
+        reading.consumed += len(line) + 1
+
+    def _take_whole(self, line: bytes) -> bool:
+        """Take a line as one row, without a copy of it."""
+        reading = self.reading
+        if not reading.lines or self.gap or not self.takes_rows():
+            return False
+        try:
+            rows = self.decode_rows(memoryview(line))
+        except _REFUSED:
+            return False
+        if len(rows) != 1 or line[:1] != b"{" or line[-1:] != b"}":
+            return False
+        lines = Lines(line, 0, [len(line)], reading.consumed, reading.lines + 1, alone=False)
+        if not self.take_rows(rows, lines):
+            return False
+        reading.lines += 1
+        return True
 
     def _take_chunk(self, data: bytes, start: int, end: int) -> bool:
         """Take the lines in ``data[start:end]`` together, if each of them holds exactly one row.
@@ -300,7 +331,7 @@ class LineReader:
             reading.add_finding("bom", "the file begins with a byte order mark", line=1)
             offset += len(_BOM)
             line = line[len(_BOM) :]
-        if not line.strip():
+        if not line or line.isspace():
             return
         try:
             value = self.loads(line)
@@ -434,7 +465,7 @@ def split_records(
     Behind a fragment only what goes on in whole records to the end of the line counts: anything else may be a
     part of the fragment itself. ``is_record`` tells whether an object is a record, where not every one is.
     """
-    text = line.decode("latin-1")  # one character per byte; JSON's own signs are ASCII
+    text = cache(lambda: line.decode("latin-1"))  # one character per byte; JSON's own signs are ASCII
     found, start = _whole_records(line, text, 0, with_care=True, is_record=is_record)
     if start == len(line):
         return found
@@ -458,7 +489,12 @@ def _any_of(markers: tuple[bytes, ...]) -> re.Pattern[bytes]:
 
 
 def _whole_records(
-    line: bytes, text: str, start: int, *, with_care: bool, is_record: Callable[[bytes], bool] | None
+    line: bytes,
+    text: Callable[[], str],
+    start: int,
+    *,
+    with_care: bool,
+    is_record: Callable[[bytes], bool] | None,
 ) -> tuple[list[LinePart], int]:
     """The JSON objects that follow each other from here, and where the next one is not whole."""
     found: list[LinePart] = []
@@ -482,7 +518,7 @@ def _lenient() -> json.JSONDecoder:
     return json.JSONDecoder(parse_int=len, parse_float=len)  # numbers of any length cost nothing
 
 
-def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int | None:
+def _object_end(line: bytes, text: Callable[[], str], start: int, *, with_care: bool) -> int | None:
     """Where the object that starts here ends (blanks behind it count as part of it), or None."""
     try:
         _skip(memoryview(line)[start:])
@@ -491,14 +527,16 @@ def _object_end(line: bytes, text: str, start: int, *, with_care: bool) -> int |
     except msgspec.DecodeError as reason:
         if trailing := _TRAILING.search(str(reason)):
             return start + int(trailing[1]) - 1
+        if json_codec.is_hopeless(line, str(reason)):
+            return None
     except RecursionError:
         return None
     else:
         return len(line)
-    if not with_care:
+    if not with_care or line[start : start + 1] != b"{":
         return None
     try:  # the standard library reads some objects that the fast parser refuses
-        value, end = _lenient().raw_decode(text, start)
+        value, end = _lenient().raw_decode(text(), start)
     except (ValueError, RecursionError):
         return None
     return len(line) - len(line[end:].lstrip()) if isinstance(value, dict) else None

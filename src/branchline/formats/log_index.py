@@ -73,6 +73,7 @@ class LogIndex:
         self.leaf = ROOT
         self.leaf_ambiguous = False  # the program itself would land elsewhere unless it is told where
         self.consumed = 0
+        self.prefix_recorded = False  # the mutable prefix is what the last change of it in the file says
         self.mutable_prefix = 0  # bytes at the start that the program itself changes in place
         self.lines = 0
         self.unterminated = False

@@ -35,6 +35,7 @@ IndexT_contra = TypeVar("IndexT_contra", bound=LogIndex, contravariant=True)
 __all__ = [
     "CompressedFiles",
     "Content",
+    "ExternalParts",
     "Format",
     "FormatHome",
     "FormatReader",
@@ -42,6 +43,7 @@ __all__ = [
     "FormatWriter",
     "LinkFields",
     "LogReader",
+    "ReadingLimits",
     "SplitFiles",
     "TitleFiles",
     "header_in",
@@ -267,6 +269,27 @@ class TitleFiles(Protocol):
         ...
 
 
+class ExternalParts(Protocol[IndexT_contra]):
+    """Parts of entries that a program keeps in other files."""
+
+    def missing_parts(self, transcript: EntryLog[IndexT_contra], position: int) -> str | None:
+        """What of an entry is kept in other files that are not there, in words; None if nothing is."""
+        ...
+
+
+class ReadingLimits(Protocol):
+    """What a program does not read although its files hold it, for the report of a conversion."""
+
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        """What of an entry the program does not read, in words."""
+        ...
+
+    def line_problem(self, size: int) -> str | None:
+        """What the program cannot do with a session that has a line of this size, newline included."""
+        del size
+        return None
+
+
 # -- the facts, and everything together -------------------------------------------------------------------
 
 
@@ -311,6 +334,16 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether files say what answers cost; otherwise the cost is unknown, not zero."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
+    rounds_integers: bool = False
+    """Whether the program reads whole numbers as floating-point ones, exact up to 2 ** 53 only."""
+    keeps_lone_surrogates: bool = True
+    """Whether the program keeps lone surrogates; else it reads U+FFFD for them."""
+    removes_empty_sessions: bool = False
+    """Whether the program deletes sessions without a message that it finds in its directory."""
+    title_in_header: bool = False
+    """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
+    overwrites_appends: bool = False
+    """Whether a running program may write at an offset of its own, over what others append meanwhile."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
 
@@ -337,6 +370,8 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     compression: CompressedFiles | None = None
     splitting: SplitFiles | None = None
     titles: TitleFiles | None = None
+    external_parts: ExternalParts[IndexT] | None = None
+    limits: ReadingLimits | None = None
 
     @property
     def name(self) -> str:

@@ -203,7 +203,8 @@ class SessionLibrary(LibraryShortcuts):
             rows = [row for row in map(self._scanner.header_row, some) if isinstance(row, SessionRow)]
             if found := by_id(text, rows):
                 return require_one(text, found)
-        return None
+        found = by_id(text, self._scanner.waiting())
+        return require_one(text, found) if found else None
 
     def find_by_title(self, text: str) -> SessionRow | None:
         """The session with this title, upper and lower case alike; None when there is none.

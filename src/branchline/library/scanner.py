@@ -35,6 +35,7 @@ from branchline.log import Durability
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import BrokenFormat, format_named, peek
 from branchline.session import Session
+from branchline.session.locator import known_cwd
 from branchline.stores import (
     FilesStore,
     Read,
@@ -155,6 +156,10 @@ class Scanner(Protocol[_T]):
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
         """The live session of a row. SessionNotFound or FileNotFoundError when it is gone."""
+        ...
+
+    def waiting(self) -> Sequence[SessionRow]:
+        """Sessions of other programs that wait for their first message, as these would remove empty ones."""
         ...
 
     def own_stores(self) -> Sequence[StoreScanner]:
@@ -281,6 +286,9 @@ class StoreScanner:
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
         return Session.from_store(self.store, row.key, durability=durability, clock=clock)
+
+    def waiting(self) -> Sequence[SessionRow]:
+        return ()
 
     def own_stores(self) -> Sequence[StoreScanner]:
         return [self]
@@ -475,6 +483,7 @@ class MachineScanner:
             row,
             key=file.stored.key,
             agent=place.agent if name == place.format.name else name,
+            cwd=row.cwd or self._cwd_of_folder(file, record),
             title=self._titles_of(place).get(row.id) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
@@ -486,6 +495,18 @@ class MachineScanner:
     @property
     def restricts(self) -> bool:
         return self.cwd is not None or not self.subagents
+
+    def _cwd_of_folder(self, file: FoundFile, record: FileRecord) -> str | None:
+        """The working directory of a session that does not say it, if its folder belongs to a known one."""
+        if not record.has_header or record.row.cwd:
+            return None
+        if self.cwd is not None and not file.place.is_shared:
+            return self.cwd
+        header = Header(id=record.row.id, timestamp=record.row.created or "")
+        format_ = (
+            file.place.format if file.place.format.name == record.format else format_named(record.format)
+        )
+        return known_cwd(format_, header, file.path)
 
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
         row = problem_row(file.stored, problem)
@@ -552,13 +573,18 @@ class MachineScanner:
             return Session.from_store(store, key, durability=durability, clock=clock)
         return Session.open(_path(row), durability=durability, clock=clock)
 
+    def waiting(self) -> Sequence[SessionRow]:
+        places_ = [place for place in self.places if place.format.traits.removes_empty_sessions]
+        folders = [path for place in places_ for path in _directories(place)]
+        return [row for path in folders for row in StoreScanner(FilesStore(path)).drafts()]
+
     def own_stores(self) -> Sequence[StoreScanner]:
         roots = [place for place in self.places if place.agent == places.NATIVE_AGENT]
         return [StoreScanner(FilesStore(path)) for place in roots for path in _directories(place)]
 
 
 def _directories(place: places.Place) -> list[str]:
-    """The directories of one of our own places, by name."""
+    """The directories of a place with one for each project, by name."""
     if not place.is_shared:
         return list(place.folders)
     try:

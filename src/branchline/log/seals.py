@@ -11,6 +11,7 @@ what a line means, so whose log it is, and which bytes at its start may change, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ import msgspec
 
 from branchline._sha256 import sha256
 from branchline.errors import LogError, LogShrank, NotSaved, ReadOnly
-from branchline.log.directories import sidecar_directory, sidecar_name, sidecar_path
+from branchline.log.directories import SIDECARS, sidecar_directory, sidecar_name, sidecar_path
 from branchline.log.file import FileLog
 from branchline.log.protocol import Log
 from branchline.log.replace import replace_file
@@ -32,6 +33,8 @@ __all__ = [
     "SealedBlock",
     "compare",
     "make_seal",
+    "move_seal",
+    "orphaned_seals",
     "read_seal",
     "seal_log",
     "seal_path",
@@ -75,6 +78,8 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     sealed_at: str
     blocks: list[SealedBlock]
+    prefix: str | msgspec.UnsetType = msgspec.UNSET
+    """The SHA-256 of what is before `start`, which the program itself may replace; older seals have none."""
     checksum: str = ""
 
 
@@ -112,6 +117,29 @@ def seal_path(path: str | os.PathLike[str]) -> str:
 def session_name(session: str) -> str:
     """Return an id as seals hold it: short, and as text that can be written."""
     return session[:_LONGEST_SESSION].encode("utf-8", "backslashreplace").decode()
+
+
+def orphaned_seals(directory: str) -> Iterator[str]:
+    """Yield the path of each session file of a directory that has a seal and is not there any more.
+
+    Names that are too long for a seal to be named after are given as far as the seal has them.
+    """
+    place = os.path.join(directory, SIDECARS, "seals")
+    try:
+        seals = sorted(name for name in os.listdir(place) if name.endswith(".json"))
+        names = os.listdir(directory) if seals else []
+    except OSError:
+        return
+    there = {os.path.basename(seal_path(os.path.join(directory, name))) for name in names}
+    for name in seals:
+        if name not in there:
+            yield os.path.join(directory, name.removesuffix(".json"))
+
+
+def move_seal(path: str, target: str, system: System = SYSTEM) -> None:
+    """Let the seal of a session file follow it to its new name."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        system.rename(seal_path(path), seal_path(target))
 
 
 def read_seal(path: str | os.PathLike[str], system: System = SYSTEM) -> Seal | None:
@@ -160,7 +188,8 @@ def seal_log(
         size = _settled_end(log)
         if size <= start:
             raise NotSaved(f"cannot seal {log.path}: it has no complete line")
-        if matching is not None and (matching.start, matching.size) == (start, size):
+        has_prefix = matching is not None and (not start or matching.prefix is not msgspec.UNSET)
+        if matching is not None and has_prefix and (matching.start, matching.size) == (start, size):
             return matching
         _sync(path, system)
     except OSError as problem:
@@ -222,6 +251,7 @@ def make_seal(log: Log, *, session: str, version: int = 0, start: int = 0, size:
         sha256=total.hexdigest(),
         sealed_at=sealed_at,
         blocks=blocks,
+        prefix=sha256(log.read(0, start)).hexdigest() if start else msgspec.UNSET,
     )
 
 
@@ -250,11 +280,19 @@ def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> It
 # -- comparing --------------------------------------------------------------------------------------------
 
 
-def compare(read: Read, seal: Seal) -> Difference | None:
-    """Say how a log is not what was sealed; None when it is, however much has been appended since."""
-    offset, line = seal.start, 1 + read(0, seal.start).count(b"\n")
+def compare(read: Read, seal: Seal, *, prefix_replaced: bool = False) -> Difference | None:
+    """Say how a log is not what was sealed; None when it is, however much has been appended since.
+
+    `prefix_replaced` says that the bytes before the sealed ones are some that the program itself wrote there,
+    so that they need not be those that were there when the log was sealed.
+    """
+    prefix = read(0, seal.start)
+    offset, line = seal.start, 1 + prefix.count(b"\n")
     first: Difference | None = None
     differing, missing, alike = 0, 0, False
+    if not prefix_replaced and seal.prefix not in (msgspec.UNSET, sha256(prefix).hexdigest()):
+        differing += 1
+        first = Difference(line=1, offset=0, size=seal.start, lines=max(1, line - 1))
     for number, block in enumerate(seal.blocks):
         found = _look(read, offset, block.size)
         if found.size < block.size:

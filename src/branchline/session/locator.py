@@ -23,6 +23,7 @@ __all__ = [
     "SessionRef",
     "assembled_content",
     "external_title",
+    "is_own_folder",
     "known_cwd",
     "newest_first",
     "sibling_store",
@@ -56,6 +57,14 @@ def store_of(name: str | None, cwd: str) -> FilesStore:
     if directory is None:
         raise NotSupported(f"where {format_.name} keeps its sessions is unknown; name a directory")
     return FilesStore(directory, suffix=format_.traits.suffix)
+
+
+def is_own_folder(format_: Format, store: Store) -> bool:
+    """Whether the program of a format looks for its sessions in the directory of this store."""
+    roots = places.roots_of(format_)
+    return isinstance(store, FilesStore) and any(
+        os.path.commonpath((root, store.directory)) == root for root in map(os.path.abspath, roots)
+    )
 
 
 def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: str) -> FilesStore:

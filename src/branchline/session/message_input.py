@@ -26,6 +26,7 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.entries.lenient import block_from_fields, message_from_fields
+from branchline.errors import NothingToCompact
 
 __all__ = ["kept_messages", "name_tool", "normalize_message", "system_snapshot"]
 
@@ -167,8 +168,11 @@ def kept_messages(
     """The messages that a compaction keeps from an entry on, for a format whose compactions hold them.
 
     ``context`` is what a model sees at the end of ``path``. Messages that an earlier compaction holds are
-    kept with it; the state of the system is not, which a compaction carries apart.
+    kept with it; the state of the system is not, which a compaction carries apart. Raises NothingToCompact if
+    a model sees no message at all there.
     """
+    if not context.messages:
+        raise NothingToCompact(f"cannot compact from {first_kept} on: there is no message on the path")
     if first_kept not in path:
         return ()
     kept = path[path.index(first_kept) :]
@@ -176,7 +180,7 @@ def kept_messages(
     if first_kept in selected:
         wanted = set(kept)
         messages = [item.message for item in context.messages if item.entry in wanted]
-        if selected[0] in wanted and isinstance(messages[0], CompactionSummaryMessage):
+        if selected[0] in wanted and messages and isinstance(messages[0], CompactionSummaryMessage):
             del messages[0]
     else:
         positions = [source.tree.position(key) for key in kept]

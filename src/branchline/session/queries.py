@@ -90,8 +90,8 @@ class SessionQueries:
 
     @property
     def read_only(self) -> str | None:
-        """Why nothing may be appended, or None."""
-        return self.transcript.reading.read_only
+        """Why nothing may be appended now, or None."""
+        return self.transcript.reading.read_only or self._pen.overwriter()
 
     @property
     def findings(self) -> list[Finding]:

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from branchline import places
 from branchline.clock import Clock, SystemClock, iso
+from branchline.context.javascript import trim
 from branchline.entries import (
     ACTIVITY_ROLES,
     BranchSummary,
@@ -59,6 +60,7 @@ from branchline.session.queries import SessionQueries
 from branchline.session.shortcuts import SessionShortcuts
 from branchline.session.writer import SessionWriter
 from branchline.stores import FilesStore, MemoryStore, Store
+from branchline.stores.files import draft_at
 from branchline.tree import ROOT
 
 __all__ = ["ForkAt", "ForkScope", "Persist", "Session"]
@@ -91,6 +93,7 @@ class Session(SessionShortcuts, SessionQueries):
         format: str | None = None,  # noqa: A002
         id: str | None = None,  # noqa: A002
         parent_session: str | None = None,
+        title: str | None = None,
         persist: Persist = "with_reply",
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
@@ -101,7 +104,9 @@ class Session(SessionShortcuts, SessionQueries):
         ``directory``, or where this person's sessions of that program and working directory lie. Nothing is
         written before the first entry, and no listing shows it before the first reply;
         ``persist="at_once"`` writes the header now, and closing deletes the file if nothing was said in it;
-        ``persist="always"`` keeps it.
+        ``persist="always"`` keeps it. A program that deletes sessions without a message (zot) must not find
+        it in its directory: there it waits as a draft until its first message, and opens by the path that it
+        will have.
         """
         cwd = places.resolve_cwd(cwd)
         format_ = locator.writable_format(format)
@@ -114,13 +119,18 @@ class Session(SessionShortcuts, SessionQueries):
             timestamp=timestamp,
             cwd=cwd,
             parent_session=parent_session,
+            metadata={"title": _clean_title(title)} if title and format_.traits.title_in_header else None,
         )
         pen = forks.new_writer(format_, header, store, durability=durability)
         if persist != "with_reply":
-            pen.draft = False
+            swept = format_.traits.removes_empty_sessions and locator.is_own_folder(format_, store)
+            pen.waits = pen.draft = swept
             pen.temporary = persist == "at_once"
             pen.create()
-        return cls(pen, clock=clock, cwd=cwd)
+        session = cls(pen, clock=clock, cwd=cwd)
+        if title and not format_.traits.title_in_header:
+            session.set_title(title)
+        return session
 
     @classmethod
     def open(
@@ -136,9 +146,11 @@ class Session(SessionShortcuts, SessionQueries):
         Raises FileMissing, PermissionDenied or IsADirectory (all of them CannotOpen, and the builtin OSError
         of that name) if the file cannot be opened, NotASession if nothing in it is a session, NotSupported if
         it is compressed and the package that decompresses it is not installed, TooLarge (a NotSupported) if
-        it unpacks to more than the setting ``max_unpacked`` allows.
+        it unpacks to more than the setting ``max_unpacked`` allows. The path of a session that is not there
+        yet opens its draft.
         """
-        log = FileLog(path, durability=durability)
+        draft = draft_at(os.fspath(path))
+        log = FileLog(path if draft is None else draft[0].draft_path(draft[1]), durability=durability)
         try:
             with opening(log.path):
                 head = log.read(0, _HEAD)
@@ -146,13 +158,20 @@ class Session(SessionShortcuts, SessionQueries):
                 if (content := locator.assembled_content(format_, log, log.path, head)) is not None:
                     log.close()
                     log = DecompressedLog(log.path, content)
-                pen = SessionWriter(format_, log=log, durability=durability)
+                folder, suffix = os.path.dirname(log.path), format_.traits.suffix
+                pen = SessionWriter(
+                    format_,
+                    log=log,
+                    store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
+                    key=format_.traits.key_of(log.path),
+                    draft=draft is not None,
+                    durability=durability,
+                )
                 _require_session(pen.transcript)
         except BaseException:
             log.close()
             raise
-        pen.key = format_.traits.key_of(log.path)
-        pen.store = FilesStore(os.path.dirname(log.path), suffix=format_.traits.suffix)
+        pen.waits = draft is not None
         header = pen.transcript.reading.header
         pen.transcript.external_title = locator.external_title(format_, log.path, header)
         known = locator.known_cwd(format_, header, log.path)
@@ -252,7 +271,7 @@ class Session(SessionShortcuts, SessionQueries):
         :meth:`append_messages` takes them. What a model would not see as what it is raises ValueError.
         """
         stored = self._normalized(message)
-        if self.is_draft and stored.role == "assistant":
+        if self.is_draft and (stored.role == "assistant" or self._pen.publishes_with_message):
             # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
             self._require_writable()
             self._pen.publish()
@@ -268,7 +287,8 @@ class Session(SessionShortcuts, SessionQueries):
             stored.append(self._normalized(message, stored))
         if not stored:
             return []
-        if self.is_draft and any(message.role == "assistant" for message in stored):
+        replies = any(message.role == "assistant" for message in stored)
+        if self.is_draft and (replies or self._pen.publishes_with_message):
             self._require_writable()
             self._pen.publish()
         makers = [
@@ -358,7 +378,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     def set_title(self, title: str) -> str:
         """Give the session a title of its own; empty removes it."""
-        name = re.sub(r"[\r\n]+", " ", title).strip()
+        name = _clean_title(title)
         return self._append(lambda common: SessionInfo(**common, name=name), side=True)
 
     def append_usage(
@@ -673,6 +693,11 @@ class Session(SessionShortcuts, SessionQueries):
     def _beside(self, plan: forks.ForkPlan) -> Self:
         """The session of a copy that is not written yet."""
         return type(self)(plan.pen, clock=self._clock, cwd=plan.cwd)
+
+
+def _clean_title(title: str) -> str:
+    """A title on one line, without blanks at its ends."""
+    return trim(re.sub(r"[\r\n]+", " ", title))
 
 
 def _require_session(transcript: EntryLog) -> None:

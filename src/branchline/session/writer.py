@@ -15,6 +15,7 @@ from branchline.entries import Entry
 from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import EntryLog, Format
 from branchline.log import Durability, FileLog, Log, MemoryLog, TornTail, replace_file
+from branchline.log.open_files import find_overwriter
 from branchline.stores import DraftStore, FilesStore, Store, TrashStore
 
 __all__ = ["SessionWriter"]
@@ -46,6 +47,8 @@ class SessionWriter:
         self.key = key
         self.store = store
         self.draft = draft and isinstance(store, DraftStore)
+        self.waits = False
+        """Whether this draft was begun on purpose: it is kept although nobody has said anything yet."""
         self.temporary = False
         """Whether the file is deleted on closing if nothing was said in it."""
         self.torn: list[TornTail] = []
@@ -89,17 +92,31 @@ class SessionWriter:
                 f"cannot continue reading {self._log.name}: the file ends at {size}, "
                 f"expected at least {reading.consumed}; open it again"
             )
+        self._require_unchanged(self._log)
         if size == reading.consumed and not reading.unterminated:
             return len(self.transcript.tree) - before
-        if not self.transcript.is_unchanged():
-            raise LogReplaced(
-                f"cannot continue reading {self._log.name}: its lines were rewritten while it was open; "
-                "open it again"
-            )
         self.transcript.catch_up()
         count = len(self.transcript.tree) - before
         self.taken_in += count
         return count
+
+    @property
+    def publishes_with_message(self) -> bool:
+        """Whether this draft becomes a session with its first message, and not only with a reply."""
+        return self.draft and self.waits and self.format.traits.removes_empty_sessions
+
+    def overwriter(self) -> str | None:
+        """Why an append would be lost: a running program writes over it. None where nothing is known."""
+        log = self._log
+        if not self.format.traits.overwrites_appends or self.draft or not isinstance(log, FileLog):
+            return None
+        found = find_overwriter(log.path, log.identity)
+        if found is None:
+            return None
+        return (
+            f"{found.program} (process {found.pid}) has it open and would overwrite what is appended; "
+            "close it there first, or continue in a fork"
+        )
 
     # -- writing --------------------------------------------------------------------------------------
 
@@ -124,9 +141,13 @@ class SessionWriter:
             self._upgrade()
             reading = transcript.reading
         with self._log.exclusive() as writer:
+            if (reason := self.overwriter()) is not None:
+                raise ReadOnly(f"cannot append to {self._log.name}: {reason}")
             if writer.end != reading.consumed or reading.unterminated:
                 self.catch_up()
                 reading = transcript.reading
+            else:
+                self._require_unchanged(self._log)
             made = make()
             data = self.format.required_writer().encode(made, reading)
             offset = writer.append(data)
@@ -192,7 +213,7 @@ class SessionWriter:
         if log is None:
             return
         try:
-            if (self.draft or self.temporary) and not worth_keeping():
+            if (self.temporary or (self.draft and not self.waits)) and not worth_keeping():
                 # Whatever goes wrong here, the file stays: that is the safe side.
                 with contextlib.suppress(BranchlineError, OSError), log.exclusive():
                     self.catch_up()
@@ -304,6 +325,13 @@ class SessionWriter:
             raise _replaced(path)
         self._use(opened)
         self.transcript.adopt(found)
+
+    def _require_unchanged(self, log: Log) -> None:
+        """Refuse a log whose last lines are not those that were read: also one that is as long as before."""
+        if not self.transcript.is_unchanged():
+            raise LogReplaced(
+                f"cannot continue with {log.name}: its lines were rewritten while it was open; open it again"
+            )
 
     def _require_same_file(self, log: FileLog) -> None:
         try:

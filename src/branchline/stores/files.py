@@ -17,9 +17,10 @@ from contextlib import AbstractContextManager
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
 from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
+from branchline.log.open_files import open_files
+from branchline.log.seals import move_seal
 from branchline.log.system import describe_oserror
 from branchline.stores.companion_folders import companion_folder, move_folder
-from branchline.stores.open_files import open_files
 from branchline.stores.protocol import (
     FileStamp,
     Read,
@@ -34,9 +35,10 @@ from branchline.stores.protocol import (
 from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
 from branchline.stores.trash import Trash
 
-__all__ = ["FilesStore", "snapshot_of", "why_hidden"]
+__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of", "store_at", "why_hidden"]
 
-_SIDE = ".branchline"
+SIDE_FOLDER = ".branchline"
+"""The hidden folder beside session files."""
 _FOLDER = "a folder; sessions are looked for in this directory alone, not in the folders below it"
 _OTHER = f"its name ends neither in {' nor in '.join(SUFFIXES)}"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -122,18 +124,19 @@ class FilesStore:
         found = FilesStore(self._draft_directory, suffix=self.suffix).scan().found
         # A crash while a draft was published leaves it under both names; it is a session by then.
         return [
-            draft for draft in found if not _same_file(self._draft_path(draft.key), self.path_of(draft.key))
+            draft for draft in found if not _same_file(self.draft_path(draft.key), self.path_of(draft.key))
         ]
 
     def snapshot(self, key: str) -> _Snapshot:
-        return _Snapshot(self.path_of(key), self._draft_path(key))
+        return _Snapshot(self.path_of(key), self.draft_path(key))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
         used = set()
-        opened = open_files(SUFFIXES) if (keys := tuple(keys)) else set()
+        keys = tuple(keys)
+        opened = {found.identity for found in open_files(SUFFIXES)} if keys else set()
         for key in keys:
-            for path in (self.path_of(key), self._draft_path(key)):
+            for path in (self.path_of(key), self.draft_path(key)):
                 try:
                     status = os.stat(path)
                 except OSError:
@@ -146,7 +149,7 @@ class FilesStore:
     # -- opening and making ---------------------------------------------------------------------------
 
     def open(self, key: str, *, durability: Durability = "fsync") -> FileLog:
-        for path in (self.path_of(key), self._draft_path(key)):
+        for path in (self.path_of(key), self.draft_path(key)):
             try:
                 return self._log(path, durability)
             except FileNotFoundError:
@@ -156,7 +159,7 @@ class FilesStore:
     def create(
         self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync"
     ) -> FileLog:
-        path, other = self.path_of(key), self._draft_path(key)
+        path, other = self.path_of(key), self.draft_path(key)
         if draft:
             path, other = other, path
             self._require_own_folder("drafts")
@@ -172,7 +175,7 @@ class FilesStore:
     def publish(self, key: str, *, durability: Durability = "fsync") -> FileLog:
         path = self.path_of(key)
         try:
-            publish_file(self._draft_path(key), path, system=self._system)
+            publish_file(self.draft_path(key), path, system=self._system)
         except FileNotFoundError:
             raise SessionNotFound(f"no draft named {key!r} in {self.directory}") from None
         except FileExistsError:
@@ -181,7 +184,7 @@ class FilesStore:
 
     def drop_draft(self, key: str) -> bool:
         try:
-            self._system.unlink(self._draft_path(key))
+            self._system.unlink(self.draft_path(key))
         except FileNotFoundError:
             return False
         sync_directory(self._draft_directory, self._system)
@@ -196,7 +199,7 @@ class FilesStore:
             raise self._no_session(key)
         # Looked at here as well: publishing takes two names of one file for its own unfinished work, and a
         # file system that ignores case shows one file under both.
-        if os.path.lexists(target) or os.path.lexists(self._draft_path(new_key)):
+        if os.path.lexists(target) or os.path.lexists(self.draft_path(new_key)):
             raise self._taken(f"rename {key!r}", new_key)
         self._require_room_for_folder(f"rename {key!r}", source, target)
         try:
@@ -206,13 +209,14 @@ class FilesStore:
         except FileExistsError:
             raise self._taken(f"rename {key!r}", new_key) from None
         move_folder(source, target, self._system)
+        move_seal(source, target, self._system)
         found = self.stat(new_key)
         if found is None:
             raise self._no_session(new_key)
         return found
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
-        path = self._draft_path(key) if draft else self.path_of(key)
+        path = self.draft_path(key) if draft else self.path_of(key)
         if _stored(key, path) is None:
             return None
         self._require_own_folder("trash")
@@ -228,7 +232,7 @@ class FilesStore:
         key = item.key
         kept = self._trash.path_of(item)
         ending = self.with_suffix(suffix_of(kept))
-        path, other = ending.path_of(key), ending._draft_path(key)  # noqa: SLF001
+        path, other = ending.path_of(key), ending.draft_path(key)
         if item.draft:
             path, other = other, path
         doing = f"restore {token!r} from the trash"
@@ -265,7 +269,10 @@ class FilesStore:
 
     def _require_own_folder(self, kind: str) -> None:
         """Refuse to write through a link that somebody put in the place of our hidden folder."""
-        for path in (os.path.join(self.directory, _SIDE), os.path.join(self.directory, _SIDE, kind)):
+        for path in (
+            os.path.join(self.directory, SIDE_FOLDER),
+            os.path.join(self.directory, SIDE_FOLDER, kind),
+        ):
             try:
                 status = os.lstat(path)
             except OSError:
@@ -275,13 +282,14 @@ class FilesStore:
 
     @property
     def _trash(self) -> Trash:
-        return Trash(os.path.join(self.directory, _SIDE, "trash"), self._system)
+        return Trash(os.path.join(self.directory, SIDE_FOLDER, "trash"), self._system)
 
     @property
     def _draft_directory(self) -> str:
-        return f"{self.directory}/{_SIDE}/drafts"
+        return f"{self.directory}/{SIDE_FOLDER}/drafts"
 
-    def _draft_path(self, key: str) -> str:
+    def draft_path(self, key: str) -> str:
+        """Where the draft of this key is, or would be."""
         return self._path_in(self._draft_directory, key)
 
     def _path_in(self, directory: str, key: str) -> str:
@@ -291,6 +299,26 @@ class FilesStore:
             if suffix != self.suffix and os.path.lexists(other := f"{directory}/{key}{suffix}"):
                 return own if os.path.lexists(own) else other
         return own
+
+
+def draft_at(path: str) -> tuple[FilesStore, str] | None:
+    """The store and key of the draft at a path: in a folder of drafts, or the one that will be at the path.
+
+    None where a file is at the path already, and where there is no draft for it.
+    """
+    path = os.path.abspath(path)
+    store, key = store_at(path), without_suffix(os.path.basename(path))
+    if store.directory == os.path.dirname(path) and os.path.lexists(path):
+        return None
+    return (store, key) if is_key(key) and os.path.isfile(store.draft_path(key)) else None
+
+
+def store_at(path: str) -> FilesStore:
+    """The store of the session or draft at a path."""
+    folder, name = os.path.split(os.path.abspath(path))
+    if folder.endswith(f"{os.sep}{SIDE_FOLDER}{os.sep}drafts"):
+        folder = os.path.dirname(os.path.dirname(folder))
+    return FilesStore(folder, suffix=suffix_of(name))
 
 
 def snapshot_of(path: str) -> AbstractContextManager[Read]:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from datetime import datetime
 from typing import Any
 
 from branchline.entries import json_codec
-from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of
+from branchline.formats.suffixes import JSONL, SUFFIXES, has_suffix, suffix_of, without_suffix
 from branchline.log import SYSTEM, FileLog, System, create_directory, publish_file, sync_directory
 from branchline.log.system import random_name
 from branchline.stores.companion_folders import move_folder
-from branchline.stores.protocol import TrashItem, check_key
+from branchline.stores.protocol import TrashItem, is_key
 
 __all__ = ["Trash"]
 
 _MANIFEST = "manifest.json"
+_LATEST = 253402300800.0  # the year 10000, which no date reaches
 
 
 class Trash:
@@ -64,17 +66,51 @@ class Trash:
         return sorted(found, key=lambda item: (-item.removed, item.token))
 
     def item(self, token: str) -> TrashItem | None:
-        """What was put in under this token; None when there is no such thing, or not any more."""
-        place = os.path.join(self._directory, token)
-        try:
-            with open(os.path.join(place, _MANIFEST), "rb") as file:
-                manifest: Any = json_codec.loads(file.read())
-            key = check_key(manifest["key"])
-            # lstat: what was removed may have been a link, which leads nowhere from here.
-            size = os.lstat(self._kept(token, key)).st_size
-            return TrashItem(token, key, size, float(manifest["removed"]), manifest.get("draft") is True)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        """What was put in under this token; None when there is no such thing, or not any more.
+
+        The manifest says what it was. One that is damaged or missing hides nothing: the file beside it has
+        its old name, and the folder tells when it was removed.
+        """
+        manifest = self._manifest(token)
+        key = self._key(token, manifest.get("key"))
+        if key is None:
             return None
+        # lstat: what was removed may have been a link, which leads nowhere from here.
+        try:
+            size = os.lstat(self._kept(token, key)).st_size
+        except OSError:
+            return None
+        removed = manifest.get("removed")
+        if not isinstance(removed, int | float) or not 0 < removed < _LATEST:
+            removed = self._removed(token)
+        return TrashItem(token, key, size, float(removed), manifest.get("draft") is True)
+
+    def _manifest(self, token: str) -> dict[str, Any]:
+        try:
+            with open(os.path.join(self._directory, token, _MANIFEST), "rb") as file:
+                return json_codec.loads_object(file.read()) or {}
+        except OSError:
+            return {}
+
+    def _key(self, token: str, named: object) -> str | None:
+        """The key of the session file in a folder: the one that the manifest names, if it is there."""
+        try:
+            names = sorted(os.listdir(os.path.join(self._directory, token)))
+        except OSError:
+            return None
+        keys = [without_suffix(name) for name in names if has_suffix(name)]
+        return next(filter(is_key, sorted(keys, key=lambda key: key != named)), None)
+
+    def _removed(self, token: str) -> float:
+        """When something was removed, by the name of its folder, else by the folder's own time."""
+        try:
+            return datetime.strptime(f"{token[:15]}+0000", "%Y%m%dT%H%M%S%z").timestamp()
+        except ValueError:
+            pass
+        try:
+            return os.lstat(os.path.join(self._directory, token)).st_mtime
+        except OSError:
+            return 0.0
 
     def take(self, item: TrashItem, path: str) -> None:
         """Give a file back its old name. FileExistsError when another file has it now."""
@@ -94,7 +130,8 @@ class Trash:
     def _forget(self, token: str) -> None:
         """Take the folder of something that is not here (any more) away."""
         place = os.path.join(self._directory, token)
-        with contextlib.suppress(OSError):  # what stays is an empty folder, which nobody lists
+        with contextlib.suppress(FileNotFoundError):
             self._system.unlink(os.path.join(place, _MANIFEST))
+        with contextlib.suppress(OSError):  # what stays is an empty folder, which nobody lists
             self._system.rmdir(place)
             sync_directory(self._directory, self._system)

@@ -33,6 +33,7 @@ Kind = Literal[
     "below-head",
     "unknown",
     "bad-value",
+    "missing-part",
     "two-writers",
     "duplicate-key",
     "changed",
@@ -51,6 +52,7 @@ _WARNINGS = frozenset(
         "stale-head",
         "unknown",
         "bad-value",
+        "missing-part",
         "encoding",
         "not-an-entry",
     }

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from branchline.context.usage import UsageSum, entry_usage, records_cost
+from branchline.context.usage import UsageSource, UsageSum, entry_usage
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -106,7 +106,7 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     pairs: tuple[TurnPair, ...]
 
 
-def compare_view(one: EntrySource, one_leaf: int, other: EntrySource, other_leaf: int) -> CompareView:
+def compare_view(one: UsageSource, one_leaf: int, other: UsageSource, other_leaf: int) -> CompareView:
     """Compare the paths to two positions: of one tree, or of two sessions."""
     if one is other:
         found = compare_paths(one.tree, one_leaf, other_leaf)
@@ -136,7 +136,7 @@ def _pair(left: ComparedTurn | None, right: ComparedTurn | None) -> TurnPair:
 # -- turns ------------------------------------------------------------------------------------------------
 
 
-def _side(source: EntrySource, leaf: int, keys: Sequence[str]) -> Side:
+def _side(source: UsageSource, leaf: int, keys: Sequence[str]) -> Side:
     turns = tuple(_turns(source, keys))
     tools: Counter[str] = Counter()
     for turn in turns:
@@ -155,13 +155,12 @@ def _side(source: EntrySource, leaf: int, keys: Sequence[str]) -> Side:
     )
 
 
-def _turns(source: EntrySource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
-    priced = records_cost(source)
-    collected = _Collected(priced=priced)
+def _turns(source: UsageSource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
+    collected = _Collected(priced=source.records_cost)
     for entry in _read(source, keys):
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and collected.spoken:
             yield collected.turn()
-            collected = _Collected(priced=priced)
+            collected = _Collected(priced=source.records_cost)
         collected.add(entry)
     if collected.ids:
         yield collected.turn()

@@ -18,8 +18,10 @@ from branchline.actions.repair.native import RepairResult, repair_native, requir
 from branchline.clock import SystemClock, iso
 from branchline.errors import NotASession, NotSupported
 from branchline.formats import EntryLog
+from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import suffix_of, without_suffix
 from branchline.log import FileLog
+from branchline.tree import Finding, severity
 
 __all__ = ["RepairReport", "RepairResult", "repair"]
 
@@ -35,14 +37,17 @@ class RepairReport(msgspec.Struct, frozen=True, kw_only=True):
     """The file with the unreadable bytes; None if there are none."""
     format: str
     result: RepairResult
+    left: tuple[Finding, ...] = ()
+    """The damage that is in the copy too, or in the file where there is no copy: it cannot be repaired."""
 
 
 def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | None = None) -> RepairReport:
     """Write a repaired copy of a session file (default: beside it, with ``.repaired`` in its name).
 
-    Nothing is written if there is nothing to repair. Raises FileExists if a new file's path is taken,
-    NotASession if nothing in the file is a session, NotSupported for a format that is only read, and NotSaved
-    if the copy would read differently where the damaged file can be read.
+    Nothing is written if there is nothing that can be repaired; the report says what is left. Raises
+    FileExists if a new file's path is taken, NotASession if nothing in the file is a session, NotSupported
+    for a format that is only read, and NotSaved if the copy would read differently where the damaged file can
+    be read.
     """
     path = os.path.abspath(path)
     target = (
@@ -52,19 +57,30 @@ def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | Non
     with FileLog(path) as log:
         old = transcript_of(log, path)
         result = _repaired(old, path)
-        if result.needed:
+        damage, left = _damage(old), _damage(_read(result.data, old))
+        needed = result.needed or len(left) < len(damage)
+        if needed:
             _write(old, result, path, target, rest)
     return RepairReport(
         path=path,
-        output=target if result.needed else None,
+        output=target if needed else None,
         unreadable=rest if result.asides else None,
         format=old.format.name,
         result=result,
+        left=left if needed else damage,
     )
 
 
+def _damage(transcript: EntryLog) -> tuple[Finding, ...]:
+    return tuple(finding for finding in check_log(transcript) if severity(finding.kind) == "damage")
+
+
+def _read(data: bytes, old: EntryLog) -> EntryLog:
+    return EntryLog(old.format, lambda offset, size: data[offset : offset + size], old.name)
+
+
 def _repaired(old: EntryLog, path: str) -> RepairResult:
-    if old.reading.header is None and not len(old.tree):
+    if not len(old.tree) and (old.reading.header is None or old.reading.read_only is not None):
         raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
     if old.format.writer is None:
         raise NotSupported(

@@ -1,8 +1,8 @@
 """Repair a damaged session of another agent, in its own format.
 
 As for our own files every readable entry is taken byte for byte, and only what a reader had to guess is
-written down. Lines that are no entries and still whole objects (heads, meta rows, what belongs to somebody
-else) stay where they are, because the program goes by them.
+written down. Lines that are no entries and still whole objects (heads, meta rows, lines of extensions) stay
+where they are, because the program goes by them; an entry whose id is lost is set aside.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from branchline.actions.repair.native import FieldFix, RepairResult, SalvagedBytes, key_at, readable_above
 from branchline.context.selection import ancestor_with_id
-from branchline.entries import Header, Leaf, json_codec, skeleton, splice
+from branchline.entries import Header, Leaf, json_codec, splice
 from branchline.errors import NotSupported
 from branchline.formats import EntryLog
 from branchline.formats.lines import LineReader, split_records
@@ -40,6 +40,7 @@ def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -
     """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
     reading, tree, format_ = transcript.reading, transcript.tree, transcript.format
     reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
+    nameless = {finding.offset for finding in transcript.findings if finding.kind == "no-id"}
     lines: list[bytes] = []
     changes: list[FieldFix] = []
     asides: list[SalvagedBytes] = []
@@ -52,7 +53,7 @@ def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -
     for piece in _pieces(transcript):
         if piece.position == ROOT:
             for part in _parts(transcript, piece):
-                if part.alone:
+                if part.alone and part.offset not in nameless:
                     lines.append(part.data.strip() + b"\n")
                 else:
                     reason = reasons.get(part.offset, "not an entry")
@@ -201,11 +202,8 @@ def _header(transcript: EntryLog, key: str, spare_id: str) -> Header:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """What an entry says, also one that is nested too deeply to be read whole."""
-    try:
-        fields: dict[str, Any] = json_codec.loads(line)
-    except ValueError:
-        fields = skeleton.decode_lenient(line)
+    """What an entry says."""
+    fields: dict[str, Any] = json_codec.loads(line)
     return fields
 
 

@@ -35,39 +35,48 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
     examples="""
     branchline check @last
     branchline check a.jsonl b.jsonl
+    branchline check --all                       every session on this machine
     branchline check --dir ~/.pi/agent/sessions
     branchline check --seal                      later checks report changed files
     """,
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
+@click.option("--all", "everywhere", is_flag=True, help="Check every session on this machine.")
 @click.option("--dir", "directory", metavar="DIR", help="Check every session file below DIR.")
-@click.option("--seal", is_flag=True, help="Store checksums next to the files; later checks compare them.")
+@click.option(
+    "--seal",
+    is_flag=True,
+    help="Store checksums next to the files for later checks. Without SESSION: of our own sessions.",
+)
 @click.option("--force", is_flag=True, help="With --seal: replace a seal that does not match its file.")
 def check_command(
     out: Output,
     sessions: tuple[str, ...],
+    everywhere: bool,  # noqa: FBT001
     directory: str | None,
     seal: bool,  # noqa: FBT001
     force: bool,  # noqa: FBT001
 ) -> None:
-    """Check sessions for damage; without SESSION, all sessions of this directory.
+    """Check sessions for damage; without SESSION, those of every agent in this directory.
 
-    Exits with 1 if a session is damaged or irregular, or could not be sealed; with 0 if there are only
-    notes.
+    Without SESSION and --dir only damaged and irregular sessions are listed. Exits with 1 if a session is
+    damaged, irregular or missing, or could not be sealed; with 0 if there are only notes.
     """
-    from branchline.actions.check import check_file
-
     if force and not seal:
         raise click.UsageError("--force replaces a seal, so it needs --seal")
+    if everywhere and (sessions or directory is not None):
+        raise click.UsageError("--all checks every session, so it goes with neither SESSION nor --dir")
     sealing: Sealing = "force" if force else "seal" if seal else "compare"
-    reports = [check_file(path, sealing) for path in _files(sessions, directory)]
+    reports = list(_reports(sessions, directory, sealing, everywhere=everywhere))
+    in_scope = not sessions and directory is None and not seal
     bad = sum(not report.is_sound for report in reports)
     unsealed = sum(not _is_sealed(report) for report in reports) if seal else 0
     if out.json:
         out.result("check", {"files": [_fields(report) for report in reports], "bad": bad})
     else:
         for report in reports:
-            _print(out, report)
+            if not (in_scope and report.is_sound):
+                _print(out, report)
         remark(
             f"{count(len(reports), 'file')} checked, {bad or 'none'} damaged or irregular"
             + (f", {unsealed} not sealed" if unsealed else "")
@@ -78,20 +87,24 @@ def check_command(
         raise click.exceptions.Exit(1)
 
 
-def _files(sessions: tuple[str, ...], directory: str | None) -> Iterator[str]:
-    from branchline.actions.check import session_files
+def _reports(
+    sessions: tuple[str, ...], directory: str | None, sealing: Sealing, *, everywhere: bool
+) -> Iterator[FileReport]:
+    from branchline.actions.check import check_directory, check_file, check_library
+    from branchline.library import SessionLibrary
 
     for session in sessions:
         if os.path.isdir(session) and not has_suffix(session):
-            yield from session_files(session)
+            yield from check_directory(session, sealing)
         else:
-            yield resolve_path(session, None)
+            yield check_file(resolve_path(session, None), sealing)
     if directory is not None:
-        yield from session_files(existing(directory))
+        yield from check_directory(existing(directory), sealing)
+    elif not sessions and sealing != "compare" and not everywhere:
+        # Seals are kept beside the files: other agents' folders get them only where they are named.
+        yield from check_library(SessionLibrary.for_cwd(), sealing)
     elif not sessions:
-        from branchline import places
-
-        yield from session_files(places.session_directory())
+        yield from check_library(SessionLibrary.everywhere(None if everywhere else os.getcwd()), sealing)
 
 
 def _fields(report: FileReport) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -108,7 +109,7 @@ def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
             out.line(f"converted {live.id} into {file.path} ({request.to}, {format_size(file.size)})")
             if file.resume is not None:
                 out.line(file.resume)
-            _tell(file.fidelity)
+            _tell(file.fidelity, live.file or live.id)
     if out.json:
         files = [
             {
@@ -124,7 +125,7 @@ def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
         out.result("convert", {**fields, "target": done.target, "files": files})
 
 
-def _tell(fidelity: Fidelity) -> None:
+def _tell(fidelity: Fidelity, source: str) -> None:
     counts = fidelity.counted()
     words = f"kept as they are: {counts['carried']:,} of {count(fidelity.entries, 'entry', 'entries')}"
     if fidelity.restored:
@@ -136,7 +137,8 @@ def _tell(fidelity: Fidelity) -> None:
     if any(change.why.startswith("not on the active path") for change in fidelity.lost):
         remark("`--branches` writes a file for each branch")
     if fidelity.damage:
-        remark(f"{count(fidelity.damage, 'finding')} in the source; `branchline check` tells them")
+        command = f"branchline check {shlex.quote(source)}"
+        remark(f"{count(fidelity.damage, 'finding')} in the source; `{command}` lists them")
 
 
 def _line(change: FidelityNote) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from branchline.cli.options import command, directory_option, session_argument
@@ -29,18 +30,10 @@ __all__ = ["inspect_command"]
 @directory_option
 def inspect_command(out: Output, session: str, directory: str | None) -> None:
     """Show the structure of a session: ids, tree, path, labels, context, usage, findings."""
-    from branchline.actions.inspect import report, report_of_nothing
-    from branchline.errors import NotASession
+    from branchline.actions.inspect import report
     from branchline.session import Session
 
-    path = resolve_path(session, directory)
-    try:
-        live = Session.open(path)
-    except NotASession:
-        if out.json:
-            out.result("inspect", report_of_nothing(path))
-        raise
-    with live:
+    with Session.open(resolve_path(session, directory)) as live:
         if out.json:
             out.result("inspect", report(live))
         else:
@@ -88,6 +81,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     if session.read_only:
         rows.append(("read-only", paint("warning", session.read_only)))
     damaged = any(severity(finding.kind) == "damage" for finding in findings)
-    what = f"{count(len(findings), 'finding')}; `branchline check` tells them" if findings else "none"
+    command = f"branchline check {shlex.quote(session.file or session.id)}"
+    what = f"{count(len(findings), 'finding')}; `{command}` lists them" if findings else "none"
     rows.append(("findings", paint("error" if damaged else "plain", what)))
     return rows

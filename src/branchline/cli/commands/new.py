@@ -62,10 +62,10 @@ def new_command(
     if session_id is not None:
         _require_free(session_id, cwd, directory)
     with usage_errors():
-        made = Session.create(cwd, directory=directory, format=program, id=session_id, persist="always")
+        made = Session.create(
+            cwd, directory=directory, format=program, id=session_id, title=title, persist="always"
+        )
     with made as session:
-        if title:
-            session.set_title(title)
         if out.json:
             out.result("new", {**position_fields(session), "cwd": session.cwd, "title": session.title})
         else:

@@ -42,9 +42,12 @@ def repair_command(out: Output, session: str, output: str | None) -> None:
     if out.json:
         out.result("repair", _fields(report))
     elif report.output is None:
-        out.line(f"{report.path} is not damaged; nothing was written")
+        state = "has damage that cannot be repaired" if report.left else "is not damaged"
+        out.line(f"{report.path} {state}; nothing was written")
     else:
         _print(out, report)
+    for finding in report.left:
+        remark(f"left, line {finding.line}: {finding.kind}: {finding.message}")
 
 
 def _print(out: Output, report: RepairReport) -> None:
@@ -74,6 +77,10 @@ def _fields(report: RepairReport) -> dict[str, object]:
         "header_made": result.header_made,
         "changed": [
             {"entry": change.entry, "line": change.line, "fields": change.fields} for change in result.changes
+        ],
+        "left": [
+            {"line": finding.line, "kind": finding.kind, "message": finding.message}
+            for finding in report.left
         ],
         "aside": [
             {"line": aside.line, "offset": aside.offset, "size": len(aside.data), "reason": aside.reason}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,8 @@ def stats_command(
             out.result("stats", _fields(stats, found, first, last, keys, groups))
             return
         _print(out, stats, keys, groups)
-        _tell(stats, found)
+        scope = "" if directory is None else f" --dir {shlex.quote(directory)}"
+        _tell(stats, found, f"branchline check{' --all' if everywhere else scope}")
 
 
 def _keys(by: str | None) -> tuple[Dimension, ...]:
@@ -118,7 +120,7 @@ def _print_csv(out: Output, keys: Sequence[Dimension], groups: Sequence[Group]) 
         out.line(csv_line([*group.keys, *msgspec.structs.astuple(group.figures)]))
 
 
-def _tell(stats: Stats, found: Statistics) -> None:
+def _tell(stats: Stats, found: Statistics, check: str) -> None:
     for note in found.notes:
         remark(note)
     if not found.read and not found.unreadable:
@@ -130,7 +132,7 @@ def _tell(stats: Stats, found: Statistics) -> None:
     if stats.repeated:
         facts.append(f"{count(stats.repeated, 'message')} of forks counted once")
     if found.unreadable:
-        facts.append(f"{len(found.unreadable)} unreadable; `branchline check` says why")
+        facts.append(f"{len(found.unreadable)} unreadable; `{check}` says why")
     remark(", ".join(facts))
     if stats.total.estimated:
         remark("≈ marks cost that no program recorded; it is estimated from public prices")

@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from branchline.entries import json_codec
+
 __all__ = [
     "ANSWER",
     "ASIDE",
@@ -136,8 +138,8 @@ def decode_rows(data: memoryview) -> Sequence[Row]:
 def row_from(fields: dict[str, Any]) -> Row | None:
     """The record in a JSON object, without what has the wrong type; None when it does not say its type."""
     try:
-        return msgspec.convert(fields, Row)
-    except (msgspec.MsgspecError, RecursionError):
+        return json_codec.convert(fields, Row)
+    except ValueError:
         pass
     return _what_fits(Row, fields) if isinstance(fields.get("type"), str) else None
 
@@ -170,8 +172,8 @@ def _what_fits(record: Any, fields: dict[str, Any]) -> Any:
             )
         elif field.type is not Any:
             try:
-                values[field.name] = msgspec.convert(value, field.type)
-            except (msgspec.MsgspecError, RecursionError):
+                values[field.name] = json_codec.convert(value, field.type)
+            except ValueError:
                 continue
     return record(**values)
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from branchline.entries import json_codec
+
 __all__ = [
     "CONTEXT",
     "ITEMS",
@@ -119,8 +121,8 @@ def row_from(fields: dict[str, Any]) -> Row:
 
 def _item_from(fields: dict[str, Any], *, inner: bool = True) -> ResponseItem:
     try:
-        return msgspec.convert(fields, ResponseItem)
-    except (msgspec.MsgspecError, RecursionError):
+        return json_codec.convert(fields, ResponseItem)
+    except ValueError:
         pass
     values: dict[str, Any] = {}
     for name in ("type", "role", "call_id", "name", "message", "turn_id", "model", "effort"):

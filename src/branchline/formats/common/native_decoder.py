@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from branchline.entries import Damaged, Entry, Header, codec, json_codec
-from branchline.formats.common.native_records import record
+from branchline.entries import Damaged, Entry, Header, codec, decode_entry, json_codec
 from branchline.formats.common.native_upgrade import CURRENT_VERSION, upgraded
 from branchline.formats.log_index import LineChunk
 from branchline.formats.protocol import FormatReader, IndexT
@@ -50,7 +49,7 @@ class NativeFormatReader(FormatReader[IndexT]):
         parent = None if above == ROOT else tree.keys[above]
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        entry = record(line) if index.version == CURRENT_VERSION else upgraded(line, index, position)
+        entry = decode_entry(line) if index.version == CURRENT_VERSION else upgraded(line, index, position)
         if entry.id != key or entry.parent != parent:
             entry = msgspec.structs.replace(entry, id=key, parent=parent)
         return entry

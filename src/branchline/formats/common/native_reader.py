@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from branchline.context.javascript import trim
 from branchline.entries import (
     ACTIVITY_ROLES,
     CONVERSATION_TYPES,
@@ -32,6 +33,26 @@ _SHARED = {name: name for name in (*SIDE_TYPES, *CONVERSATION_TYPES)}
 _share = _SHARED.get  # one string per known type instead of one per line
 
 
+_EXTRA = "another header inside the file; ignored"
+
+
+class _Repeat:
+    """A header that stands in the file again, and the entries that are expected to follow it.
+
+    pi 0.73.1 continues a session without an answer by writing everything that it holds again: the header, the
+    entries so far, then the new ones. Those that are repeated exactly are read once.
+    """
+
+    __slots__ = ("end", "line", "next", "offset", "size")
+
+    def __init__(self, end: int, line: int, offset: int, size: int) -> None:
+        self.next = 0
+        """The entry that is expected now."""
+        self.end = end
+        """How many entries stand before the header."""
+        self.line, self.offset, self.size = line, offset, size
+
+
 class NativeReader(LineReader):
     """Reads lines of versions 1, 2 and 3."""
 
@@ -45,11 +66,12 @@ class NativeReader(LineReader):
         # Leaf entries whose target is not in the file so far; None for one that names no target.
         self._lost_targets: dict[int, str | None] = {}
         self._started = False
+        self._repeat: _Repeat | None = None
 
     # -- rows -----------------------------------------------------------------------------------------
 
     def takes_rows(self) -> bool:
-        return self._started and self.reading.version > 1
+        return self._started and self.reading.version > 1 and self._repeat is None
 
     def decode_rows(self, data: memoryview) -> Sequence[Any]:
         return skeleton.decode_lines(data)
@@ -57,9 +79,6 @@ class NativeReader(LineReader):
     def row_from(self, fields: dict[str, Any]) -> skeleton.Skeleton:
         """The row of an object whose ``type`` and ``id`` are texts."""
         return skeleton.from_fields(fields)
-
-    def loads(self, line: bytes) -> Any:
-        return skeleton.decode_lenient(line)
 
     def take_rows(self, rows: Sequence[Any], lines: Lines) -> bool:
         """Rows of current and older versions; a single one by itself, which halves the cost of an append."""
@@ -138,6 +157,9 @@ class NativeReader(LineReader):
         if fields["type"] == "session":
             self._take_header(fields, line, offset)
             return
+        if self._repeat is not None and self._is_repeated(self._repeat, line):
+            self.gap = False
+            return
         self._start_without_header(fields)
         if reading.version == 1:
             fields = assign_position_id(fields, reading)
@@ -152,8 +174,12 @@ class NativeReader(LineReader):
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self.reading
         header = codec.header_from_fields(fields)
+        if header is not None and header == reading.header and _is_same(line, reading.header_line):
+            self._repeat = _Repeat(len(reading.tree), reading.lines, offset, len(line))
+            self.gap = False
+            return
         if self._started or header is None:
-            what = "another header inside the file; ignored" if self._started else "a header without an id"
+            what = _EXTRA if self._started else "a header without an id"
             reading.add_finding("extra-header", what, line=reading.lines, offset=offset, size=len(line))
             reading.other_objects.append(len(reading.tree))
             self.gap = False
@@ -173,6 +199,21 @@ class NativeReader(LineReader):
             reading.version = 1
             message = "version 1: ids are derived from positions while reading; the file is unchanged"
             reading.add_finding("v1", message, line=reading.lines, offset=offset, size=len(line))
+
+    def _is_repeated(self, repeat: _Repeat, line: bytes) -> bool:
+        """Whether a line behind a repeated header is the entry that stood behind it the first time."""
+        reading = self.reading
+        if repeat.next < repeat.end and _is_same(line, reading.read(*reading.span(repeat.next))):
+            repeat.next += 1
+            self._repeat = repeat if repeat.next < repeat.end else None
+            return True
+        if repeat.end and not repeat.next:
+            reading.add_finding(
+                "extra-header", _EXTRA, line=repeat.line, offset=repeat.offset, size=repeat.size
+            )
+            reading.other_objects.append(len(reading.tree))
+        self._repeat = None
+        return False
 
     def _start_without_header(self, first: dict[str, Any]) -> None:
         reading = self.reading
@@ -208,13 +249,13 @@ class NativeReader(LineReader):
                 else:
                     reading.labels.pop(entry.target, None)
             case SessionInfo():
-                reading.title = entry.name.strip() or None
+                reading.title = trim(entry.name) or None
             case Leaf():
                 self._leaf_targets[position] = entry.target
                 # Whether its target is there is asked at the end, when all of them can be asked at once.
                 if (
                     entry.target is not None
-                    or skeleton.decode_lenient(line).get("targetId", msgspec.UNSET) is not None
+                    or json_codec.loads(line).get("targetId", msgspec.UNSET) is not None
                 ):
                     self._lost_targets[position] = entry.target
             case _:
@@ -225,6 +266,10 @@ class NativeReader(LineReader):
         if not self._started and reading.lines:
             reading.read_only = "nothing in it can be read as a session"
             reading.add_tail_finding("no-header", "no header and no entry can be read")
+        repeat = self._repeat
+        if repeat is not None and repeat.end and not repeat.next:
+            where = {"line": repeat.line, "offset": repeat.offset, "size": repeat.size}
+            reading.add_tail_finding("extra-header", _EXTRA, **where)
         for position, target in list(self._lost_targets.items()) if self._lost_targets else ():
             if target is not None and reading.linker.latest_with_id(target) is not None:
                 del self._lost_targets[position]
@@ -255,6 +300,14 @@ class NativeReader(LineReader):
                 break
             position -= 1
         return position
+
+
+def _is_same(line: bytes, other: bytes) -> bool:
+    """Whether two lines hold the same object."""
+    try:
+        return line == other or bool(json_codec.loads(line) == json_codec.loads(other))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _current_role(role: str | None) -> str | None:

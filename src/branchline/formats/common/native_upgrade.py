@@ -6,7 +6,6 @@ from typing import Any
 
 from branchline._sha256 import sha256
 from branchline.entries import Entry, entry_from_fields, json_codec
-from branchline.formats.common.native_records import shallow_record
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
@@ -50,10 +49,7 @@ def _object_position(index: int, reading: LogIndex) -> int:
 
 def upgraded(line: bytes, reading: LogIndex, position: int) -> Entry:
     """The record of an entry of version 1 or 2, as version 3 would hold it."""
-    try:
-        fields = json_codec.loads(line)
-    except ValueError:
-        return shallow_record(line)
+    fields = json_codec.loads(line)
     if reading.version == 1:
         fields["id"] = reading.tree.keys[position]
         kept = fields.pop("firstKeptEntryIndex", None)

@@ -12,11 +12,12 @@ entry that has nothing below it yet.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from branchline.tree import ROOT, Tree
 
-__all__ = ["DeepestEntry", "Descendants", "HeadLine", "LeafState", "resolve_leaf"]
+__all__ = ["DeepestEntry", "Descendants", "HeadLine", "LeafState", "ProgramDepths", "resolve_leaf"]
 
 
 class HeadLine(NamedTuple):
@@ -44,7 +45,7 @@ class DeepestEntry:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._depths: list[int] = []
-        self.position = ROOT
+        self.deepest = ROOT
 
     def depth(self, position: int) -> int:
         """How many entries stand on the path to this one, itself included."""
@@ -54,13 +55,13 @@ class DeepestEntry:
     def find(self) -> int:
         """Take in what was added to the tree since; costs as much as that."""
         tree, depths = self._tree, self._depths
-        parents, keys, best = tree.parents, tree.keys, self.position
+        parents, keys, best = tree.parents, tree.keys, self.deepest
         if (
             not tree.run_starts() and not tree.placeholders
         ):  # one line, of which the last entry is the deepest
             depths += range(len(depths) + 1, len(parents) + 1)
-            self.position = len(parents) - 1
-            return self.position
+            self.deepest = len(parents) - 1
+            return self.deepest
         for position in range(len(depths), len(parents)):
             parent = parents[position]
             depth = 1 if parent == ROOT else depths[parent] + 1
@@ -73,8 +74,37 @@ class DeepestEntry:
                 or (depth == depths[best] and keys[position] > keys[best])
             ):
                 best = position
-        self.position = best
+        self.deepest = best
         return best
+
+
+class ProgramDepths:
+    """Depths in a damaged file as induscode counts them.
+
+    It does not see damaged lines, nor anything else in such a line, and a missing parent ends its walk.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._depths: list[int] = []  # 0 for what induscode does not see
+        self.deepest = ROOT
+
+    def catch_up(self, unseen: Container[int], unlinked: Container[int]) -> None:
+        """Take in what was added to the tree since: positions not seen, and those with a missing parent."""
+        parents, keys, depths = self._tree.parents, self._tree.keys, self._depths
+        for position in range(len(depths), len(parents)):
+            if position in unseen:
+                depths.append(0)
+                continue
+            parent = ROOT if position in unlinked else parents[position]
+            depth = 1 if parent == ROOT else depths[parent] + 1
+            depths.append(depth)
+            best = self.deepest
+            if best == ROOT or (depth, keys[position]) > (depths[best], keys[best]):
+                self.deepest = position
+
+    def depth(self, position: int) -> int:
+        return self._depths[position] if position != ROOT else 0
 
 
 class Descendants:

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Header
-from branchline.formats.induscode.leaf_resolver import DeepestEntry
+from branchline.entries import Header, json_codec
+from branchline.formats.induscode.leaf_resolver import DeepestEntry, ProgramDepths
 from branchline.formats.log_index import LogIndex
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import BackwardLinker
@@ -32,6 +32,7 @@ class InduscodeLogIndex(LogIndex):
         self.deepest = DeepestEntry(self.tree)
         self.has_head = False
         """Whether induscode goes by a head line, be it a good one or not."""
+        self._program_depths = ProgramDepths(self.tree)
 
     def take_origin(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         """The line before the first entry in which a fork or a conversion of ours names its parent."""
@@ -40,14 +41,31 @@ class InduscodeLogIndex(LogIndex):
             self.header = msgspec.structs.replace(self.header, parent_session=parent)
         self.header_line, self.header_end = line, offset + len(line)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether induscode sees the same entries and links as we do."""
-        return not (
-            self.tree.placeholders
-            or self.linker.findings()
-            or any(note.kind in _UNSEEN for note in self.notes)
-        )
+    def program_depths(self) -> DeepestEntry | ProgramDepths | None:
+        """Depths as induscode counts them; None where its links cannot be known.
+
+        That is where an id repeats, or an entry names a parent that stands only below it: induscode follows
+        the one that comes last.
+        """
+        oddities = self.linker.findings()
+        unseen_lines = {note.line for note in self.notes if note.kind in _UNSEEN}
+        if not oddities and not unseen_lines and not self.tree.placeholders:
+            self.deepest.find()
+            return self.deepest
+        unlinked = {oddity.position for oddity in oddities}
+        if any(oddity.kind == "duplicate-id" for oddity in oddities) or any(map(self._names_later, unlinked)):
+            return None
+        unseen = set(self.tree.placeholders)
+        if unseen_lines:
+            unseen.update(
+                position for position in range(len(self.tree)) if self.line_of(position) in unseen_lines
+            )
+        self._program_depths.catch_up(unseen, unlinked)
+        return self._program_depths
+
+    def _names_later(self, position: int) -> bool:
+        fields = json_codec.loads_object(self.read(*self.span(position))) or {}
+        return fields.get("prev") in self.tree.positions
 
 
 def _header_from(path: str) -> Header:

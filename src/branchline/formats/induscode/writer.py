@@ -1,7 +1,8 @@
 """New entries as induscode writes them, each time with what makes induscode find the path that is meant.
 
 induscode goes by the last head line or, where there is none, takes the deepest entry. So a head follows an
-append wherever the file has one, and where the new entry would not be the deepest.
+append wherever the file has one, and where the new entry would not be the deepest one for induscode. Nowhere
+else: what induscode appends later lies behind a head line, which hides it.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class InduscodeWriter:
         self._reading = reading
         self._refuse = refuse
         self._has_head = reading.has_head
+        self._depths = None if reading.has_head else reading.program_depths()
         self._written: dict[str, _Written] = {}
         self._last: str | None = None
         self._wants_head = False
@@ -133,7 +135,7 @@ class InduscodeWriter:
             "kind": "entry",
             "id": entry.id,
             "prev": previous,
-            "role": _NODE_ROLES.get(fields["role"], "note"),
+            "role": _NODE_ROLES.get(role, "note") if isinstance(role := fields.get("role"), str) else "note",
             "message": fields,
             "at": entry.timestamp,
         }
@@ -164,21 +166,19 @@ class InduscodeWriter:
     # -- whether induscode would find it --------------------------------------------------------------
 
     def _needs_head(self, last: str) -> bool:
-        reading = self._reading
-        if self._has_head or self._wants_head or not reading.is_whole:
+        if self._has_head or self._wants_head or self._depths is None:
             return True
         best = max(self._written.values())
-        deepest = reading.deepest.find()
-        if deepest >= 0:
-            best = max(best, _Written(reading.deepest.depth(deepest), reading.tree.keys[deepest]))
+        if (deepest := self._depths.deepest) >= 0:
+            best = max(best, _Written(self._depths.depth(deepest), self._reading.tree.keys[deepest]))
         return best.id != last
 
     def _depth(self, key: str | None) -> int:
-        if key is None or self._has_head or self._wants_head:
+        if key is None or self._has_head or self._wants_head or self._depths is None:
             return 0  # nobody will ask
         if key in self._written:
             return self._written[key].depth
-        return self._reading.deepest.depth(self._reading.tree.position(key))
+        return self._depths.depth(self._reading.tree.position(key))
 
 
 def _meta(entry: BranchSummary | Compaction) -> dict[str, Any] | None:

@@ -1,7 +1,8 @@
-"""Pictures that are kept apart from the lines: where they lie, and how they come back.
+"""Images that are kept apart from the lines: where they are, and how they are put back.
 
 A line names a blob by the hash of its bytes. Only exactly that pattern is followed, so that no name can lead
-out of the directory; where the blob is missing the reference stays as it is.
+out of the directory. An image of the conversation whose blob is missing becomes a text that says so: a
+reference must never be taken for base64. Elsewhere a reference stays as it is.
 """
 
 from __future__ import annotations
@@ -12,24 +13,31 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["BLOB_MARK", "blob_directories", "with_blobs"]
+from branchline.formats.oh_my_pi.home import agent_directory
+
+__all__ = ["BLOB_MARK", "blob_directories", "missing_images", "with_blobs"]
 
 BLOB_MARK = b"blob:sha256:"
 _REFERENCE = re.compile(r"blob:sha256:([0-9a-f]{64})")
 
 
 def blob_directories(path: str) -> tuple[str, ...]:
-    """Where the blobs of a session file may lie: in its agent directory, or beside a file that was moved."""
+    """Where the blobs of a session file may be.
+
+    In the agent directory that the file is in; beside a file that was moved; and in the agent directory of
+    this person, where oh-my-pi puts the blobs of sessions in any other directory.
+    """
     folder = posixpath.dirname(path)
     if not folder:
         return ()
-    beside = posixpath.join(folder, "blobs")
+    found = [posixpath.join(folder, "blobs")]
     parent = folder
     while parent != (above := posixpath.dirname(parent)):
         if posixpath.basename(parent) == "sessions":
-            return (posixpath.join(above, "blobs"), beside)
+            found.insert(0, posixpath.join(above, "blobs"))
+            break
         parent = above
-    return (beside,)
+    return tuple(dict.fromkeys((*found, posixpath.join(agent_directory(), "blobs"))))
 
 
 def with_blobs(fields: Any, directories: Sequence[str]) -> None:
@@ -42,11 +50,32 @@ def with_blobs(fields: Any, directories: Sequence[str]) -> None:
         elif isinstance(value, dict):
             if _is_picture(key, value):
                 value["data"] = _picture(value["data"], directories)
+                if key == "content" and _is_reference(value["data"]):
+                    note = f"[image not found: {value.get('mimeType')}, {value['data']}]"
+                    value.clear()
+                    value.update(type="text", text=note)
             if value.get("type") == "image_generation_call" and "result" in value:
                 value["result"] = _picture(value["result"], directories)
             if "image_url" in value:
                 value["image_url"] = _text(value["image_url"], directories)
             waiting += value.items()
+
+
+def missing_images(fields: Any, directories: Sequence[str]) -> int:
+    """How many images of the message in a JSON object have no blob."""
+    message = fields.get("message", fields) if isinstance(fields, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    return sum(
+        isinstance(block, dict)
+        and _is_picture("content", block)
+        and _is_reference(block["data"])
+        and _blob(block["data"], directories) is None
+        for block in (content if isinstance(content, list) else ())
+    )
+
+
+def _is_reference(data: Any) -> bool:
+    return isinstance(data, str) and data.strip().startswith("blob:sha256:")
 
 
 def _is_picture(key: str, value: dict[str, Any]) -> bool:

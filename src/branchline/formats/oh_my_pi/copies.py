@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from branchline.entries import skeleton, splice
+from branchline.entries import json_codec, skeleton, splice
 from branchline.formats.common.native_copies import path_lines
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
@@ -28,7 +28,7 @@ def forked_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     tree = transcript.tree
     kept = {skeleton.links(line)["id"] for line in lines}
     for number in marked:
-        fields = skeleton.decode_lenient(lines[number])
+        fields = json_codec.loads(lines[number])
         through = fields.get(_THROUGH)
         position = tree.positions.get(through, ROOT) if isinstance(through, str) else ROOT
         if fields.get("type") != "compaction" or position == ROOT or through in kept:

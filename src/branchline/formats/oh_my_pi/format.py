@@ -19,6 +19,7 @@ from branchline.entries import (
     Header,
     MessageEntry,
     ModelChange,
+    SessionInfo,
     SystemMessage,
     UnknownMessage,
     entry_fields,
@@ -30,14 +31,14 @@ from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
 from branchline.formats.log_index import LineChunk
-from branchline.formats.oh_my_pi.blobs import BLOB_MARK, with_blobs
+from branchline.formats.oh_my_pi.blobs import BLOB_MARK, missing_images, with_blobs
 from branchline.formats.oh_my_pi.context_rules import RULES
 from branchline.formats.oh_my_pi.copies import forked_lines
 from branchline.formats.oh_my_pi.home import OhMyPiHome, is_own_path
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
-from branchline.formats.protocol import Format, FormatTraits, FormatWriter
+from branchline.formats.protocol import ExternalParts, Format, FormatTraits, FormatWriter, ReadingLimits
 from branchline.tree import ROOT
 
 __all__ = ["OH_MY_PI"]
@@ -70,6 +71,8 @@ TRAITS = FormatTraits(
     subagent_patterns=("*/*/**/*.jsonl",),
     native_entries=True,
     copies_companion_folder=True,
+    title_in_header=True,
+    rounds_integers=True,
     unsupported={
         "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
@@ -90,6 +93,8 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
         if first.startswith(b'{"type":"title","v":'):
             return True
         second = next(lines, b"")
+        if _tells_nothing(first):
+            first, second = second, next(lines, b"")
         if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):
             return True  # the slot is damaged, and what follows it is still in its place
         if not first.startswith(b"{") or first.startswith(_OTHERS) or b'"type"' not in first[:2000]:
@@ -193,10 +198,28 @@ def _require_place(entry: Entry) -> None:
             pass
 
 
+def _is_cut(entry: Entry) -> bool:
+    """Whether a title is longer than the slot that holds it."""
+    if not isinstance(entry, SessionInfo):
+        return False
+    title = clean_title(entry.name)
+    slot = json_codec.loads(slot_line(TitleSlot(title, "user", entry.timestamp)))
+    return bool(slot["title"] != title)
+
+
 def _is_own_line(line: bytes) -> bool:
     if line.startswith(_OWN_ENTRIES):
         return True
     return line.startswith(b'{"type":"model_change",') and b'"model":"' in line and b'"modelId"' not in line
+
+
+def _tells_nothing(line: bytes) -> bool:
+    """Whether a line is JSON, but no object that says its type: a damaged one, which decides nothing."""
+    try:
+        fields = json_codec.loads(line)
+    except ValueError:
+        return False
+    return not isinstance(fields, dict) or not isinstance(fields.get("type"), str)
 
 
 def _needs_care(data: bytes) -> bool:
@@ -231,4 +254,29 @@ def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
     return slot_line(slot) + json_codec.dumps(present) + b"\n"
 
 
-OH_MY_PI = Format(traits=TRAITS, reader=OhMyPiFormatReader(), writer=OhMyPiFormatWriter(), home=OhMyPiHome())
+class OhMyPiBlobs(ExternalParts[OhMyPiReading]):
+    """Images that oh-my-pi keeps apart from the lines."""
+
+    def missing_parts(self, transcript: EntryLog[OhMyPiReading], position: int) -> str | None:
+        line = transcript.raw(position)
+        if BLOB_MARK not in line:
+            return None
+        count = missing_images(json_codec.loads_object(line), transcript.reading.blob_directories)
+        return f"{count} image{'s' if count > 1 else ''} whose file is missing" if count else None
+
+
+class OhMyPiLimits(ReadingLimits):
+    """oh-my-pi lists the title of the slot, which may be too short for all of it."""
+
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        return ("with the beginning of the title alone in its list",) if _is_cut(entry) else ()
+
+
+OH_MY_PI = Format(
+    traits=TRAITS,
+    reader=OhMyPiFormatReader(),
+    writer=OhMyPiFormatWriter(),
+    home=OhMyPiHome(),
+    external_parts=OhMyPiBlobs(),
+    limits=OhMyPiLimits(),
+)

@@ -10,7 +10,7 @@ from branchline.entries import Header
 from branchline.formats.common.native_home import expanded, file_key
 from branchline.formats.protocol import FormatHome
 
-__all__ = ["OhMyPiHome", "is_own_path"]
+__all__ = ["OhMyPiHome", "agent_directory", "is_own_path"]
 
 _PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
 _SESSION = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z?_.+")
@@ -62,6 +62,14 @@ class OhMyPiHome(FormatHome):
         del header
         folder = posixpath.dirname(path)
         return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split("/"))) else None
+
+
+def agent_directory() -> str:
+    """The agent directory of this person, where images are kept also for sessions in any other directory."""
+    names = ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME")
+    values = {name: posixpath.expandvars(f"${name}") for name in names}
+    environment = {name: value for name, value in values.items() if value != f"${name}"}
+    return posixpath.dirname(OhMyPiHome().roots(environment, posixpath.expanduser("~"))[0])
 
 
 def is_own_path(path: str) -> bool:

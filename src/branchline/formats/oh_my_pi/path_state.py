@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import AssistantMessage, MessageEntry, skeleton
+from branchline.entries import AssistantMessage, MessageEntry, json_codec
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.oh_my_pi.context_rules import mode_and_rules
 from branchline.formats.oh_my_pi.records import chosen_model
@@ -45,7 +45,7 @@ def path_state(transcript: EntryLog, leaf: int) -> PathState:
             last_answer = position
         if kind not in _TYPES:
             continue
-        fields = skeleton.decode_lenient(transcript.raw(position))
+        fields = json_codec.loads(transcript.raw(position))
         match kind:
             case "model_change":
                 if chosen := chosen_model(fields):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from branchline.entries import skeleton
+from branchline.entries import json_codec, skeleton
 from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.log_index import LogIndex
@@ -43,6 +43,7 @@ class OhMyPiReader(NativeReader):
     reading: OhMyPiReading
 
     def __init__(self, path: str = "") -> None:
+        self._slot_line = b""
         super().__init__(OhMyPiReading(path))
 
     def decode_rows(self, data: memoryview) -> Sequence[Any]:
@@ -72,6 +73,7 @@ class OhMyPiReader(NativeReader):
                 message = f"the title slot has {offset + len(line) + 1} bytes instead of {SLOT_BYTES}"
             else:
                 reading.mutable_prefix = SLOT_BYTES
+                self._slot_line = line + b"\n"
         if message:
             reading.add_finding("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
 
@@ -82,12 +84,17 @@ class OhMyPiReader(NativeReader):
             self.reading.titles.see_header(fields)
             self.reading.title = self.reading.titles.current
 
+    def on_finish(self) -> None:
+        super().on_finish()
+        reading = self.reading
+        reading.prefix_recorded = bool(self._slot_line) and self._slot_line == reading.titles.expected_slot
+
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self.reading
         if reading.tree.types[position] != "session_info":
             super()._note_side_record(position, line)
             return
-        fields = skeleton.decode_lenient(line)
+        fields = json_codec.loads(line)
         if fields.get("type") == "title_change":  # the names that pi gives have no effect here
             reading.titles.see_change(fields)
             reading.title = reading.titles.current

@@ -24,6 +24,7 @@ from branchline.entries import (
     UsageEntry,
     codec,
     entry_from_fields,
+    json_codec,
 )
 from branchline.formats.oh_my_pi.title_slot import clean_title
 from branchline.tree import ROOT, Tree
@@ -93,8 +94,8 @@ def with_task_usage(entry: Entry) -> Entry:
     if result.tool_name != "task" or not isinstance(details, dict):
         return entry
     try:
-        usage = msgspec.convert(details.get("usage"), Usage)
-    except msgspec.ValidationError:
+        usage = json_codec.convert(details.get("usage"), Usage)
+    except ValueError:
         return entry
     return msgspec.structs.replace(entry, message=msgspec.structs.replace(result, usage=usage))
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from branchline.context.javascript import trim
 from branchline.entries import json_codec
 
 __all__ = ["SLOT_BYTES", "TitleSlot", "TitleTracker", "clean_title", "read_slot", "slot_line"]
@@ -57,13 +58,14 @@ def slot_line(slot: TitleSlot) -> bytes:
         if room < 0:
             break
         kept += character
+    kept = trim(kept)
     line = _line(slot._replace(title=kept), b"")
     return _line(slot._replace(title=kept), b" " * (SLOT_BYTES - len(line)))
 
 
 def clean_title(title: str) -> str:
     """A title as oh-my-pi stores it: control characters and runs of blanks become one blank."""
-    return re.sub(" +", " ", re.sub("[\x00-\x1f\x7f-\x9f]", " ", title)).strip()
+    return trim(re.sub(" +", " ", re.sub("[\x00-\x1f\x7f-\x9f]", " ", title)))
 
 
 class TitleTracker:
@@ -71,6 +73,7 @@ class TitleTracker:
 
     def __init__(self) -> None:
         self._slot: TitleSlot | None = None
+        self._changes: dict[str, str] = {}
         self._in_header = False
         self._title = ""
         self.source: str | None = None
@@ -78,7 +81,18 @@ class TitleTracker:
     @property
     def current(self) -> str | None:
         """The title; None for an untitled session."""
-        return self._title.strip() or None
+        return trim(self._title) or None
+
+    @property
+    def expected_slot(self) -> bytes | None:
+        """The bytes of a slot that says what the change of the same time says; None where no change does."""
+        slot = self._slot
+        if slot is None or (title := self._changes.get(slot.updated)) is None:
+            return None
+        try:
+            return slot_line(slot._replace(title=title))
+        except ValueError:  # a time that leaves no room
+            return None
 
     def see_slot(self, slot: TitleSlot) -> None:
         self._slot = slot
@@ -100,6 +114,8 @@ class TitleTracker:
         title, source, time = fields.get("title"), fields.get("source"), fields.get("timestamp")
         if not isinstance(title, str):
             return
+        if isinstance(time, str):
+            self._changes[time] = title
         if self._slot is not None:
             forced = self.source == "user" and source == "auto"
             newer = isinstance(time, str) and time > self._slot.updated and not forced

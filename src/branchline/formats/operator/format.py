@@ -8,7 +8,16 @@ from collections.abc import Sequence
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
-from branchline.entries import AssistantMessage, Damaged, Entry, Header, MessageEntry, json_codec
+from branchline.entries import (
+    CONVERSATION_TYPES,
+    SIDE_TYPES,
+    AssistantMessage,
+    Damaged,
+    Entry,
+    Header,
+    MessageEntry,
+    json_codec,
+)
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
 from branchline.formats.operator.copies import fork_lines, whole_lines
@@ -23,8 +32,9 @@ from branchline.tree import ROOT
 __all__ = ["OPERATOR"]
 
 _LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
+_TYPES = SIDE_TYPES | CONVERSATION_TYPES | {"session", "session_header"}
 _NUMBER = rb"-?[0-9]"
-_ENTRY = re.compile(rb'\s*\{"id":"[^"]*","timestamp":' + _NUMBER)
+_ENTRY = re.compile(rb'\s*\{"id":"[^"]*","timestamp":' + _NUMBER + rb'[0-9.eE+-]*,"(?:parent_id|type)":')
 _HEADER = re.compile(rb'\s*\{"type":"session","version":[0-9]+,"id":"[^"]*","timestamp":' + _NUMBER)
 
 
@@ -56,20 +66,28 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
     """As pi's; but a system message is a message like others, also where a compaction keeps it."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """Times are numbers, and entries say ``parent_id``: the first line that tells decides."""
+        """Times are numbers, and entries say ``parent_id``: the first entry decides, or a header alone."""
         del path
+        header = False
         for line in head_lines(head, _LOOKED_AT):
-            if _HEADER.match(line) or _ENTRY.match(line):
+            if _ENTRY.match(line):
                 return True
-            fields = json_codec.loads_object(line) or {}
-            if isinstance(kind := fields.get("type"), str):
-                time = fields.get("timestamp")
-                return isinstance(fields.get("id"), str) and (
-                    "parent_id" in fields
-                    or kind == "session_header"
-                    or (isinstance(time, int | float) and not isinstance(time, bool))
-                )
-        return False
+            header = header or _HEADER.match(line) is not None
+            fields = json_codec.loads_object(line)
+            if fields is None or not isinstance(kind := fields.get("type"), str):
+                continue
+            time = fields.get("timestamp")
+            if not isinstance(fields.get("id"), str) or "parentId" in fields or kind not in _TYPES:
+                return False
+            timed = isinstance(time, int | float) and not isinstance(time, bool)
+            if kind == "session_header":
+                return True
+            if kind != "session":
+                return timed or "parent_id" in fields
+            header = header or timed
+            if not header:
+                return False
+        return header
 
     def log_reader(self, path: str = "") -> OperatorReader:
         return OperatorReader(path)

@@ -153,11 +153,11 @@ class OperatorReader(LineReader):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         kind, entry_id = fields.get("type"), fields.get("id")
-        if kind in HEADER_TYPES:
-            self._take_header(fields, line, offset)
-            return
         if not isinstance(kind, str):
             self.note_not_an_entry("an object without a type", line, offset)
+            return
+        if kind in HEADER_TYPES:
+            self._take_header(fields, line, offset)
             return
         self._start_without_header()
         if not isinstance(entry_id, str):
@@ -181,7 +181,7 @@ class OperatorReader(LineReader):
         except ValueError:
             return False
         return isinstance(fields, dict) and (
-            fields.get("type") in HEADER_TYPES or {"id", "timestamp", "type"} <= fields.keys()
+            fields.get("type") in (*HEADER_TYPES,) or {"id", "timestamp", "type"} <= fields.keys()
         )
 
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:

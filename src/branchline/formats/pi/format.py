@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from operator import ne
 from typing import Any
 
-from branchline.entries import Entry, Header, codec, json_codec
+from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, Entry, Header, codec, json_codec
 from branchline.formats.common.native_copies import path_lines, tree_lines, upgrade_lines
 from branchline.formats.common.native_decoder import BOM, NativeFormatReader
 from branchline.formats.common.native_reader import NativeReader
@@ -16,13 +17,14 @@ from branchline.formats.log_index import LogIndex
 from branchline.formats.pi.home import PiHome
 from branchline.formats.protocol import Format, FormatTraits, FormatWriter
 
-__all__ = ["PI"]
+__all__ = ["PI", "is_damaged_session"]
 
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
-_BEGINNING = re.compile(  # of a header, of an entry, of custom data
-    rb'\{"type":"(?:session","version":\d+,"id":"'
-    rb'|[a-z_]{1,40}","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
-    rb'|custom(?:_message)?","customType":)'
+_TYPES = SIDE_TYPES | CONVERSATION_TYPES
+_HEADER_BEGINNING = re.compile(rb'\{"type":"session","version":\d+,"id":"')
+_ENTRY_BEGINNING = re.compile(
+    rb'\{"type":"(?:(?:%b)","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
+    rb'|custom(?:_message)?","customType":)' % "|".join(sorted(_TYPES)).encode()
 )
 
 
@@ -30,20 +32,41 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
     """Reads pi's own files, and ours."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A header or an entry of pi, also behind lines that are damaged, blank or something else."""
+        """Whether the file has an entry of pi, or only its header; lines that are damaged tell nothing.
+
+        The first line that says a type decides whether the file may be one of pi's: a type that pi does not
+        have belongs to another program, whatever follows. Other programs have a ``session`` line too: it
+        needs an entry of one of pi's types below it, unless no entry follows.
+        """
         del path
+        header = foreign = False
         for line in head.removeprefix(BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
             if not line.strip():
                 continue
             try:
                 fields = json_codec.loads(line)
-            except ValueError:
-                if _BEGINNING.match(line):  # damaged, or cut off where the first bytes of the file end
+            except ValueError:  # damaged, or cut off where the first bytes of the file end
+                if _ENTRY_BEGINNING.match(line):
                     return True
+                header = header or _HEADER_BEGINNING.match(line) is not None
                 continue
-            if isinstance(fields, dict) and (told := _is_own(fields)) is not None:
-                return told
-        return False
+            if not isinstance(fields, dict):
+                continue
+            kind = fields.get("type")
+            if fields.get("kind") == "header" and "v" in fields:
+                return False  # a store that pi's library has given up
+            if not isinstance(kind, str) or kind in ("", "title") or is_damaged_session(kind):
+                continue  # nothing, the title that oh-my-pi has before the header, or what was one
+            if kind == "session":
+                header = header or _is_header(fields)
+            elif kind in _TYPES:
+                if _is_entry(fields, timed=not header):
+                    return True
+            elif not header:
+                return False
+            else:
+                foreign = True
+        return header and not foreign
 
     def log_reader(self, path: str = "") -> NativeReader:
         del path
@@ -70,23 +93,29 @@ class PiFormatWriter(FormatWriter[LogIndex]):
         return upgrade_lines(transcript)
 
 
-def _is_own(fields: dict[str, Any]) -> bool | None:
-    """Whether an object is a header or an entry of pi, or surely neither; None if it does not tell."""
-    kind, time = fields.get("type"), fields.get("timestamp")
-    if fields.get("kind") == "header" and "v" in fields:
-        return False  # a store that pi's library has given up
-    if not isinstance(kind, str):
-        return None
-    if kind == "session" and isinstance(fields.get("id"), str):
-        return time is None or isinstance(time, str)
-    if isinstance(fields.get("id"), str) and "parentId" in fields and "timestamp" in fields:
+def is_damaged_session(kind: str) -> bool:
+    """Whether a type is ``session`` but for one character: a changed bit hides no session."""
+    return len(kind) == len("session") and sum(map(ne, kind, "session")) == 1
+
+
+def _is_header(fields: dict[str, Any]) -> bool:
+    """Whether an object of type ``session`` tells enough to be a header without entries below it."""
+    return isinstance(fields.get("id"), str) and isinstance(fields.get("timestamp"), str | None)
+
+
+def _is_entry(fields: dict[str, Any], *, timed: bool) -> bool:
+    """Whether an object of one of pi's types is an entry of pi, of version 1 or later.
+
+    Below a header it need not have a time (``timed``).
+    """
+    if isinstance(fields.get("id"), str) and "parentId" in fields and ("timestamp" in fields or not timed):
         return True
-    is_old = kind in FIRST_TYPES and "id" not in fields and isinstance(time, str)
-    return True if is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields else None
+    is_old = fields["type"] in FIRST_TYPES and "id" not in fields and isinstance(fields.get("timestamp"), str)
+    return is_old and isinstance(fields.get("message", {}), dict) and "uuid" not in fields
 
 
 PI = Format(
-    traits=FormatTraits(name="pi", native_entries=True),
+    traits=FormatTraits(name="pi", native_entries=True, rounds_integers=True),
     reader=PiFormatReader(),
     writer=PiFormatWriter(),
     home=PiHome(),

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from branchline.context import ContextMessage, ContextRules, ModelRef
-from branchline.entries import CustomContent, Entry, Header, UserMessage, json_codec
+from branchline.entries import (
+    Compaction,
+    CustomContent,
+    Entry,
+    Header,
+    SystemMessage,
+    UserMessage,
+    json_codec,
+)
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.go_json import go_timestamp
@@ -26,6 +34,7 @@ from branchline.formats.protocol import (
     FormatTraits,
     FormatWriter,
     LinkFields,
+    ReadingLimits,
     header_in,
 )
 
@@ -36,6 +45,12 @@ _ROW = re.compile(
     rb'(?:"parentId"\s*:\s*"[^"\\]*"\s*,\s*)?"ts"\s*:\s*"'
 )
 _NAME = re.compile(r"[/\\]piglet[/\\]sessions[/\\][0-9a-fA-F-]{36}\.jsonl$")
+
+
+_LISTED = 1 << 20
+"""The longest line, with its newline, in a session that piglet lists."""
+_OPENED = 10 << 20
+"""The longest line, with its newline, in a session that piglet opens."""
 
 
 class _Rest(msgspec.Struct, gc=False):
@@ -57,12 +72,13 @@ _answer_in = msgspec.json.Decoder(_Line).decode
 
 
 def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """What an extension says for the person is to the model what the person says."""
+    """What piglet sends: messages of extensions as user messages, and no system prompt of the file."""
     return [
         ContextMessage(item.entry, UserMessage(content=said.content, timestamp=said.timestamp))
         if isinstance(said := item.message, CustomContent)
         else item
         for item in messages
+        if not isinstance(item.message, SystemMessage)
     ]
 
 
@@ -73,6 +89,8 @@ TRAITS = FormatTraits(
     unsupported=CANNOT,
     path_types=frozenset({"leaf"}),  # what follows a move hangs from it
     compaction_embeds_tail=True,
+    rounds_integers=True,
+    keeps_lone_surrogates=False,
 )
 
 
@@ -136,13 +154,39 @@ class PigletFormatWriter(FormatWriter[PigletLogIndex]):
         return rows
 
     def encode(self, entries: Sequence[Entry], index: PigletLogIndex) -> bytes:
-        return PigletWriter(index, TRAITS.unsupported_error).write(entries)
+        return _readable([PigletWriter(index, TRAITS.unsupported_error).write(entries)])
 
     def fork(self, transcript: EntryLog[PigletLogIndex], leaf: int, header: Header) -> bytes:
-        return b"".join(forked_lines(transcript, leaf, header))
+        return _readable(forked_lines(transcript, leaf, header))
 
     def copy(self, transcript: EntryLog[PigletLogIndex], header: Header) -> bytes:
-        return b"".join(copied_lines(transcript, header))
+        return _readable(copied_lines(transcript, header))
 
 
-PIGLET = Format(traits=TRAITS, reader=PigletFormatReader(), writer=PigletFormatWriter(), home=PigletHome())
+def _readable(lines: Iterable[bytes]) -> bytes:
+    """These lines; NotSupported if piglet could not open a session with one of them."""
+    data = b"".join(lines)
+    if len(data) > _OPENED and max(map(len, data.split(b"\n"))) + 1 > _OPENED:
+        raise TRAITS.unsupported_error("line")
+    return data
+
+
+class PigletLimits(ReadingLimits):
+    """piglet keeps no system prompt, and its list skips sessions with long lines."""
+
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        if isinstance(entry, Compaction) and entry.system_message is not None:
+            return ("with a system prompt that piglet does not read",)
+        return ()
+
+    def line_problem(self, size: int) -> str | None:
+        return "piglet does not list a session with a line of more than 1 MiB" if size > _LISTED else None
+
+
+PIGLET = Format(
+    traits=TRAITS,
+    reader=PigletFormatReader(),
+    writer=PigletFormatWriter(),
+    home=PigletHome(),
+    limits=PigletLimits(),
+)

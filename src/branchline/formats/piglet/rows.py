@@ -217,7 +217,7 @@ def readable_messages(data: Any) -> list[dict[str, Any]]:
         message
         for message in (data if isinstance(data, list) else ())
         if isinstance(message, dict)
-        and message.get("type") in MESSAGES
+        and _text(message.get("type")) in MESSAGES
         and isinstance(message.get("data"), dict)
     ]
 

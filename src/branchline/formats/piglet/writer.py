@@ -51,6 +51,8 @@ CANNOT = {
     "custom": "piglet knows entries of this name and would read the data as one",
     "kept": "a compaction of piglet holds the kept messages themselves, and they were not given",
     "duplicate": "another entry has the same id, and piglet would take that one for the parent",
+    "line": "it takes a line of more than 10 MiB, and piglet does not open a session with such a line; "
+    "shorten it, or keep fewer messages in a compaction",
     "unknown": "only its bytes can be copied",
     "damaged": "only its bytes can be copied",
 }

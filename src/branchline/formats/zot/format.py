@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from branchline.context import ModelRef
-from branchline.entries import CompactionSummaryMessage, Entry, Header, json_codec
+from branchline.entries import CompactionSummaryMessage, Entry, Header, MessageEntry, json_codec
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
+from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter, ReadingLimits
 from branchline.formats.zot.copies import (
     compacted_lines,
     copied_lines,
@@ -21,7 +21,7 @@ from branchline.formats.zot.copies import (
 from branchline.formats.zot.home import ZotHome, start_stamp
 from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.reader import ZotReader
-from branchline.formats.zot.records import CurrentModel, record_of
+from branchline.formats.zot.records import CurrentModel, record_of, unread
 from branchline.formats.zot.writer import CANNOT, ZotWriter, header_fields, meta_row
 from branchline.tree import ROOT
 
@@ -43,6 +43,9 @@ TRAITS = FormatTraits(
     metadata_types=frozenset({"model_change"}),
     unsupported=CANNOT,
     compacts_by_fork=True,
+    keeps_lone_surrogates=False,
+    removes_empty_sessions=True,
+    overwrites_appends=True,  # a zot that created its session did not open it in append mode
 )
 
 
@@ -114,7 +117,20 @@ class ZotFormatWriter(FormatWriter[ZotLogIndex]):
         return b"".join(compacted_lines(transcript, leaf, first_kept, summary, header))
 
 
-ZOT = Format(traits=TRAITS, reader=ZotFormatReader(), writer=ZotFormatWriter(), home=ZotHome())
+class ZotLimits(ReadingLimits):
+    """zot skips thoughts of other providers, images that are not base64, and messages of nothing else."""
+
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        return unread(entry.message) if isinstance(entry, MessageEntry) else ()
+
+
+ZOT = Format(
+    traits=TRAITS,
+    reader=ZotFormatReader(),
+    writer=ZotFormatWriter(),
+    home=ZotHome(),
+    limits=ZotLimits(),
+)
 
 
 def export_portable(transcript: EntryLog[ZotLogIndex]) -> bytes:

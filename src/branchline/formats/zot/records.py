@@ -7,6 +7,7 @@ reads.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,6 +52,7 @@ __all__ = [
     "message_row",
     "record_of",
     "results_row",
+    "unread",
 ]
 
 SUMMARY_HEADING = "## Context Summary (compacted)\n\n"
@@ -262,7 +264,10 @@ def message_row(message: Message, speaker: CurrentModel) -> bytes | None:
             return None
     if blocks is None:
         return None
-    fields: Fields = {"role": role, "content": blocks or None, "time": time_text(typed.timestamp)}
+    # A message of empty texts would be an empty one in zot's requests, which providers refuse; one without
+    # content is left out by zot.
+    content = blocks if any(map(_says_something, blocks)) else None
+    fields: Fields = {"role": role, "content": content, "time": time_text(typed.timestamp)}
     if not meta:
         rest = extra_fields(message, decode_message(fields, speaker), _ELSEWHERE)
         meta = _kept(rest)
@@ -316,6 +321,40 @@ def _written(content: Content) -> list[Fields] | None:
             case UnknownBlock():
                 return None
     return written
+
+
+def unread(message: Message) -> tuple[str, ...]:
+    """What zot does not read of a message that it holds, in words for the report of a conversion."""
+    content = getattr(message, "content", ())
+    blocks: Sequence[Block] = () if isinstance(content, str) else content
+    found = []
+    if any(isinstance(block, Thinking) and not _is_reasoning(_written_reasoning(block)) for block in blocks):
+        found.append("with thoughts that zot does not read")
+    if any(isinstance(block, Image) and not _is_base64(block.data) for block in blocks):
+        found.append("with a picture that zot does not read: its data is not base64")
+    written = _written(content)
+    if not isinstance(message, ToolResult) and written is not None and not any(map(_says_something, written)):
+        found.append(
+            "left out by zot, as it says nothing else" if found else "left out by zot, as it is empty"
+        )
+    return tuple(found)
+
+
+def _says_something(block: Fields) -> bool:
+    """Whether a block is more to zot than an empty text."""
+    return bool(block.get("text")) or "mime_type" in block or "name" in block or _is_reasoning(block)
+
+
+def _is_reasoning(block: Fields) -> bool:
+    return bool(block.get("reasoning_id") or block.get("encrypted_content"))
+
+
+def _is_base64(data: str) -> bool:
+    try:
+        b64decode(data, validate=True)
+    except ValueError:
+        return False
+    return True
 
 
 def _written_reasoning(block: Thinking) -> Fields:

@@ -1,0 +1,80 @@
+"""Which files other programs have open now, and how: asked before a file is moved away or appended to.
+
+Linux tells through ``/proc``, for the processes of this person (root sees all). On other systems nothing is
+known to be open. Looking changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+__all__ = ["OpenFile", "Overwriter", "find_overwriter", "open_files"]
+
+
+class OpenFile(NamedTuple):
+    """A descriptor of some process: the file that it refers to, and where ``/proc`` describes it."""
+
+    identity: tuple[int, int]
+    """Device and inode."""
+    process: str
+    descriptor: str
+
+
+class Overwriter(NamedTuple):
+    """A process that writes into a file at an offset of its own."""
+
+    pid: int
+    program: str
+
+
+def open_files(suffixes: tuple[str, ...], processes: str = "/proc") -> Iterator[OpenFile]:
+    """Yield every open file whose name ends in one of these, as far as this person may know."""
+    for name in _names(processes):
+        if not name.isdigit():
+            continue
+        process = os.path.join(processes, name)
+        for descriptor in _names(os.path.join(process, "fd")):
+            link = os.path.join(process, "fd", descriptor)
+            try:
+                if os.readlink(link).endswith(suffixes):
+                    status = os.stat(link)
+                    yield OpenFile((status.st_dev, status.st_ino), process, descriptor)
+            except OSError:
+                continue  # closed in this moment
+
+
+def find_overwriter(path: str, identity: tuple[int, int], processes: str = "/proc") -> Overwriter | None:
+    """The process, if any, that has this file open for writing without append mode.
+
+    Its next write lands where its last one ended, over whatever others have appended since.
+    """
+    for found in open_files((os.path.splitext(path)[1],), processes):
+        if found.identity == identity and _writes_at_offset(found):
+            return Overwriter(int(os.path.basename(found.process)), _program(found.process))
+    return None
+
+
+def _writes_at_offset(found: OpenFile) -> bool:
+    try:
+        with open(os.path.join(found.process, "fdinfo", found.descriptor), encoding="ascii") as file:
+            flags = next(int(line.split()[1], 8) for line in file if line.startswith("flags:"))
+    except (OSError, ValueError, StopIteration):
+        return False  # closed in this moment
+    return flags & os.O_ACCMODE != os.O_RDONLY and not flags & os.O_APPEND
+
+
+def _program(process: str) -> str:
+    try:
+        with open(os.path.join(process, "comm"), encoding="utf-8", errors="replace") as file:
+            return file.read().strip() or "a program"
+    except OSError:
+        return "a program"
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []  # not Linux, another person's process, or one that has just ended

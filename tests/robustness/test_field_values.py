@@ -1,0 +1,95 @@
+"""One bad value costs one line: whatever stands in a field, every command and every call gives an answer.
+
+Each trial puts a value that does not belong there into one field of one line of a sample. Whatever is done with
+the file then ends with a result or a BranchlineError.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from branchline.formats import EntryLog, detect
+from robustness.field_trials import PROBES, SAMPLES, Trial, crash, trials
+
+
+@pytest.fixture(autouse=True)
+def _world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home of its own: trials remove, import and fork sessions."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BRANCHLINE_CONFIG", str(tmp_path / "home" / "config.toml"))
+    monkeypatch.chdir(tmp_path / "project")
+
+
+def campaign(format_name: str, seed: int, count: int, each: int, where: Path) -> list[str]:
+    """What went wrong in so many trials, each with some of the probes."""
+    chance = random.Random(f"{format_name}:{seed}:probes")
+    found = []
+    for trial in trials(format_name, seed, count):
+        for probe in chance.sample(list(PROBES), each):
+            problem = crash(trial, probe, where)
+            if problem is not None:
+                found.append(f"{trial} | {probe}: {type(problem).__name__}: {problem}")
+    return found
+
+
+@pytest.mark.parametrize("format_name", SAMPLES)
+def test_a_bad_value_in_any_field_makes_no_command_and_no_call_fail(format_name, tmp_path):
+    assert campaign(format_name, 0, 30, 2, tmp_path / "trial") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 11))
+@pytest.mark.parametrize("format_name", SAMPLES)
+def test_ten_thousand_bad_values_make_no_command_and_no_call_fail(format_name, seed, tmp_path):
+    assert campaign(format_name, seed, 125, 3, tmp_path / "trial") == []
+
+
+FOUND = [
+    ("induscode", "message.timestamp", "a lone low surrogate in a text", "tree FILE --search x"),
+    ("induscode", "message.role", "a list of objects", "convert FILE --to induscode -o OUT"),
+    ("induscode", "message.usage.input", "an object in 850 objects", "tree FILE"),
+    ("piglet", "data.0.type", "a list of objects", "export FILE"),
+    ("claude-code", "microcompactMetadata", "a lone low surrogate in a text", "Session, reading"),
+    ("claude-code", "message.content.0.input.prompt", "an object in 980 objects", "Session.fork"),
+    ("claude-code", "subtype", "a surrogate in 700 objects", "convert FILE --to pi -o OUT"),
+    (
+        "codex",
+        "payload.info.total_token_usage.input_tokens",
+        "a lone low surrogate in a text",
+        "check --dir DIR",
+    ),
+    ("zot", "message.role", "an object in 400 objects", "convert FILE --to induscode -o OUT"),
+    ("operator", "target_id", "a list in 980 lists", "Session, reading"),
+]
+
+
+@pytest.mark.parametrize(("format_name", "field", "value", "probe"), FOUND)
+def test_values_that_once_made_a_command_fail(format_name, field, value, probe, tmp_path):
+    keys = tuple(int(key) if key.isdigit() else key for key in field.split("."))
+    places = [(file, number, place) for file in SAMPLES[format_name] for number, place in Trial.places(file)]
+    found = [Trial(file, number, place, value) for file, number, place in places if place == keys]
+
+    assert found
+    assert [crash(trial, probe, tmp_path / "trial") for trial in found[:4]] == [None] * len(found[:4])
+
+
+@pytest.mark.parametrize("format_name", SAMPLES)
+def test_a_bad_value_below_the_first_line_hides_no_other_line(format_name):
+    for trial in trials(format_name, 1, 80):
+        if trial.line:
+            whole, damaged = trial.sample.read_bytes(), trial.data()
+
+            lost = lines_of(whole, trial.sample.name) - lines_of(damaged, trial.sample.name)
+
+            assert lost <= {trial.line + 1}, str(trial)
+
+
+def lines_of(data: bytes, name: str) -> set[int]:
+    """The numbers of the lines that hold entries."""
+    log = EntryLog(detect(data, name), lambda offset, size: data[offset : offset + size], name)
+    return {log.reading.line_of(place) for place in range(len(log.tree))}
