@@ -40,6 +40,7 @@ format: $(VENV)/ready  ## put the code into its one format
 bench: $(VENV)/ready  ## measure against the real pi, side by side
 	$(BIN)/python -m bench $(ARGS)
 	$(BIN)/python -m bench.terminal
+	$(BIN)/python -m bench.catalog
 
 screenshots: $(VENV)/ready  ## make the pictures of the screens in docs again
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only sessions tree compare

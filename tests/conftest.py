@@ -23,7 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # What moves the places where programs keep sessions; nobody's own settings may change what the tests see.
 _MOVES = re.compile(
-    r"BRANCHLINE_HOME|PI_\w+|OMP_PROFILE|INDUSAGI_\w+|ZOT_HOME|XDG_(?:CONFIG|DATA|STATE)_HOME"
+    r"BRANCHLINE_HOME|PI_\w+|OMP_PROFILE|INDUSAGI_\w+|ZOT_HOME|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME"
     r"|CLAUDE_CONFIG_DIR|CODEX_HOME|LOCALAPPDATA"
 )
 

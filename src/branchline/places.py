@@ -23,6 +23,7 @@ __all__ = [
     "KnownPlaces",
     "Place",
     "agent_names",
+    "cache_directory",
     "data_directory",
     "directory_in",
     "directory_name",
@@ -49,6 +50,26 @@ def data_directory(environment: Mapping[str, str] | None = None, home: str | Non
     import platformdirs  # noqa: PLC0415  `import branchline` needs msgspec alone
 
     return platformdirs.user_data_dir("branchline", appauthor=False)
+
+
+def cache_directory(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
+    """The folder for what can be made again at any time: the catalog."""
+    environment = os.environ if environment is None else environment
+    if moved := environment.get("BRANCHLINE_HOME"):
+        return os.path.join(os.path.abspath(os.path.expanduser(moved)), "cache")
+    if home is not None:
+        return os.path.join(_cache_home(environment, home), "branchline")
+    import platformdirs  # noqa: PLC0415  as above
+
+    return platformdirs.user_cache_dir("branchline", appauthor=False)
+
+
+def _cache_home(environment: Mapping[str, str], home: str) -> str:
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Caches")
+    if sys.platform == "win32":
+        return environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    return environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
 
 
 def _data_home(environment: Mapping[str, str], home: str) -> str:

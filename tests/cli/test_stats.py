@@ -67,3 +67,31 @@ def test_nothing_to_count_is_told(run, talk):
 )
 def test_a_wrong_call_is_told(run, options, words):
     assert words in run("stats", *options, code=2).stderr
+
+
+def test_tables_by_any_key_and_by_pairs(run, data, talk):
+    assert run("stats", "--by", "month").stdout.splitlines()[0].split()[0] == "month"
+    pair = run("stats", "--by", "agent,model").stdout.splitlines()
+    assert pair[1].split()[:2] == ["branchline", "anthropic/claude-sonnet-4-5"]
+
+    groups = data("stats", "--by", "session")["groups"]
+
+    assert [group["keys"] for group in groups] == [[talk]]
+    assert "--by takes one key" in run("stats", "--by", "day,model,agent", code=2).stderr
+
+
+def test_a_table_as_csv(run, talk):
+    lines = run("stats", "--by", "directory", "--csv").stdout.splitlines()
+
+    assert lines[0].startswith("directory,sessions,messages,prompts")
+    assert lines[1].split(",")[1:4] == ["1", "4", "3"]
+
+
+def test_a_question_in_sql(run, data, talk):
+    assert run("sql", "select title, messages from sessions").stdout.splitlines() == [
+        "title  messages",
+        "Auth refactor  3",
+    ]
+    assert data("sql", "select title from sessions")["rows"] == [{"title": "Auth refactor"}]
+    assert run("sql", "select 'a,b' as x", "--csv").stdout == 'x\n"a,b"\n'
+    assert "only SELECT" in run("sql", "delete from file", code=2).stderr

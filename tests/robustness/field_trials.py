@@ -20,10 +20,10 @@ from click.testing import CliRunner
 from branchline import BranchlineError, Session, SessionLibrary
 from branchline.actions.check import check_file
 from branchline.actions.inspect import report
+from branchline.catalog.documents import documents_of
 from branchline.cli.app import cli
 from branchline.plugins.formats import peek
 from branchline.views.query import parse_query
-from branchline.views.stats import StatsSource, Tally
 from branchline.views.stats_lines import overview
 from support import CORPUS
 
@@ -345,10 +345,9 @@ def _library_reads(world: World) -> None:
 def _counts(world: World) -> None:
     """Statistics of one session; a list of many reports one that fails as unreadable."""
     with Session.open(world.file) as session:
-        tally = Tally()
-        origin = StatsSource(session.id, session.format, session.cwd)
-        tally.add(session.transcript, origin, inherited=session.inherited_entries)
-        overview(tally.stats(), columns=80, home="/")
+        list(documents_of(session.transcript))
+    with SessionLibrary(world.file.parent).statistics() as found:
+        overview(found.stats(), columns=80, home="/")
 
 
 def _checks(world: World) -> None:
@@ -372,7 +371,7 @@ PROBES: dict[str, Callable[[World], None]] = {
     "Session, writing": _session_writes,
     "Session.fork": _session_forks,
     "SessionLibrary": _library_reads,
-    "Tally": _counts,
+    "statistics": _counts,
     "check_file": _checks,
     "peek": _peeks,
 }

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.clock import FixedClock
 from branchline.views.plots import bar, sparkline
 from branchline.views.spans import line_text, line_width
-from branchline.views.stats import Group, Stats, StatsSource, Tally
+from branchline.views.stats import Group, Stats
 from branchline.views.stats_lines import overview, table
 from branchline.views.times import day_of
-from formats.claude_code_kit import read as read_claude
 from formats.claude_code_kit import record as claude_record
 
-HERE = StatsSource("a", "pi", "/shop")
 HOUR = 3_600_000
 
 
@@ -57,12 +58,15 @@ def session(tmp_path):
         yield made
 
 
-def tally(*sessions: Session, **options) -> Stats:
-    made = Tally(zone=UTC, **options)
-    for session in sessions:
-        origin = StatsSource(session.id, "pi", session.cwd or "")
-        made.add(session.transcript, origin, inherited=session.inherited_entries)
-    return made.stats()
+def tally(*sessions: Session, zone=UTC, **options) -> Stats:
+    """The sums over copies of these sessions, in this order."""
+    with tempfile.TemporaryDirectory() as place:
+        for number, session in enumerate(sessions):
+            copy = Path(place, f"{number}.jsonl")
+            copy.write_bytes(session.transcript.bytes_between(0, None))
+            os.utime(copy, (number, number))
+        with SessionLibrary(place).statistics(zone=zone, **options) as found:
+            return found.stats()
 
 
 def test_everything_in_a_file_counts_whatever_branch_it_is_on(session):
@@ -113,14 +117,17 @@ def test_a_copy_of_a_file_adds_nothing(session):
 def test_of_an_answer_in_two_files_the_largest_record_counts_whichever_file_comes_first(tmp_path):
     first = claude_record("u1", None) + claude_record("r1", "u1", "assistant", answer="m", output=1)
     whole = first + claude_record("r2", "r1", "assistant", answer="m", output=50)
-    cut, full = read_claude(first, "a.jsonl"), read_claude(whole, "b.jsonl")
 
     found = []
-    for files in ((cut, full), (full, cut)):
-        made = Tally(zone=UTC)
-        for file in files:
-            made.add(file, StatsSource(file.name, "claude-code", "/p"), answers=file.reading.answer_ids)
-        total = made.stats().total
+    for number, files in enumerate(((first, whole), (whole, first))):
+        place = tmp_path / str(number)
+        place.mkdir()
+        for age, data in enumerate(files):
+            path = place / f"{'ab'[age]}.jsonl"
+            path.write_bytes(data if isinstance(data, bytes) else data.encode())
+            os.utime(path, (age + 1, age + 1))
+        with SessionLibrary(place).statistics(zone=UTC) as made:
+            total = made.total()
         found.append((total.input, total.output, total.tokens, total.answers, total.messages))
 
     assert found == [(10, 50, 60, 1, 2)] * 2
@@ -134,9 +141,7 @@ def test_days_are_those_of_the_time_zone_and_can_be_chosen(session):
 
     assert [group.name for group in only.day] == days[:1]
     assert only.total.messages == stats.day[0].figures.messages
-    late = Tally(zone=timezone(timedelta(hours=14)))
-    late.add(session.transcript, HERE)
-    assert late.stats().day != stats.day
+    assert tally(session, zone=timezone(timedelta(hours=14))).day != stats.day
 
 
 def test_entries_without_time_count_in_no_chosen_days(tmp_path):

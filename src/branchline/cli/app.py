@@ -32,6 +32,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Browse": {
         "browse": ("browse", "Open the full-screen browser."),
+        "search": ("search", "Find words, files and patterns in all sessions."),
         "ls": ("ls", "List the sessions of this directory, or all sessions."),
         "show": ("show", "Show a conversation from its start to the leaf."),
         "tree": ("tree", "Draw all branches of a session."),
@@ -40,6 +41,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "forest": ("ls", "Show sessions and their forks as a tree."),
         "diff": ("diff", "Compare two branches or two sessions."),
         "stats": ("stats", "Add up messages, tokens and cost."),
+        "sql": ("sql", "Query all sessions in SQL."),
     },
     "Edit": {
         "new": ("new", "Start a new session."),
@@ -64,6 +66,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "demo": ("demo", "Create a demo library."),
         "config": ("config", "Show or change the settings."),
         "completion": ("config", "Print a shell completion script."),
+        "index": ("index", "Update the search index, show its status, or turn it off."),
         "plugins": ("plugins", "List installed plugins and their problems."),
     },
 }

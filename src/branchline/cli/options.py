@@ -47,6 +47,7 @@ _RELATED: Mapping[str, str] = {
     "forest": "ls, fork, tree",
     "fork": "branch, forest, diff",
     "import": "export, check",
+    "index": "search, config",
     "inspect": "check, tree, stats",
     "label": "tree, name",
     "ls": "forest, show, stats",
@@ -59,8 +60,10 @@ _RELATED: Mapping[str, str] = {
     "restore": "rm, prune",
     "resume": "chat, ls, fork",
     "rm": "restore, prune",
+    "search": "show, ls, index",
     "show": "tree, diff, export",
-    "stats": "ls, inspect",
+    "sql": "stats, search, index",
+    "stats": "ls, inspect, sql",
     "tree": "show, branch, label, diff",
 }
 _FIRST_STEPS = "ls, show, tree"

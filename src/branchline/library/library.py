@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, tzinfo
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from branchline import places
+from branchline import places, settings
+from branchline.catalog import Catalog
 from branchline.clock import Clock, SystemClock
 from branchline.errors import SessionNotFound
 from branchline.library import turns
+from branchline.library.catalog_rows import CatalogRows
 from branchline.library.description import describe
 from branchline.library.inferred_parents import ParentInference
 from branchline.library.listing import LazyListing, Progress
@@ -25,7 +28,7 @@ from branchline.library.lookup import by_id, by_title, require_one
 from branchline.library.real_path import real_path
 from branchline.library.row_reader import deep_row, shallow_row
 from branchline.library.rows import BranchNode, Prompt, PruneResult
-from branchline.library.scanner import MachineScanner, Scanner, StoredSession, StoreScanner
+from branchline.library.scanner import MachineScanner, Scanner, SeenFile, StoredSession, StoreScanner
 from branchline.library.search_text import contents_of, may_match
 from branchline.library.shortcuts import LibraryShortcuts
 from branchline.log import Durability
@@ -34,8 +37,15 @@ from branchline.plugins.formats import BrokenFormat
 from branchline.session import Session
 from branchline.stores import FilesStore, Store, StoredLog, TrashItem, TrashStore, check_key, trash_of
 from branchline.views.forest import Forest, build_forest
-from branchline.views.query import Query, SearchText
+from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
+
+if TYPE_CHECKING:
+    from branchline.catalog.sql import SqlResult
+    from branchline.library.stats import Statistics
+    from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
+    from branchline.views.hits import Hits
+    from branchline.views.stats import Dimension, Group
 
 __all__ = ["SessionLibrary"]
 
@@ -138,8 +148,10 @@ class SessionLibrary(LibraryShortcuts):
     def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
         """Rows as they are read, the file that changed last first; with a ``limit`` at most so many."""
         files, hidden = self._scanner.scan()
-        look = self._scanner.deep_row if deep else self._scanner.shallow_row
-        return LazyListing(files, look, hidden, limit=limit)
+        if not deep:
+            return LazyListing(files, self._scanner.shallow_row, hidden, limit=limit)
+        rows = CatalogRows(self._scanner, files, self._open_catalog)
+        return LazyListing(files, rows, hidden, limit=limit, done=rows.flush, notes=lambda: rows.notes)
 
     def list(
         self,
@@ -217,7 +229,12 @@ class SessionLibrary(LibraryShortcuts):
                 LazyListing(files, self._scanner.header_row, hidden).finish(progress), resolve=real_path
             )
         inference = ParentInference()
-        listing = LazyListing(files, lambda file: self._scanner.deep_row(file, inference), hidden)
+
+        def see(seen: SeenFile) -> None:
+            if seen.transcript is not None:
+                inference.add(seen.transcript)
+
+        listing = LazyListing(files, lambda file: self._scanner.deep_row(file, see), hidden)
         return build_forest(inference.parents_for(listing.finish(progress)), resolve=real_path)
 
     def drafts(self) -> builtins.list[SessionRow]:
@@ -306,6 +323,80 @@ class SessionLibrary(LibraryShortcuts):
         with self._open(row) as session:
             return contents_of(session.transcript)
 
+    # -- full text ------------------------------------------------------------------------------------
+
+    def search(self, query: str | Query, *, limit: int = 20, budget: float = 1.0, context: int = 160) -> Hits:
+        """The entries that a query finds, best first, each with a piece of its text.
+
+        The language is that of :mod:`branchline.views.query`. What the index cannot answer is looked for in
+        the files, newest first, for at most ``budget`` seconds; ``notes`` of the answer say what was left
+        out. ``context`` is the length of the pieces, in characters. ValueError for a query that cannot be
+        understood.
+        """
+        from branchline.library.search import search  # noqa: PLC0415  lists need none of it
+
+        if isinstance(query, str):
+            query = parse_query(query, now=datetime.now().astimezone())
+        return search(self._scanner, self._open_catalog, query, limit=limit, budget=budget, context=context)
+
+    def update_index(self, *, progress: IndexProgress | None = None, rebuild: bool = False) -> IndexResult:
+        """Bring the text of every session into the index. CatalogUnavailable where there can be none.
+
+        Files that are gone are dropped. With ``rebuild`` everything is read again.
+        """
+        from branchline.library.text_index import update_index  # noqa: PLC0415  as above
+
+        return update_index(self._scanner, self._open_catalog, progress=progress, rebuild=rebuild)
+
+    def index_status(self) -> IndexStatus:
+        """What the index holds, and how many sessions of this library it lacks. Reads no session."""
+        from branchline.library.text_index import index_status  # noqa: PLC0415  as above
+
+        return index_status(self._scanner, self._open_catalog, settings.load().settings)
+
+    def statistics(
+        self,
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        zone: tzinfo | None = None,
+        progress: IndexProgress | None = None,
+    ) -> Statistics:
+        """Sums over everything said and spent, for a ``with`` block; reads what the index lacks.
+
+        ``since`` and ``until`` are the first and the last day that count.
+        """
+        from branchline.library.stats import Statistics  # noqa: PLC0415  as above
+
+        return Statistics(
+            self._scanner,
+            self._open_catalog,
+            since=since,
+            until=until,
+            zone=zone,
+            prices=settings.load().settings.prices,
+            progress=progress,
+        )
+
+    def stats(
+        self, by: Dimension | Sequence[Dimension], *, since: date | None = None, until: date | None = None
+    ) -> tuple[Group, ...]:
+        """What was said and spent by one or two dimensions, such as ``"day"`` or ``("month", "model")``."""
+        with self.statistics(since=since, until=until) as found:
+            return found.groups(*((by,) if isinstance(by, str) else by))
+
+    def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
+        """The answer to a SELECT statement over the views of the index, which is brought up to date first.
+
+        SqlProblem (a ValueError) for a statement that is wrong, refused or too slow; CatalogUnavailable where
+        there is no index.
+        """
+        from branchline.catalog.sql import ask  # noqa: PLC0415  as above
+
+        self.update_index()
+        with self._open_catalog() as catalog:
+            return ask(catalog, statement, seconds=seconds)
+
     # -- trash ----------------------------------------------------------------------------------------
 
     def _trash_stores(self) -> Iterator[TrashStore]:
@@ -348,6 +439,12 @@ class SessionLibrary(LibraryShortcuts):
         if row is None:
             raise SessionNotFound(f"no session named {id!r} in {self.name}")
         return row
+
+    def _open_catalog(self) -> Catalog:
+        scanner = self._scanner
+        if isinstance(scanner, MachineScanner):
+            return Catalog.open(environment=scanner.environment, home=scanner.home)
+        return Catalog.open()
 
     def _open(self, row: SessionRow) -> Session:
         return self._scanner.open(row, durability=self._durability, clock=self._clock)

@@ -31,10 +31,15 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         hidden: Iterable[SkippedFile] = (),
         *,
         limit: int | None = None,
+        done: Callable[[], None] | None = None,
+        notes: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        """``done`` is called once there is nothing more to look at; ``notes`` are told with the listing."""
         self._files = files
         self._look = look
         self._limit = limit
+        self._done = done
+        self._notes = notes
         self.total = len(files)
         self.loaded = 0
         self.rows: list[SessionRow] = []
@@ -62,7 +67,9 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
 
     def listing(self) -> Listing:
         """What was found so far, sorted."""
-        return Listing(sorted(self.rows, key=latest_first), self.hidden, self.total - self.loaded)
+        return Listing(
+            sorted(self.rows, key=latest_first), self.hidden, self.total - self.loaded, self._notes()
+        )
 
     def finish(self, progress: Progress | None = None) -> Listing:
         """Look at everything that is left. An exception that ``progress`` raises ends it."""
@@ -85,6 +92,8 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         self.loaded += 1
         if isinstance(row, SkippedFile):
             self.hidden.append(row)
-            return None
-        self.rows.append(row)
-        return row
+        else:
+            self.rows.append(row)
+        if self.is_done and self._done is not None:
+            self._done()
+        return None if isinstance(row, SkippedFile) else row

@@ -17,6 +17,7 @@ from typing import Self
 __all__ = ["RegexTimeout", "RegexWorker"]
 
 SECONDS = 2.0
+_SPAN = struct.Struct("<qq")
 _CHILD = """
 import re, struct, sys
 source, out = sys.stdin.buffer, sys.stdout.buffer
@@ -24,8 +25,8 @@ def text():
     return source.read(struct.unpack("<Q", source.read(8))[0]).decode("utf-8", "surrogatepass")
 pattern = re.compile(text(), re.IGNORECASE | re.MULTILINE)
 while head := source.read(8):
-    texts = [text() for _ in range(struct.unpack("<Q", head)[0])]
-    out.write(b"y" if any(map(pattern.search, texts)) else b"n")
+    found = map(pattern.search, [text() for _ in range(struct.unpack("<Q", head)[0])])
+    out.write(b"".join(struct.pack("<qq", *((-1, -1) if one is None else one.span())) for one in found))
     out.flush()
 """
 
@@ -62,19 +63,24 @@ class RegexWorker:
 
     def __call__(self, texts: Sequence[str]) -> bool:
         """Whether the pattern is in any of these. RegexTimeout when that takes too long."""
+        return any(span is not None for span in self.spans(texts))
+
+    def spans(self, texts: Sequence[str]) -> list[tuple[int, int] | None]:
+        """For each text where the pattern first matches. RegexTimeout when that takes too long."""
+        size = _SPAN.size * len(texts)
         timer = threading.Timer(self._seconds, self._child.kill)
         timer.start()
         try:
             self._write(struct.pack("<Q", len(texts)) + b"".join(map(_text, texts)))
             assert self._child.stdout is not None
-            answer = self._child.stdout.read(1)
+            answer = self._child.stdout.read(size)
         except OSError:
             answer = b""
         finally:
             timer.cancel()
-        if not answer:
+        if len(answer) != size:
             raise RegexTimeout
-        return answer == b"y"
+        return [None if start < 0 else (start, end) for start, end in _SPAN.iter_unpack(answer)]
 
     def _write(self, data: bytes) -> None:
         assert self._child.stdin is not None

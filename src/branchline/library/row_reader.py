@@ -83,6 +83,8 @@ class ReadLog(NamedTuple):
     header: Header | None
     transcript: EntryLog | None
     """None if only the beginning of a compressed file was read."""
+    is_packed: bool = False
+    """Whether offsets count in the content and not in the file, which is compressed."""
 
 
 class _Log(NamedTuple):
@@ -176,7 +178,13 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
             findings=None,
             problem=None if listed.problem is None else _reason(listed.problem),
         )
-    return ReadLog(row, log.format, transcript.reading.header, transcript if listed.whole else None)
+    return ReadLog(
+        row,
+        log.format,
+        transcript.reading.header,
+        transcript if listed.whole else None,
+        is_packed=True,
+    )
 
 
 def _transcript(log: _Log) -> EntryLog:

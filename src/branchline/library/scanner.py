@@ -7,22 +7,23 @@ whatever is in it, costs at most its own row: what cannot be read is marked and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from branchline import places
+from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
 from branchline.formats import EntryLog, Format
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
-from branchline.library.inferred_parents import ParentInference
 from branchline.library.lookup import current_of_thread
 from branchline.library.real_path import real_path
 from branchline.library.row_reader import (
+    ReadLog,
     deep_row,
     header_row,
     problem_row,
@@ -50,7 +51,7 @@ from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
 
-__all__ = ["FoundFile", "MachineScanner", "Scanner", "StoreScanner", "StoredSession"]
+__all__ = ["FoundFile", "MachineScanner", "Scanner", "See", "SeenFile", "StoreScanner", "StoredSession"]
 
 _Path = str | os.PathLike[str]
 _T = TypeVar("_T")
@@ -71,6 +72,20 @@ class StoredSession(NamedTuple):
     store: Store
     key: str
     draft: bool = False
+
+
+class SeenFile(NamedTuple):
+    """A session file while it is open, and what was read of it."""
+
+    record: FileRecord
+    transcript: EntryLog | None
+    """None where only its header, or the beginning of a compressed file, was read."""
+    read: Read
+    is_packed: bool = False
+    """Whether the transcript's offsets count in the content of a compressed file."""
+
+
+See = Callable[[SeenFile], None]
 
 
 class Scanner(Protocol[_T]):
@@ -110,8 +125,21 @@ class Scanner(Protocol[_T]):
         """A row for a search by title."""
         ...
 
-    def deep_row(self, file: _T, inference: ParentInference | None = None) -> SessionRow | SkippedFile:
-        """What the whole file says; ``inference`` is shown its entries as well."""
+    def deep_row(self, file: _T, see: See | None = None) -> SessionRow | SkippedFile:
+        """What the whole file says; ``see`` is shown what was read while the file is open."""
+        ...
+
+    def row_of(self, file: _T, record: FileRecord) -> SessionRow | SkippedFile:
+        """The row of a file that was read before and has not changed since."""
+        ...
+
+    def stored_log(self, file: _T) -> StoredLog:
+        """The file as its store sees it."""
+        ...
+
+    @property
+    def restricts(self) -> bool:
+        """Whether what a file says decides if it counts."""
         ...
 
     def locate(self, name: str) -> SessionRow | None:
@@ -184,7 +212,7 @@ class StoreScanner:
         return self.deep_row(file)
 
     def deep_row(
-        self, file: StoredLog, inference: ParentInference | None = None, *, draft: bool = False
+        self, file: StoredLog, see: See | None = None, *, draft: bool = False
     ) -> SessionRow | SkippedFile:
         try:
             with self.store.snapshot(file.key) as read:
@@ -193,11 +221,26 @@ class StoreScanner:
                     if (reason := self._reason(header)) is not None:
                         return SkippedFile(_name(file), reason)
                 found = read_row(read, file, draft=draft)
+                if see is not None:
+                    see(_seen(found, read, file.path or file.key))
         except Exception as problem:  # noqa: BLE001  as above
             return problem_row(file, problem, draft=draft)
-        if inference is not None and found.transcript is not None:
-            inference.add(found.transcript)
         return found.row
+
+    def row_of(self, file: StoredLog, record: FileRecord) -> SessionRow | SkippedFile:
+        row = record.row
+        if self.cwd is not None:
+            header = Header(id=row.id, cwd=row.cwd or "") if record.has_header else None
+            if (reason := self._reason(header)) is not None:
+                return SkippedFile(_name(file), reason)
+        return row if row.key == file.key else msgspec.structs.replace(row, key=file.key)
+
+    def stored_log(self, file: StoredLog) -> StoredLog:
+        return file
+
+    @property
+    def restricts(self) -> bool:
+        return self.cwd is not None
 
     def drafts(self) -> list[SessionRow]:
         """Sessions whose first reply never came."""
@@ -315,12 +358,14 @@ class MachineScanner:
     ) -> None:
         self.cwd = None if cwd is None else places.resolve_cwd(cwd)
         self.subagents = subagents
+        self.environment = environment
+        self.home = None if home is None else os.fspath(home)
         self._cwds = () if self.cwd is None else tuple(dict.fromkeys((self.cwd, real_path(self.cwd))))
         known = places.known_places(
             None if self.cwd is None else self._cwds,
             agents=agents,
             environment=environment,
-            home=None if home is None else os.fspath(home),
+            home=self.home,
         )
         self.places: list[places.Place] = known.places
         self.broken_formats: list[BrokenFormat] = known.broken
@@ -401,58 +446,66 @@ class MachineScanner:
         whole = self.cwd is not None or file.place.agent == places.NATIVE_AGENT
         return self.deep_row(file) if whole else self.header_row(file)
 
-    def deep_row(self, file: FoundFile, inference: ParentInference | None = None) -> SessionRow | SkippedFile:
+    def deep_row(self, file: FoundFile, see: See | None = None) -> SessionRow | SkippedFile:
         try:
             with snapshot_of(file.path) as read:
-                return self._deep_row(file, read, inference)
+                return self.row_of(file, self._deep_record(file, read, see))
         except Exception as problem:  # noqa: BLE001  as above
             return self._problem(file, problem)
 
     def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
         format_, header = peek(read, file.path, expected=_expected(file))
-        if (reason := self._reason(file, format_, header)) is not None:
-            return SkippedFile(file.path, reason)
-        stored = file.stored
-        row = shallow_row(stored) if header is None else header_row(stored, header, format_.name)
-        return self._placed(file, row, format_, header)
+        return self.row_of(file, _header_record(file.stored, format_, header))
 
-    def _deep_row(
-        self, file: FoundFile, read: Read, inference: ParentInference | None
-    ) -> SessionRow | SkippedFile:
+    def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
         # Where all projects lie together most files are those of others, and their headers are enough.
-        ask_first = self.cwd is not None and file.place.is_shared
-        if ask_first:
+        if self.cwd is not None and file.place.is_shared:
             format_, header = peek(read, file.path, expected=expected)
-            if (reason := self._reason(file, format_, header)) is not None:
-                return SkippedFile(file.path, reason)
+            record = _header_record(file.stored, format_, header)
+            if self._reason(file, record) is not None:
+                if see is not None:
+                    see(SeenFile(record, None, read))
+                return record
             known = format_ if format_ is expected else None
-        row, format_, header, transcript = read_row(read, file.stored, known=known, expected=expected)
-        if not ask_first and (reason := self._reason(file, format_, header)) is not None:
-            return SkippedFile(file.path, reason)
-        if inference is not None and transcript is not None:
-            inference.add(transcript)
-        return self._placed(file, row, format_, header)
+        seen = _seen(read_row(read, file.stored, known=known, expected=expected), read, file.path)
+        if see is not None:
+            see(seen)
+        return seen.record
 
-    def _placed(self, file: FoundFile, row: SessionRow, format_: Format, header: Header | None) -> SessionRow:
+    def row_of(self, file: FoundFile, record: FileRecord) -> SessionRow | SkippedFile:
         """The row with what only its place tells: the program, a title kept elsewhere, who started it."""
-        place = next((one for one in file.others if one.agent == format_.name), file.place)
-        starter = format_.home.subagent_of(file.path, header)
+        if (reason := self._reason(file, record)) is not None:
+            return SkippedFile(file.path, reason)
+        row, starter, name = record.row, record.starter, record.format
+        place = next((one for one in file.others if one.agent == name), file.place)
         return msgspec.structs.replace(
             row,
-            agent=place.agent if format_ is place.format else format_.name,
-            cwd=row.cwd or self._cwd_of_folder(file, format_, header),
+            key=file.stored.key,
+            agent=place.agent if name == place.format.name else name,
+            cwd=row.cwd or self._cwd_of_folder(file, record),
             title=self._titles_of(place).get(row.id) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
         )
 
-    def _cwd_of_folder(self, file: FoundFile, format_: Format, header: Header | None) -> str | None:
+    def stored_log(self, file: FoundFile) -> StoredLog:
+        return file.stored
+
+    @property
+    def restricts(self) -> bool:
+        return self.cwd is not None or not self.subagents
+
+    def _cwd_of_folder(self, file: FoundFile, record: FileRecord) -> str | None:
         """The working directory of a session that does not say it, if its folder belongs to a known one."""
-        if header is None or header.cwd:
+        if not record.has_header or record.row.cwd:
             return None
         if self.cwd is not None and not file.place.is_shared:
             return self.cwd
+        header = Header(id=record.row.id, timestamp=record.row.created or "")
+        format_ = (
+            file.place.format if file.place.format.name == record.format else format_named(record.format)
+        )
         return known_cwd(format_, header, file.path)
 
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
@@ -461,15 +514,15 @@ class MachineScanner:
             return SkippedFile(file.path, f"{_UNKNOWN_CWD}, as it cannot be read: {row.problem}")
         return msgspec.structs.replace(row, agent=file.place.agent)
 
-    def _reason(self, file: FoundFile, format_: Format, header: Header | None) -> str | None:
+    def _reason(self, file: FoundFile, record: FileRecord) -> str | None:
         """Why a session is not one of those that were asked for; None when it is."""
-        if not self.subagents and format_.home.subagent_of(file.path, header) is not None:
+        if not self.subagents and record.starter is not None:
             return _SUBAGENT
         if self.cwd is None or _is_only_ours(file):
             return None
-        if header is None or not header.cwd:
+        if not record.row.cwd:
             return _UNKNOWN_CWD if file.place.is_shared else None
-        return None if os.path.normpath(header.cwd) in self._cwds else ELSEWHERE
+        return None if os.path.normpath(record.row.cwd) in self._cwds else ELSEWHERE
 
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
         found = self._titles.get(place.root)
@@ -567,6 +620,27 @@ def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
     except NotASession:
         return None, ""
     return found.header, found.format.name
+
+
+def _header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:
+    row = shallow_row(stored) if header is None else header_row(stored, header, format_.name)
+    return FileRecord(
+        row=row,
+        format=format_.name,
+        starter=format_.home.subagent_of(stored.path or stored.key, header),
+        has_header=header is not None,
+        deep=False,
+    )
+
+
+def _seen(found: ReadLog, read: Read, path: str) -> SeenFile:
+    record = FileRecord(
+        row=found.row,
+        format=found.format.name,
+        starter=found.format.home.subagent_of(path, found.header),
+        has_header=found.header is not None,
+    )
+    return SeenFile(record, found.transcript, read, found.is_packed)
 
 
 def _name(stored: StoredLog) -> str:

@@ -1,68 +1,170 @@
-"""Sessions added up, one file after the other; what cannot be read is told and costs only itself."""
+"""The sessions of a library added up, out of the catalog; without one, out of the files.
+
+What cannot be read is told and costs only itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, tzinfo
+from typing import Any, Self
 
-import msgspec
+from branchline.catalog import Catalog, CatalogUnavailable
+from branchline.catalog.statistics import Period, ScopeFile, Sums, repeated, sums
+from branchline.context.prices import PriceList, parse_price
+from branchline.library.scanner import Scanner
+from branchline.library.text_index import IndexProgress, index_text, stale_files
+from branchline.stores import SkippedFile
+from branchline.views.stats import OVERVIEW, Dimension, Group, Stats, StatsTotals, ToolCount, by_weight
 
-from branchline.errors import SessionNotFound
-from branchline.library.row_reader import problem_row
-from branchline.session import Session
-from branchline.stores import StoredLog
-from branchline.views.session_row import SessionRow
-from branchline.views.stats import StatsSource, Tally
+__all__ = ["Statistics"]
 
-__all__ = ["StatsRun", "collect_stats"]
-
-
-class StatsRun(NamedTuple):
-    """How many sessions were read, and the rows of those that could not be, each with its problem."""
-
-    read: int
-    unreadable: list[SessionRow]
+_IN_ORDER = frozenset({"day", "week", "month", "hour"})
 
 
-def collect_stats(
-    rows: Iterable[SessionRow],
-    tally: Tally,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-) -> StatsRun:
-    """Add the sessions of these rows to a tally, the oldest first: parents before their forks.
+class Statistics:
+    """Sums over the sessions of a library, for a ``with`` block. Everything is up to date when it is made.
 
-    The rows of a shallow list are enough. The order decides only where a message counts that several
-    sessions have, never how often.
+    ``since`` and ``until`` are the first and the last day that count; days are those of ``zone``, which has
+    one offset, or of this machine. ``prices`` are a person's own.
     """
-    ordered = sorted(rows, key=lambda row: (row.created or "", row.modified_ms, row.key))
-    read = 0
-    unreadable: list[SessionRow] = []
-    for number, row in enumerate(ordered, 1):
+
+    def __init__(
+        self,
+        scanner: Scanner[Any],
+        open_catalog: Callable[[], Catalog],
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        zone: tzinfo | None = None,
+        prices: Sequence[str] = (),
+        progress: IndexProgress | None = None,
+    ) -> None:
+        self.notes: list[str] = []
+        """Sentences about what does not count, or was not done as usual."""
+        offset = None if zone is None else datetime(2000, 1, 1, tzinfo=zone).utcoffset()
+        self._period = Period(
+            None if since is None else since.isoformat(),
+            None if until is None else until.isoformat(),
+            None if offset is None else round(offset.total_seconds()),
+        )
+        self._prices = self._price_list(prices)
+        files = [*scanner.scan()[0], *scanner.earlier_parts()]
         try:
-            _count(row, tally)
-            read += 1
-        except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
-            unreadable.append(_unreadable(row, problem))
-        if progress is not None:
-            progress(number, len(ordered))
-    return StatsRun(read, unreadable)
+            self._catalog = open_catalog() if files else Catalog.in_memory()
+            self._fill(scanner, files, progress)
+        except CatalogUnavailable as problem:
+            self.notes.append(f"the index cannot be used: {problem}; every session was read")
+            self._catalog = Catalog.in_memory()
+            self._fill(scanner, files, progress)
 
+    def __enter__(self) -> Self:
+        return self
 
-def _count(row: SessionRow, tally: Tally) -> None:
-    if row.path is None:
-        raise SessionNotFound(f"{row.key} is in no file")
-    with Session.open(row.path) as session:
-        origin = StatsSource(session.id, row.agent or session.transcript.reading.format, session.cwd)
-        tally.add(
-            session.transcript,
-            origin,
-            inherited=session.inherited_entries,
-            skipped=session.transcript.reading.counted_elsewhere,
-            answers=session.transcript.reading.answer_ids,
+    def __exit__(self, *_raised: object) -> None:
+        self._catalog.close()
+
+    def _price_list(self, texts: Sequence[str]) -> PriceList:
+        own = []
+        for text in texts:
+            try:
+                parse_price(text)
+            except ValueError as problem:
+                self.notes.append(f"setting prices: {problem}")
+            else:
+                own.append(text)
+        return PriceList(own)
+
+    def _fill(self, scanner: Scanner[Any], files: Sequence[Any], progress: IndexProgress | None) -> None:
+        catalog = self._catalog
+        paths = [path for file in files if (path := scanner.stored_log(file).path) is not None]
+        index_text(
+            scanner, stale_files(scanner, files, catalog.files(paths), catalog), catalog, progress=progress
+        )
+        known = catalog.files(paths)
+        branches = catalog.git_branches()
+        self._scope: list[ScopeFile] = []
+        self.unreadable: list[str] = []
+        """Files that could not be read."""
+        excluded = 0
+        for file in files:
+            stored = scanner.stored_log(file)
+            one = known.get(stored.path or "")
+            if stored.path is not None and catalog.excludes(stored.path):
+                excluded += 1
+                continue
+            if one is None or one.indexed < 0 or one.stamp != stored.stamp:
+                if one is None or not isinstance(scanner.row_of(file, one.decoded()), SkippedFile):
+                    self.unreadable.append(stored.path or stored.key)
+                continue
+            record = one.decoded()
+            row = scanner.row_of(file, record)
+            if isinstance(row, SkippedFile):
+                continue
+            agent = row.agent or record.format
+            self._scope.append(ScopeFile(one.id, agent, row.cwd or "", row.id, branches.get(one.id, "")))
+        if excluded:
+            self.notes.append(f"{excluded} sessions are excluded from the index and do not count")
+
+    @property
+    def read(self) -> int:
+        """How many sessions count."""
+        return len(self._scope)
+
+    def total(self) -> StatsTotals:
+        """Everything together."""
+        found = sums(self._catalog, self._scope, (), self._period)
+        return self._figures(found[0]) if found and found[0].sessions else StatsTotals()
+
+    def groups(self, *by: Dimension) -> tuple[Group, ...]:
+        """The figures by one or two dimensions: times in order, everything else by weight."""
+        groups = [
+            Group(
+                name=" · ".join(one.keys) if len(by) > 1 else one.keys[0],
+                keys=one.keys,
+                figures=self._figures(one),
+            )
+            for one in sums(self._catalog, self._scope, by, self._period)
+        ]
+        if by[0] in _IN_ORDER:
+            return tuple(sorted(groups, key=lambda group: (group.keys[0], by_weight(group))))
+        return tuple(sorted(groups, key=by_weight))
+
+    def stats(self) -> Stats:
+        """The overview."""
+        tables = {dimension: self.groups(dimension) for dimension in OVERVIEW}
+        tools = [ToolCount(name=one.name, calls=one.figures.tool_calls) for one in self.groups("tool")]
+        return Stats(
+            total=self.total(),
+            **tables,
+            tools=tuple(tools),
+            repeated=repeated(self._catalog, self._scope, self._period),
+        )
+
+    def _figures(self, one: Sums) -> StatsTotals:
+        estimated = unpriced = 0.0
+        for tokens in one.open:
+            rates = self._prices.rates(tokens.model, long=tokens.long)
+            if rates is None:
+                unpriced += sum(tokens[2:6])
+            else:
+                estimated += rates.cost(*tokens[2:])
+        return StatsTotals(
+            sessions=one.sessions,
+            messages=int(one.messages),
+            prompts=int(one.prompts),
+            answers=int(one.answers),
+            tool_calls=int(one.calls),
+            input=_whole(one.input),
+            output=_whole(one.output),
+            cache_read=_whole(one.cache_read),
+            cache_write=_whole(one.cache_write),
+            tokens=_whole(one.total),
+            cost=one.cost + estimated,
+            estimated=estimated,
+            unpriced=_whole(unpriced),
         )
 
 
-def _unreadable(row: SessionRow, problem: Exception) -> SessionRow:
-    stored = StoredLog(row.key, row.size, row.modified_ms / 1000, row.path)
-    return msgspec.structs.replace(row, problem=problem_row(stored, problem).problem)
+def _whole(number: float) -> int | float:
+    return int(number) if number.is_integer() else number

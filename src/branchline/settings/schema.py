@@ -98,6 +98,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_unpacked: Annotated[
         int, _says("Largest size of a decompressed session, in MiB; protects memory and disk.", ge=0)
     ] = 2048
+    index: Annotated[
+        bool, _says("Keep an index of all sessions in the cache directory, for lists and searches.")
+    ] = True
+    index_exclude: Annotated[
+        tuple[str, ...], _says("Session files that the index leaves out, as patterns such as /work/secret/*.")
+    ] = ()
+    prices: Annotated[
+        tuple[str, ...],
+        _says(
+            "Prices of your own: provider/model=input:output:cache_read:cache_write, $ per million tokens."
+        ),
+    ] = ()
     pins: Annotated[tuple[str, ...], _says("Ids of sessions pinned to the top of the browser.")] = ()
 
 

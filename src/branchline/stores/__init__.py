@@ -5,6 +5,7 @@ from branchline.stores.memory import MemoryStore
 from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
 from branchline.stores.protocol import (
     DraftStore,
+    FileStamp,
     Read,
     ScanResult,
     SkippedFile,
@@ -20,6 +21,7 @@ from branchline.stores.protocol import (
 __all__ = [
     "Allowance",
     "DraftStore",
+    "FileStamp",
     "FilesStore",
     "Listed",
     "MemoryStore",

@@ -22,6 +22,7 @@ from branchline.log.seals import move_seal
 from branchline.log.system import describe_oserror
 from branchline.stores.companion_folders import companion_folder, move_folder
 from branchline.stores.protocol import (
+    FileStamp,
     Read,
     ScanResult,
     SkippedFile,
@@ -380,7 +381,7 @@ def _sort_in(
         return
     key = without_suffix(name)
     if (reason := why_hidden(key, status)) is None:
-        found.append(StoredLog(key, status.st_size, status.st_mtime, item.path))
+        found.append(StoredLog(key, status.st_size, status.st_mtime, item.path, FileStamp.of(status)))
     else:
         hidden.append(SkippedFile(name, reason))
 
@@ -401,7 +402,9 @@ def _stored(key: str, path: str) -> StoredLog | None:
         status = os.stat(path)
     except OSError:
         return None
-    return StoredLog(key, status.st_size, status.st_mtime, path) if stat.S_ISREG(status.st_mode) else None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return StoredLog(key, status.st_size, status.st_mtime, path, FileStamp.of(status))
 
 
 def _same_file(one: str, other: str) -> bool:

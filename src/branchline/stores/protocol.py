@@ -6,6 +6,7 @@ A key is a bare name, never a path. Anything that keeps these promises can hold 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from branchline.views.session_row import SkippedFile
 
 __all__ = [
     "DraftStore",
+    "FileStamp",
     "Read",
     "ScanResult",
     "SkippedFile",
@@ -34,6 +36,22 @@ Read = Callable[[int, int], bytes]
 """``read(offset, size)``: bytes of a log, fewer than ``size`` only at its end."""
 
 
+class FileStamp(NamedTuple):
+    """What tells one state of a file from another without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+    """The time of the last change of the inode, which no program can set back."""
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileStamp:
+        """The stamp in the status of a file."""
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
 class StoredLog(NamedTuple):
     """One log as the store sees it, without opening it."""
 
@@ -43,6 +61,8 @@ class StoredLog(NamedTuple):
     """Unix seconds."""
     path: str | None = None
     """Where the file lies; None where there are no files."""
+    stamp: FileStamp | None = None
+    """None where there are no files."""
 
 
 class ScanResult(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from branchline.log.system import describe_oserror
 from branchline.stores.files import why_hidden
-from branchline.stores.protocol import SkippedFile, StoredLog
+from branchline.stores.protocol import FileStamp, SkippedFile, StoredLog
 from branchline.stores.sync_conflicts import cloud_placeholder
 
 __all__ = ["WalkResult", "walk"]
@@ -125,7 +125,7 @@ def _sort_in(item: os.DirEntry[str], walked: WalkResult, key_of: Callable[[str],
         return
     key = key_of(item.path)
     if (reason := why_hidden(key, status)) is None:
-        stored = StoredLog(key, status.st_size, status.st_mtime, item.path)
+        stored = StoredLog(key, status.st_size, status.st_mtime, item.path, FileStamp.of(status))
         walked.found.append((stored, (status.st_dev, status.st_ino)))
     else:
         walked.hidden.append(SkippedFile(item.path, reason))

@@ -1,8 +1,8 @@
-"""The search language of session lists: words, ``"phrases"``, ``re:patterns`` and fields.
+"""The search language of lists and of full-text search: words, ``"phrases"``, ``re:patterns`` and fields.
 
 Every term must match. A word or phrase is looked for in title, first prompt, id, working directory and,
-where they have been read, the messages; ``role:`` says in whose messages. The other fields (``agent: cwd:
-model: tool: label: after: before:``) look at one thing each. Case never matters.
+where they have been read, the messages; ``role:`` says in whose messages, ``in:`` whether in what was said
+or in what tools were given and gave back. The other fields look at one thing each. Case never matters.
 
 A query that cannot be understood is a value with a ``problem``, not an exception: a person is still typing.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -20,16 +20,80 @@ from branchline.formats import agent_name
 from branchline.views.fuzzy import fuzzy_score
 from branchline.views.times import WRITTEN_AS, time_of
 
-__all__ = ["FIELDS", "Match", "Query", "Search", "SearchFields", "SearchText", "Term", "parse_query"]
+__all__ = [
+    "FIELDS",
+    "TOOL_ROLES",
+    "Match",
+    "Query",
+    "Search",
+    "SearchFields",
+    "SearchText",
+    "Term",
+    "parse_query",
+    "role_name",
+]
 
-Field = Literal["agent", "cwd", "model", "role", "tool", "label", "after", "before"]
-FIELDS: tuple[Field, ...] = ("agent", "cwd", "model", "role", "tool", "after", "before", "label")
+Field = Literal[
+    "agent",
+    "cwd",
+    "model",
+    "role",
+    "tool",
+    "after",
+    "before",
+    "label",
+    "in",
+    "is",
+    "file",
+    "branch",
+    "cost",
+    "tokens",
+]
+FIELDS: tuple[Field, ...] = get_args(Field)
+TOOL_ROLES = frozenset({"toolresult", "toolcall", "bashexecution"})
+"""The roles, in lower case, of what tools were given and gave back."""
 
 _TOKEN = re.compile(
     r'(?P<empty>[a-z]+:)(?=\s|$)|(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))'
 )
 _RANK = 1_000_000.0
-_CONTENT = frozenset({"role", "tool", "label"})
+_CONTENT = frozenset({"role", "tool", "label", "in", "is", "file", "branch", "cost", "tokens"})
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "in": ("said", "tools"),
+    "is": ("branch", "abandoned", "compacted", "fork"),
+}
+_ALIASES: dict[str, Field] = {"path": "file"}
+_AMOUNT = re.compile(r"([<>]=?)(\d+(?:\.\d+)?)([km]?)")
+_SCALE = {"": 1.0, "k": 1e3, "m": 1e6}
+_MEANT: dict[str, str] = {
+    "dir": "cwd",
+    "directory": "cwd",
+    "project": "cwd",
+    "folder": "cwd",
+    "repo": "cwd",
+    "date": "after",
+    "since": "after",
+    "from": "after",
+    "until": "before",
+    "to": "before",
+    "program": "agent",
+    "source": "agent",
+    "provider": "model",
+    "author": "role",
+    "who": "role",
+    "files": "file",
+    "tools": "tool",
+    "labels": "label",
+    "price": "cost",
+    "title": "",
+    "session": "",
+    "id": "",
+    "text": "",
+    "content": "",
+    "type": "",
+    "tag": "",
+}
+"""Fields that people know from elsewhere, and what they are called here, where there is such a thing."""
 _ROLES = {"result": "toolResult", "tool": "toolResult", "me": "user", "bash": "bashExecution"}
 
 
@@ -41,6 +105,21 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     moment_ms: int = 0
     """For ``after`` and ``before``."""
+    sign: Literal["<", "<=", ">", ">="] = ">"
+    amount: float = 0.0
+    """For ``cost`` and ``tokens``, with the sign."""
+
+    def allows(self, value: float) -> bool:
+        """Whether a number is as ``cost`` or ``tokens`` wants it."""
+        match self.sign:
+            case "<":
+                return value < self.amount
+            case "<=":
+                return value <= self.amount
+            case ">":
+                return value > self.amount
+            case ">=":
+                return value >= self.amount
 
 
 class SearchFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -63,6 +142,13 @@ class SearchText(msgspec.Struct, frozen=True, kw_only=True):
     tools: frozenset[str] = frozenset()
     labels: tuple[str, ...] = ()
     models: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+    """The files that tool calls name."""
+    traits: frozenset[str] = frozenset()
+    """What ``is:`` can ask for."""
+    git_branch: str = ""
+    cost: float = 0.0
+    tokens: float = 0.0
 
     @property
     def size(self) -> int:
@@ -119,7 +205,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.problem is not None:
             return _NO
-        roles = [term.text for term in self.terms if term.field == "role"]
+        roles = [term.text for term in self.terms if term.field in ("role", "in")]
         score, unknown = 0.0, False
         for term in self.terms:
             found = (
@@ -155,13 +241,30 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
                 hit = face.active_ms >= term.moment_ms
             case "before":
                 hit = face.active_ms < term.moment_ms
-            case "role":
-                hit = contents is not None and bool(contents.texts.get(_role(term.text)))
-            case "tool":
-                hit = contents is not None and any(term.text in name for name in contents.tools)
             case _:
-                hit = contents is not None and any(term.text in label for label in contents.labels)
+                hit = contents is not None and _inside(term, contents)
         return 0.0 if hit else -1.0
+
+
+def _inside(term: Term, contents: SearchText) -> bool:
+    """Whether a field that looks into the messages matches."""
+    match term.field:
+        case "role" | "in":
+            return any(_said(contents, [term.text]))
+        case "tool":
+            return any(term.text in name for name in contents.tools)
+        case "label":
+            return any(term.text in label for label in contents.labels)
+        case "is":
+            return term.text in contents.traits
+        case "file":
+            return any(term.text in path for path in contents.files)
+        case "branch":
+            return term.text in contents.git_branch
+        case "cost":
+            return term.allows(contents.cost)
+        case _:
+            return term.allows(contents.tokens)
 
 
 def _text(
@@ -207,12 +310,20 @@ def _fine(term: Term, name: str) -> float:
 
 
 def _said(contents: SearchText, roles: list[str]) -> list[str]:
-    if not roles:
-        return list(contents.texts.values())
-    return [contents.texts.get(_role(role), "") for role in roles]
+    texts = contents.texts
+    found = []
+    for role in dict.fromkeys(texts):
+        wanted = all(
+            (role in TOOL_ROLES) == (name == "tools") if name in _CHOICES["in"] else role == role_name(name)
+            for name in roles
+        )
+        if wanted:
+            found.append(texts[role])
+    return found
 
 
-def _role(name: str) -> str:
+def role_name(name: str) -> str:
+    """The role, in lower case, that a person means."""
     return _ROLES.get(name, name).lower()
 
 
@@ -231,7 +342,7 @@ def parse_query(text: str, *, now: datetime) -> Query:
         field, phrase, word = token["field"], token["phrase"], token["word"]
         if token["empty"] is not None or (word is None and not (phrase or "").strip()):
             name = (token["empty"] or "").rstrip(":")
-            if name in FIELDS:
+            if name in FIELDS or name in _ALIASES:
                 return Query(
                     terms=tuple(terms),
                     problem=f"{name}: the value is missing; write it directly after the colon",
@@ -242,8 +353,22 @@ def parse_query(text: str, *, now: datetime) -> Query:
         value = " ".join((word if phrase is None else phrase).lower().split())
         if field == "re":
             return Query(problem="re: must be the whole query")
+        field = _ALIASES.get(field or "", field)
         if field is not None and field not in FIELDS:
+            if field in _MEANT and not value.startswith((":", "/")):
+                return Query(terms=tuple(terms), problem=_unknown_field(field))
             value, field = f"{field}:{value}", None  # a word with a colon, such as std::string
+        if field in _CHOICES and value not in _CHOICES[field]:
+            choices = ", ".join(f"{field}:{one}" for one in _CHOICES[field])
+            return Query(terms=tuple(terms), problem=f"there is no {field}:{value}; there are {choices}")
+        if field in ("cost", "tokens"):
+            amount = _AMOUNT.fullmatch(value)
+            if amount is None:
+                example = "cost:>1 or cost:<0.5" if field == "cost" else "tokens:>100k or tokens:<5000"
+                return Query(terms=tuple(terms), problem=f"{field}:{value} compares nothing; write {example}")
+            number = float(amount[2]) * _SCALE[amount[3]]
+            terms.append(Term(field=field, text=value, sign=amount[1], amount=number))  # type: ignore[arg-type]
+            continue
         if field in ("after", "before"):
             moment = time_of(value, now)
             if moment is None:
@@ -256,6 +381,15 @@ def parse_query(text: str, *, now: datetime) -> Query:
             kind: Literal["word", "phrase"] = "word" if phrase is None else "phrase"
             terms.append(Term(kind=kind, field=field, text=value))
     return Query(terms=tuple(terms))
+
+
+def _unknown_field(name: str) -> str:
+    meant = _MEANT[name]
+    hint = f"did you mean {meant}:? " if meant else ""
+    known = " ".join(f"{field}:" for field in FIELDS)
+    return (
+        f'there is no field {name}: {hint}There are {known} Write "{name}:…" in quotes to look for the text.'
+    )
 
 
 def _pattern(pattern: str) -> Query:

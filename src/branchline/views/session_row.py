@@ -101,15 +101,21 @@ class Listing(Sequence[SessionRow]):
     ``waiting`` where a listing was ended early; ``len(listing)`` is the first two.
     """
 
-    __slots__ = ("hidden", "rows", "unscanned")
+    __slots__ = ("hidden", "notes", "rows", "unscanned")
 
     def __init__(
-        self, rows: Iterable[SessionRow] = (), hidden: Iterable[SkippedFile] = (), waiting: int = 0
+        self,
+        rows: Iterable[SessionRow] = (),
+        hidden: Iterable[SkippedFile] = (),
+        waiting: int = 0,
+        notes: Iterable[str] = (),
     ) -> None:
         self.rows = tuple(rows)
         """All rows, in order."""
         self.hidden = tuple(hidden)
         """What looked like a session and is not in the list, each with its reason."""
+        self.notes = tuple(notes)
+        """Sentences about how the list was made, where that was not as usual."""
         self.unscanned = waiting
         """How many files were not looked at, because nobody asked for more rows; 0 in a whole listing."""
 

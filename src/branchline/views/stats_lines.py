@@ -9,12 +9,12 @@ from typing import NamedTuple
 from branchline.views.humanize import count, money, tokens
 from branchline.views.plots import bar, sparkline
 from branchline.views.spans import Line, Span, StyleRole, make_line
-from branchline.views.stats import Dimension, Group, Stats, StatsTotals
+from branchline.views.stats import Group, OverviewDimension, Stats, StatsTotals
 from branchline.views.text import cut, cut_start, one_line, pad, width
 from branchline.views.tool_calls import short_path
 from branchline.views.wrap import wrap_line
 
-__all__ = ["overview", "table"]
+__all__ = ["cost_text", "overview", "table"]
 
 _TOP = 5
 _FACT = 8
@@ -22,21 +22,35 @@ _TOOLS = 8
 _SHORT_NAME = 28
 _SHORTEST_NAME = 9
 _SHORT_BAR, _LONGEST_BAR = 10, 40
-_UNKNOWN: dict[Dimension, str] = {
+_UNKNOWN = {
     "day": "(no time)",
+    "week": "(no time)",
+    "month": "(no time)",
+    "hour": "(no time)",
     "model": "(not said)",
     "agent": "(not known)",
-    "directory": "(none)",
 }
-_ROLES: dict[Dimension, StyleRole] = {
+_NONE = "(none)"
+_ROLES: dict[str, StyleRole] = {
     "day": "time",
+    "week": "time",
+    "month": "time",
+    "hour": "time",
+    "tool": "tool",
+    "session": "id",
+    "branch": "label",
     "model": "model",
     "agent": "program",
     "directory": "path",
 }
 
 
-_TOLD_BY_THEIR_END: frozenset[Dimension] = frozenset({"model", "directory"})
+_TOLD_BY_THEIR_END = frozenset({"model", "directory"})
+
+
+def cost_text(figures: StatsTotals) -> str:
+    """Cost in words: ``≈`` where some of it is estimated, ``unknown`` or a ``+`` where prices are unknown."""
+    return ("≈" if figures.estimated else "") + money(figures.cost, figures.unpriced)
 
 
 class _Column(NamedTuple):
@@ -52,7 +66,7 @@ _COLUMNS = (
     _Column("in", lambda figures: tokens(figures.input), "plain"),
     _Column("out", lambda figures: tokens(figures.output), "plain"),
     _Column("cached", lambda figures: tokens(figures.cache_read), "plain"),
-    _Column("cost", lambda figures: money(figures.cost, figures.unpriced), "cost"),
+    _Column("cost", cost_text, "cost"),
 )
 _CHOICES = (
     _COLUMNS,
@@ -82,7 +96,7 @@ def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> lis
             f"{tokens(total.input)} in, {tokens(total.output)} out, "
             f"{tokens(total.cache_read)} from cache, {tokens(total.cache_write)} into cache",
         ),
-        _fact("cost", money(total.cost, total.unpriced), "cost"),
+        _fact("cost", cost_text(total), "cost"),
     ]
     if columns is not None:
         lines += _days(stats, columns)
@@ -92,7 +106,7 @@ def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> lis
         lines.append(_fact("tools", ", ".join(shown) + (f", {more} more" if more > 0 else "")))
     if columns is not None:
         lines = [part for line in lines for part in wrap_line(line, columns, indent=_FACT)]
-    dimensions: tuple[Dimension, ...] = ("model", "agent", "directory")
+    dimensions: tuple[OverviewDimension, ...] = ("model", "agent", "directory")
     for dimension in dimensions:
         groups = stats.by(dimension)
         if groups and (len(groups) > 1 or groups[0].name):
@@ -123,7 +137,7 @@ def _days(stats: Stats, columns: int) -> list[Line]:
 
 
 def table(
-    groups: Sequence[Group], dimension: Dimension, *, columns: int | None = None, home: str = ""
+    groups: Sequence[Group], dimension: str, *, columns: int | None = None, home: str = ""
 ) -> list[Line]:
     """One line per group below a line of titles; with ``columns``, a bar where there is room for one."""
     names = [_name(group, dimension, home) for group in groups]
@@ -140,7 +154,7 @@ def table(
     lines = [make_line(Span(pad(dimension, name_room) + titles, "heading"))]
     for group, name, row in zip(groups, names, cells, strict=True):
         shown = (cut_start if dimension in _TOLD_BY_THEIR_END else cut)(name, name_room)
-        spans = [Span(pad(shown, name_room), _ROLES[dimension])]
+        spans = [Span(pad(shown, name_room), _ROLES.get(dimension, "plain"))]
         for column, room, text in zip(chosen, widths, row, strict=True):
             spans.append(Span(f"  {pad(text, room, right=True)}", column.role))
         if bar_room >= 4:
@@ -182,7 +196,9 @@ def _measure(groups: Sequence[Group]) -> tuple[Callable[[StatsTotals], float], s
     return (lambda figures: figures.messages), "messages"
 
 
-def _name(group: Group, dimension: Dimension, home: str) -> str:
-    if not group.name:
-        return _UNKNOWN[dimension]
-    return one_line(short_path(group.name, home) if dimension == "directory" else group.name)
+def _name(group: Group, dimension: str, home: str) -> str:
+    parts = []
+    for part, of in zip(group.keys or (group.name,), dimension.split(","), strict=False):
+        shown = short_path(part, home) if of == "directory" else part
+        parts.append(shown or _UNKNOWN.get(of, _NONE))
+    return one_line("  ".join(parts))

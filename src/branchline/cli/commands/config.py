@@ -121,6 +121,7 @@ def get_command(out: Output, key: str) -> None:
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
     """Change a setting in the file. Comments and everything unknown stay as they are."""
+    from branchline.actions.settings_file import change_settings
     from branchline.settings import load, parse_value, toml_text
     from branchline.settings.toml_edit import set_value
 
@@ -129,7 +130,7 @@ def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
         value = parse_value(key, " ".join(values))
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
-    _change(lambda text: set_value(text, key, value))
+    change_settings(lambda text: set_value(text, key, value))
     if _told(out):
         return
     out.line(paint("id", key), " = ", toml_text(value))
@@ -141,11 +142,12 @@ def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
 @click.argument("key")
 def unset_command(out: Output, key: str) -> None:
     """Remove a setting from the file, so its default applies."""
+    from branchline.actions.settings_file import change_settings
     from branchline.settings import load, toml_text
     from branchline.settings.toml_edit import remove_value
 
     if load().exists:
-        _change(lambda text: remove_value(text, key))
+        change_settings(lambda text: remove_value(text, key))
     else:
         _require(key)
     if _told(out):
@@ -156,11 +158,12 @@ def unset_command(out: Output, key: str) -> None:
 @_add("edit", examples="branchline config edit\nEDITOR=nano branchline config edit")
 def edit_command(out: Output) -> None:
     """Open the file in an editor ($VISUAL, $EDITOR); a new one explains every setting."""
+    from branchline.actions.settings_file import write_settings
     from branchline.settings import load, template
 
     loaded = load()
     if not os.path.exists(loaded.path):
-        _write(loaded.path, template())
+        write_settings(loaded.path, template())
     click.edit(filename=loaded.path)
     if _told(out):
         return
@@ -178,35 +181,6 @@ def _require(key: str) -> None:
         close = difflib.get_close_matches(key, names(), n=1)
         hint = f"; did you mean {close[0]!r}?" if close else "; `branchline config` lists all"
         raise click.UsageError(f"unknown setting {key!r}{hint}")
-
-
-def _change(edit: Callable[[str], str]) -> None:
-    """Change the text of the file in one step; nothing is written when that cannot be done."""
-    from branchline.errors import NotSaved
-    from branchline.settings import settings_path
-
-    path = settings_path()
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            before = file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        before = ""
-    except UnicodeDecodeError:
-        raise NotSaved(f"cannot change {path}: it is not UTF-8") from None
-    try:
-        after = edit(before.removeprefix("\ufeff"))
-    except ValueError as problem:
-        raise NotSaved(f"cannot change {path}: {problem}; `branchline config edit` opens it") from None
-    if after != before:
-        _write(path, after)
-
-
-def _write(path: str, text: str) -> None:
-    from branchline.log import replace_file
-    from branchline.log.directories import create_directory
-
-    create_directory(os.path.dirname(path))
-    replace_file(path, text.encode(), backup=False)
 
 
 @command(

@@ -95,6 +95,8 @@ def print_rows(
     """Print some rows of a listing, and on stderr what else was seen."""
     from branchline.views.session_row import ELSEWHERE
 
+    for note in listing.notes:
+        remark(note)
     if out.json:
         out.result(command, _listing_fields(listing, shown))
         return

@@ -1,4 +1,4 @@
-"""``stats``: messages, tokens and cost, per day, model, agent and directory."""
+"""``stats``: messages, tokens and cost, by day, model, program, directory and so on."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from branchline.cli.commands.ls import reading_progress, require_one_scope
 from branchline.cli.options import agent_option, command, names_of
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import everywhere_library, local_library
-from branchline.cli.words import count
+from branchline.cli.words import count, tokens
 
 if TYPE_CHECKING:
-    from branchline.library import SessionRow
-    from branchline.library.stats import StatsRun
-    from branchline.views.stats import Dimension, Stats
+    from collections.abc import Sequence
+
+    from branchline.library import SessionLibrary
+    from branchline.library.stats import Statistics
+    from branchline.views.stats import Dimension, Group, Stats
 
 __all__ = ["stats_command"]
-
-_BY = ["day", "model", "agent", "directory"]
 
 
 @command(
@@ -31,10 +31,17 @@ _BY = ["day", "model", "agent", "directory"]
     branchline stats
     branchline stats --all --by day --since 14d
     branchline stats --all --by model --since 2026-11
+    branchline stats --all --by month,model
+    branchline stats --all --by tool --csv > tools.csv
     branchline stats --json --all > spent.json
     """,
 )
-@click.option("--by", "by", type=click.Choice(_BY), help="Print one full table.")
+@click.option(
+    "--by",
+    metavar="KEY[,KEY]",
+    help="Print one full table: day, week, month, hour, model, agent, directory, tool, session or branch.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV (by day unless --by is given).")
 @click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3mo.")
 @click.option("--until", metavar="DAY", help="End date, inclusive.")
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
@@ -42,7 +49,8 @@ _BY = ["day", "model", "agent", "directory"]
 @agent_option
 def stats_command(
     out: Output,
-    by: Dimension | None,
+    by: str | None,
+    as_csv: bool,  # noqa: FBT001
     since: str | None,
     until: str | None,
     everywhere: bool,  # noqa: FBT001
@@ -56,73 +64,116 @@ def stats_command(
     where there is no cost.
     """
     require_one_scope(directory, everywhere=everywhere, agents=agents)
-    from branchline.library.stats import collect_stats
-    from branchline.views.stats import Tally
-
+    if as_csv and out.json:
+        raise click.UsageError("choose one of --csv and --json")
+    keys = _keys(by)
     first, last = _day("--since", since), _day("--until", until)
-    tally = Tally(since=first, until=last)
-    rows = _rows(directory, agents, everywhere=everywhere)
-    counted = collect_stats(rows, tally, progress=reading_progress())
-    stats = tally.stats()
-    if out.json:
-        out.result("stats", _fields(stats, counted, first, last))
-        return
-    _print(out, stats, by)
-    scope = "" if directory is None else f" --dir {shlex.quote(directory)}"
-    _tell(stats, counted, f"branchline check{' --all' if everywhere else scope}")
+    library = _library(directory, agents, everywhere=everywhere)
+    with library.statistics(since=first, until=last, progress=reading_progress()) as found:
+        groups = found.groups(*keys) if keys else ()
+        if as_csv:
+            _print_csv(out, keys or ("day",), groups or found.groups("day"))
+            return
+        stats = found.stats()
+        if out.json:
+            out.result("stats", _fields(stats, found, first, last, keys, groups))
+            return
+        _print(out, stats, keys, groups)
+        scope = "" if directory is None else f" --dir {shlex.quote(directory)}"
+        _tell(stats, found, f"branchline check{' --all' if everywhere else scope}")
 
 
-def _print(out: Output, stats: Stats, dimension: Dimension | None) -> None:
+def _keys(by: str | None) -> tuple[Dimension, ...]:
+    from branchline.views.stats import DIMENSIONS
+
+    keys = () if by is None else tuple(by.split(","))
+    for key in keys:
+        if key not in DIMENSIONS:
+            raise click.UsageError(f"--by: {key!r} is not one of {', '.join(DIMENSIONS)}")
+    if len(keys) > 2 or len(set(keys)) < len(keys):
+        raise click.UsageError("--by takes one key, or two different ones as in day,model")
+    return keys  # type: ignore[return-value]
+
+
+def _print(out: Output, stats: Stats, keys: Sequence[Dimension], groups: Sequence[Group]) -> None:
     from branchline.views.stats_lines import overview, table
 
     home = os.path.expanduser("~")
     if not stats.total.messages and not stats.total.tokens:
         return
-    if dimension is None:
+    if not keys:
         lines = overview(stats, columns=out.columns, home=home)
     else:
-        lines = table(stats.by(dimension), dimension, columns=out.columns, home=home)
+        lines = table(groups, ",".join(keys), columns=out.columns, home=home)
     for line in lines:
         out.row(*line)
 
 
-def _tell(stats: Stats, counted: StatsRun, check: str) -> None:
-    if not counted.read and not counted.unreadable:
+def _print_csv(out: Output, keys: Sequence[Dimension], groups: Sequence[Group]) -> None:
+    import msgspec
+
+    from branchline.views.delimited import csv_line
+    from branchline.views.stats import StatsTotals
+
+    out.line(csv_line([*keys, *StatsTotals.__struct_fields__]))
+    for group in groups:
+        out.line(csv_line([*group.keys, *msgspec.structs.astuple(group.figures)]))
+
+
+def _tell(stats: Stats, found: Statistics, check: str) -> None:
+    for note in found.notes:
+        remark(note)
+    if not found.read and not found.unreadable:
         remark("no sessions here yet; `branchline stats --all` includes all directories")
         return
-    facts = [f"{count(counted.read, 'session')} read"]
+    facts = [f"{count(found.read, 'session')} read"]
     if not stats.total.messages:
         facts.append("no messages in this period")
     if stats.repeated:
         facts.append(f"{count(stats.repeated, 'message')} of forks counted once")
-    if counted.unreadable:
-        facts.append(f"{len(counted.unreadable)} unreadable; `{check}` says why")
+    if found.unreadable:
+        facts.append(f"{len(found.unreadable)} unreadable; `{check}` says why")
     remark(", ".join(facts))
+    if stats.total.estimated:
+        remark("≈ marks cost that no program recorded; it is estimated from public prices")
+    if stats.total.unpriced:
+        unknown = tokens(stats.total.unpriced)
+        remark(f"{unknown} tokens are of models without a known price; the setting `prices` can name it")
 
 
-def _fields(stats: Stats, counted: StatsRun, since: date | None, until: date | None) -> dict[str, Any]:
+def _fields(
+    stats: Stats,
+    found: Statistics,
+    since: date | None,
+    until: date | None,
+    keys: Sequence[Dimension],
+    groups: Sequence[Group],
+) -> dict[str, Any]:
     import msgspec
+
+    from branchline.views.stats import OVERVIEW
 
     fields = msgspec.to_builtins(stats)
     return {
         "since": None if since is None else since.isoformat(),
         "until": None if until is None else until.isoformat(),
         "total": fields["total"],
-        "by": {dimension: fields[dimension] for dimension in _BY},
+        "by": {dimension: fields[dimension] for dimension in OVERVIEW},
+        "keys": list(keys),
+        "groups": [msgspec.to_builtins(group) for group in groups],
         "tools": fields["tools"],
         "repeated": stats.repeated,
-        "read": counted.read,
-        "unreadable": [row.path or row.key for row in counted.unreadable],
+        "read": found.read,
+        "unreadable": found.unreadable,
+        "notes": found.notes,
     }
 
 
-def _rows(directory: str | None, agents: tuple[str, ...], *, everywhere: bool) -> list[SessionRow]:
-    """The sessions that count, with those of sub-agents and earlier parts: they were paid for as well."""
+def _library(directory: str | None, agents: tuple[str, ...], *, everywhere: bool) -> SessionLibrary:
+    """The sessions that count, those of sub-agents among them: they were paid for as well."""
     if directory is not None:
-        library = local_library(directory)
-    else:
-        library = everywhere_library(names_of(agents), everywhere=everywhere, subagents=True)
-    return [*library.list(deep=False), *library.earlier_parts()]
+        return local_library(directory)
+    return everywhere_library(names_of(agents), everywhere=everywhere, subagents=True)
 
 
 def _day(option: str, words: str | None) -> date | None:

@@ -591,6 +591,9 @@ class CodexReader(LineReader):
         about = {name: text(name) for name in names if text(name)}
         if reading.source:
             about["source"] = reading.source
+        git = meta.get("git")
+        if isinstance(git, dict) and isinstance(branch := git.get("branch"), str) and branch:
+            about["gitBranch"] = branch
         return Header(
             id=reading.thread,
             timestamp=text("timestamp"),

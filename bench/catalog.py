@@ -1,0 +1,200 @@
+"""The catalog: building it, searching in it, listing from it, sums, and appending; `python -m bench.catalog`.
+
+Everything is measured in this process, in processor time, with a cache of its own that is deleted afterwards.
+The corpus is what Claude Code would have written: mostly fields that are no text, as in real transcripts. The
+peer is fast-resume (PyPI), which indexes prompts and answers without tool output; it is left out where it
+cannot be installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bench import foreign, generate
+from bench.generate import CACHE, MEGABYTE
+from bench.report import Row, table
+
+FAST_RESUME = "fast-resume==2.14.*"
+INDEX_SECONDS, INDEX_SHARE, SIZE_SHARE = 5.0, 3.5, 0.12
+SEARCH_SECONDS, LIST_SECONDS, APPEND_SECONDS, STATS_SECONDS = 0.050, 0.030, 0.005, 0.050
+QUERIES = {
+    "words": ("parser", "session keeps", "writer torn line"),
+    "phrase": ('"before the"', '"session keeps"'),
+    "prefix": ("wri", "sess", "mid"),
+    "snake": ("load_parser", "test_session"),
+    "camel": ("ValueError", "error TS2345"),
+    "path": ("src/parser/index.ts", "tests/test_session.py"),
+    "cjk": ("日本語", "枝を選ぶ", "cafe"),
+    "fields": ("role:user parser", "in:tools writer", "tool:bash session"),
+}
+_PAD = 5
+
+
+def transcripts(megabytes: int) -> Path:
+    """Transcripts of Claude Code in which about a seventh of all bytes is text."""
+    sources = sorted(foreign.library("claude-code", 2_000, 125).iterdir())
+
+    def write(draft: Path) -> None:
+        project = draft / ".claude" / "projects" / "-home-dev-branchline-bench"
+        project.mkdir(parents=True)
+        draw = Random(generate.SEED)
+        size = 0
+        for source in sources:
+            with (project / source.name).open("wb") as out:
+                for line in source.read_bytes().splitlines():
+                    noise = draw.randbytes(_PAD * len(line) // 2).hex().encode()
+                    out.write(line[:-1] + b',"toolUseResult":{"data":"' + noise + b'"}}\n')
+                size += out.tell()
+            if size >= megabytes * MEGABYTE:
+                break
+
+    return generate._kept(f"catalog-transcripts-{megabytes}MB", write)  # noqa: SLF001  one cache, one digest
+
+
+def cpu(work: Callable[[], Any]) -> float:
+    """Seconds of processor time, of this process and of those that it waits for."""
+    before = _used()
+    work()
+    return _used() - before
+
+
+def _used() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def p95(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1] if len(values) > 1 else values[0]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.catalog", description="Measure the catalog.")
+    parser.add_argument("--megabytes", type=int, default=350, help="size of the corpus (350)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
+    options = parser.parse_args()
+    home = transcripts(options.megabytes)
+    with tempfile.TemporaryDirectory(prefix="bench-catalog-", dir=CACHE) as scratch:
+        os.environ["BRANCHLINE_HOME"] = scratch
+        rows = list(_rows(home, Path(scratch)))
+    print(table(rows, ("fast-resume",)))
+    if options.json:
+        figures = [
+            {"name": row.name, "ours": row.ours, "peers": row.peers, "goal": row.goal, "met": row.met}
+            for row in rows
+        ]
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _rows(home: Path, scratch: Path) -> Iterator[Row]:
+    import branchline.catalog.record
+    from branchline import SessionLibrary
+
+    branchline.catalog.record._RACE_NS = 0  # noqa: SLF001  files that were just written count as settled
+    library = SessionLibrary.everywhere(home=home, environment={"BRANCHLINE_HOME": str(scratch)})
+    size = sum(path.stat().st_size for path in home.rglob("*.jsonl"))
+    peer = _fast_resume(home, scratch)
+    ours = cpu(library.update_index)
+    yield Row(
+        name=f"index {size / MEGABYTE:.0f} MB",
+        unit="s",
+        ours=ours,
+        peers={"fast-resume": peer},
+        ratio=None if peer is None else ours / peer,
+        goal=f"≤ {INDEX_SECONDS:g} s, ≤ {INDEX_SHARE:g} x",
+        met=ours <= INDEX_SECONDS and (peer is None or ours / peer <= INDEX_SHARE),
+    )
+    database = sum(path.stat().st_size for path in (scratch / "cache").iterdir())
+    share = database / size
+    yield Row(
+        name="size of the index", unit="B", ours=database, ratio=share, goal="≤ 12 %", met=share <= SIZE_SHARE
+    )
+    for kind, queries in QUERIES.items():
+        times = [min(cpu(partial(library.search, query)) for _ in range(5)) for query in queries]
+        yield _limited(f"search: {kind}, the slowest", max(times), SEARCH_SECONDS)
+    yield _limited("list, warm", min(cpu(lambda: library.list(deep=True)) for _ in range(5)), LIST_SECONDS)
+    yield _limited(
+        "statistics by day and model",
+        min(cpu(lambda: library.stats(("day", "model"))) for _ in range(5)),
+        STATS_SECONDS,
+    )
+    yield from _append(scratch)
+    yield from _process(home, scratch)
+
+
+def _append(scratch: Path) -> Iterator[Row]:
+    from branchline import Session, SessionLibrary
+
+    place = scratch / "appended"
+    place.mkdir()
+    shutil.copy(generate.small_entries(1_000), place / "session.jsonl")
+    library = SessionLibrary(place)
+    library.update_index()
+    times = []
+    with Session.open(place / "session.jsonl", durability="os") as session:
+        for number in range(30):
+            session.append_message({"role": "user", "content": f"the needle number{number}x"})
+            times.append(cpu(partial(_must_find, library, f"number{number}x")))
+    yield _limited("append → found, 1,000 entries, p95", p95(times), APPEND_SECONDS)
+
+
+def _must_find(library: Any, query: str) -> None:
+    assert len(library.search(query)) == 1
+
+
+def _process(home: Path, scratch: Path) -> Iterator[Row]:
+    environment = {**os.environ, "HOME": str(home), "BRANCHLINE_HOME": str(scratch)}
+
+    def run(*command: str) -> float:
+        return min(
+            cpu(lambda: subprocess.run(command, env=environment, capture_output=True, check=True))
+            for _ in range(5)
+        )
+
+    bare = run(sys.executable, "-c", "pass")
+    whole = run(sys.executable, "-m", "branchline", "search", "parser")
+    yield _limited("branchline search, over bare python", whole - bare, 0.090)
+
+
+def _limited(name: str, seconds: float, limit: float) -> Row:
+    return Row(name=name, unit="s", ours=seconds, goal=f"≤ {limit * 1000:.0f} ms", met=seconds <= limit)
+
+
+def _fast_resume(home: Path, scratch: Path) -> float | None:
+    """Processor seconds of fast-resume for the same files; None where it cannot be had."""
+    target = CACHE.parent / "peers" / "fast-resume"
+    program = target / "bin" / "fr"
+    if not program.exists():
+        install = [sys.executable, "-m", "pip", "install", "-q", "--target", str(target), FAST_RESUME]
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(install, check=False, capture_output=True, timeout=120)
+    if not program.exists():
+        print("fast-resume is not measured: it cannot be installed here", file=sys.stderr)
+        return None
+    place = scratch / "fast-resume"
+    place.mkdir()
+    environment = {"HOME": str(place), "PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(place / "cache")}
+    (place / ".claude").symlink_to(home / ".claude")
+    command = [str(program), "--rebuild", "--list", "--limit", "1"]
+    return cpu(
+        lambda: subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""The documents of the catalog that may answer a query: the newest matches, best first.
+
+A word that is in half of all messages has more matches than anybody reads, so that only the newest
+thousand are ranked. What was said counts more than what tools printed, a prompt more than an answer, a recent
+message more than an old one, and an abandoned branch less than the active path.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+from branchline.catalog.catalog import Catalog
+from branchline.catalog.words import expression, has_tokens
+from branchline.views.query import Query, Term, role_name
+
+__all__ = [
+    "Candidate",
+    "Candidates",
+    "TitleMatch",
+    "candidates",
+    "documents_in",
+    "files_matching",
+    "is_indexable",
+    "recency",
+    "titles",
+]
+
+_NEWEST = 1000
+_ENOUGH = 60
+"""Matches of whole words; with fewer, words that begin with a word of the query are looked for as well."""
+_HALF_LIFE = 30 * 86_400_000.0
+_COLUMNS = (
+    "doc.id, doc.file, doc.entry, doc.position, doc.offset, doc.length, doc.role, doc.tool, doc.ms,"
+    " doc.on_path, doc.mark, doc.counted"
+)
+_LEVELS = {"role", "tool", "in", "file", "after", "before"}
+
+
+class Candidate(NamedTuple):
+    """A document that matches."""
+
+    id: int
+    file: int
+    entry: str
+    position: int
+    offset: int
+    length: int
+    role: str
+    tool: str
+    ms: int | None
+    on_path: int
+    mark: int
+    """The same for every copy of the entry."""
+    counted: int
+    """Whether this is the original of its copies."""
+
+
+class Candidates(NamedTuple):
+    """Matches, best first, copies of one entry together; ``at_least`` where there are more."""
+
+    groups: list[list[Candidate]]
+    scores: list[float]
+    at_least: bool
+
+
+def is_indexable(query: Query) -> bool:
+    """Whether the index can look for all words of a query."""
+    return all(has_tokens(term.text) for term in query.terms if term.field is None) and query.pattern is None
+
+
+def candidates(catalog: Catalog, query: Query, files: Collection[int] | None, *, now_ms: int) -> Candidates:
+    """The documents that match; ``files`` are those that count, None for all."""
+    with catalog.guarded():
+        run = catalog.connection.execute
+        conditions, values = _conditions(query)
+        if files is not None:
+            run("CREATE TEMP TABLE IF NOT EXISTS scope (file INTEGER PRIMARY KEY)")
+            run("DELETE FROM temp.scope")
+            catalog.connection.executemany("INSERT INTO temp.scope VALUES (?)", ((file,) for file in files))
+            conditions.append("doc.file IN temp.scope")
+        words = [term for term in query.terms if term.field is None and has_tokens(term.text)]
+        if not words:
+            found = _rows(run, "doc", conditions, values, "doc.id")
+            return _ranked(found, frozenset(), found, now_ms)
+        column = next((term.text for term in query.terms if term.field == "in"), None)
+        exact = _found(run, words, column, conditions, values, prefix=False)
+        every = exact
+        if len(exact) < _ENOUGH:
+            every = _found(run, words, column, conditions, values, prefix=True)
+        said = _said(run, words, every)
+        return _ranked(every, said, exact, now_ms)
+
+
+def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
+    """The documents of a file that the fields of a query allow, in file order."""
+    conditions, values = _conditions(query)
+    where = " AND ".join(("doc.file = ?", *conditions))
+    with catalog.guarded():
+        rows = catalog.connection.execute(
+            f"SELECT {_COLUMNS} FROM doc WHERE {where} ORDER BY position",
+            (file, *values),
+        )
+        return [Candidate(*row) for row in rows]
+
+
+class TitleMatch(NamedTuple):
+    """A session whose title holds all words of a query."""
+
+    file: int
+    leaf: str
+    title: str
+    active_ms: int
+
+
+def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
+    """The sessions that are called like this, latest first."""
+    words = [term.text for term in query.terms if term.field is None]
+    if not words or any(term.field in _LEVELS or term.text == "abandoned" for term in query.terms):
+        return []
+    where = " AND ".join(["title_folded LIKE ? ESCAPE '\\'"] * len(words))
+    with catalog.guarded():
+        rows = catalog.connection.execute(
+            f"SELECT id, leaf, title, active_ms FROM file WHERE {where} AND leaf IS NOT NULL"
+            " ORDER BY active_ms DESC LIMIT 500",
+            [_like(word) for word in words],
+        )
+        return [TitleMatch(*row) for row in rows]
+
+
+def files_matching(catalog: Catalog, term: Term) -> set[int]:
+    """The files that a term about whole sessions allows."""
+    values: tuple[str | float]
+    match term.field:
+        case "model":
+            query = "SELECT file FROM doc WHERE model LIKE ?1 ESCAPE '\\'"
+            query += " UNION SELECT id FROM file WHERE model LIKE ?1 ESCAPE '\\'"
+            values = (_like(term.text),)
+        case "branch":
+            query, values = "SELECT id FROM file WHERE git_branch LIKE ? ESCAPE '\\'", (_like(term.text),)
+        case "label":
+            query, values = "SELECT file FROM label WHERE text LIKE ? ESCAPE '\\'", (_like(term.text),)
+        case "is":
+            query, values = "SELECT id FROM file WHERE ' ' || traits || ' ' LIKE ?", (f"% {term.text} %",)
+        case "cost" | "tokens":
+            amount = "cost" if term.field == "cost" else "total"
+            query = (
+                f"SELECT file.id FROM file LEFT JOIN usage ON usage.file = file.id GROUP BY file.id"
+                f" HAVING total(usage.{amount}) {term.sign} ?"
+            )
+            values = (term.amount,)
+        case _:
+            raise ValueError(f"{term.field}: says nothing about whole sessions")
+    with catalog.guarded():
+        return {file for (file,) in catalog.connection.execute(query, values)}
+
+
+def _conditions(query: Query) -> tuple[list[str], list[Any]]:
+    """The conditions on single documents."""
+    conditions: list[str] = []
+    values: list[Any] = []
+    worded = bool(query.words) or query.pattern is not None
+    for term in query.terms:
+        match term.field:
+            case "role":
+                conditions.append("lower(doc.role) = ?")
+                values.append(role_name(term.text))
+            case "tool":
+                conditions.append("doc.tool LIKE ? ESCAPE '\\'")
+                values.append(_like(term.text))
+            case "file":
+                conditions.append("doc.id IN (SELECT doc FROM touched WHERE path LIKE ? ESCAPE '\\')")
+                values.append(_like(term.text))
+            case "after":
+                conditions.append("doc.ms >= ?")
+                values.append(term.moment_ms)
+            case "before":
+                conditions.append("doc.ms < ?")
+                values.append(term.moment_ms)
+            case "is" if term.text == "abandoned":
+                conditions.append("NOT doc.on_path")
+            case "label" if not worded:
+                conditions.append(
+                    "EXISTS (SELECT 1 FROM label WHERE label.file = doc.file AND label.entry = doc.entry"
+                    " AND label.text LIKE ? ESCAPE '\\')"
+                )
+                values.append(_like(term.text))
+            case _:
+                pass
+    return conditions, values
+
+
+def _found(
+    run: Any, words: list[Term], column: str | None, conditions: list[str], values: list[Any], *, prefix: bool
+) -> list[Candidate]:
+    match = _match(words, column, prefix=prefix)
+    return _rows(
+        run,
+        "text JOIN doc ON doc.id = text.rowid",
+        ["text MATCH ?", *conditions],
+        [match, *values],
+        "text.rowid",
+    )
+
+
+def _match(words: list[Term], column: str | None, *, prefix: bool) -> str:
+    phrases = [expression(term.text, prefix=prefix and term.kind == "word") for term in words]
+    both = " AND ".join(phrases)
+    return both if column is None else f"{{{column}}} : ({both})"
+
+
+def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order: str) -> list[Candidate]:
+    where = " AND ".join(conditions) or "1"
+    rows = run(
+        f"SELECT {_COLUMNS} FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT {_NEWEST}",
+        values,
+    )
+    return [Candidate(*row) for row in rows]
+
+
+def _said(run: Any, words: list[Term], found: list[Candidate]) -> frozenset[int]:
+    """Which of these match by what was said, and not only by what tools were given or printed."""
+    if not found:
+        return frozenset()
+    query = "SELECT rowid FROM text WHERE text MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?"
+    values = (_match(words, "said", prefix=True), min(one.id for one in found), _NEWEST)
+    return frozenset(rowid for (rowid,) in run(query, values))
+
+
+def _ranked(
+    found: list[Candidate], said: frozenset[int], exact: Iterable[Candidate], now_ms: int
+) -> Candidates:
+    whole = {one.id for one in exact}
+    groups: dict[tuple[int, str], list[Candidate]] = {}
+    for one in found:
+        groups.setdefault((one.mark, one.entry), []).append(one)
+    scored: list[tuple[float, int, list[Candidate]]] = []
+    for group in groups.values():
+        if len(group) > 1:
+            group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
+        best = group[0]
+        score = recency(best.ms, now_ms)
+        score *= 4.0 if best.id in said else 1.0
+        score *= 1.5 if best.id in whole else 1.0
+        score *= 1.5 if best.role == "user" else 1.0
+        score *= 1.0 if best.on_path else 0.7
+        score /= 1.0 + 0.2 * math.log1p(best.length / 4000)
+        scored.append((score, best.id, group))
+    scored.sort(key=lambda item: (-item[0], -item[1]))
+    return Candidates(
+        [group for _score, _id, group in scored],
+        [score for score, _id, _group in scored],
+        len(found) >= _NEWEST,
+    )
+
+
+def recency(ms: int | None, now_ms: int) -> float:
+    """How much the age of something takes from its score."""
+    age = 0.0 if ms is None else max(0.0, now_ms - ms)
+    return max(0.02, math.exp2(-age / _HALF_LIFE))
+
+
+def _like(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"

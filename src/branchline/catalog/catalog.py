@@ -1,0 +1,474 @@
+"""The catalog: what session files said when they were last read, kept in one SQLite file.
+
+It answers quickly and is never trusted: whoever asks compares the stamp of each file with the file itself.
+Several processes may use it at once; each change is one transaction. Whatever goes wrong costs the catalog
+and no answer: a method that fails raises CatalogUnavailable, and the caller reads the files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import msgspec
+
+from branchline import places, settings
+from branchline.catalog.database import (
+    CatalogOff,
+    CatalogUnavailable,
+    connect,
+    database_path,
+    delete_database,
+    in_memory,
+    is_damage,
+)
+from branchline.catalog.documents import Document, Spending
+from branchline.catalog.record import CatalogFile, FileUpdate, TextUpdate
+from branchline.catalog.words import prepared
+from branchline.context import milliseconds
+from branchline.stores import FileStamp
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["Catalog", "CatalogStatus"]
+
+_MANY = 400  # paths that are asked for one by one; of more, the whole table is read
+_FILE = (
+    "path, id, device, inode, size, modified_ns, changed_ns, checked_ns, consumed, tail, indexed, entries,"
+    " shape, record"
+)
+_REBUILD_SHARE = 0.2
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class CatalogStatus(NamedTuple):
+    """What there is in the catalog."""
+
+    path: str
+    files: int
+    indexed: int
+    """Files whose text is in the index."""
+    documents: int
+    dead: int
+    """Documents of the index that belong to no file any more."""
+    bytes: int
+    text_bytes: int
+    """Bytes of session files whose text is in the index."""
+
+
+class Catalog:
+    """An open catalog, for a ``with`` block. Not to be shared by threads."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, directory: str | None, excluded: Sequence[str] = ()
+    ) -> None:
+        """``directory`` is None for a catalog in memory, which has no words."""
+        self.connection = connection
+        self.directory = directory
+        self._excluded = tuple(excluded)
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        environment: Mapping[str, str] | None = None,
+        home: str | None = None,
+        create: bool = True,
+    ) -> Self:
+        """The catalog of this person, or of the one of another home. CatalogUnavailable without one."""
+        wanted = settings.load(environment).settings
+        if not wanted.index:
+            raise CatalogOff("it is turned off (setting `index`)")
+        directory = places.cache_directory(environment, home)
+        return cls(connect(directory, create=create), directory, wanted.index_exclude)
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """A catalog without a file and without words, for sums where there can be no other."""
+        return cls(in_memory(), None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.connection.close()
+
+    def excludes(self, path: str) -> bool:
+        """Whether the person asked for this file to be left out."""
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self._excluded) or not _is_text(path)
+
+    # -- looking --------------------------------------------------------------------------------------
+
+    def files(self, paths: Sequence[str] | None = None) -> dict[str, CatalogFile]:
+        """What is known of these files, or of all."""
+        paths = None if paths is None else [path for path in paths if _is_text(path)]
+        if paths is not None and not paths:
+            return {}
+        with self.guarded():
+            if paths is None or len(paths) > _MANY:
+                rows = self.connection.execute(f"SELECT {_FILE} FROM file")
+            else:
+                marks = ",".join("?" * len(paths))
+                query = f"SELECT {_FILE} FROM file WHERE path IN ({marks})"
+                rows = self.connection.execute(query, paths)
+            return {row[0]: CatalogFile(row[1], FileStamp(*row[2:7]), *row[7:]) for row in rows}
+
+    def count(self) -> int:
+        """How many files are known."""
+        with self.guarded():
+            (count,) = self.connection.execute("SELECT count(*) FROM file").fetchone()
+            return int(count)
+
+    def git_branches(self) -> dict[int, str]:
+        """The git branches of files that name one."""
+        with self.guarded():
+            rows = self.connection.execute("SELECT id, git_branch FROM file WHERE git_branch IS NOT NULL")
+            return dict(rows.fetchall())
+
+    def status(self) -> CatalogStatus:
+        """How much there is."""
+        with self.guarded():
+            one = self.connection.execute
+            files, indexed, text = one(
+                "SELECT count(*), total(indexed = consumed), total(max(indexed, 0)) FROM file"
+            ).fetchone()
+            documents = one("SELECT count(*) FROM doc").fetchone()[0]
+            dead = self._meta("dead")
+        path = "" if self.directory is None else database_path(self.directory)
+        size = sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))
+        return CatalogStatus(path, files, int(indexed), documents, dead, size, int(text))
+
+    @property
+    def wants_rebuild(self) -> bool:
+        """Whether so much of the index is dead that it is better made again."""
+        with self.guarded():
+            (documents,) = self.connection.execute("SELECT count(*) FROM doc").fetchone()
+            return bool(self._meta("dead") > max(1000, _REBUILD_SHARE * documents))
+
+    # -- changing -------------------------------------------------------------------------------------
+
+    def put(self, updates: Iterable[FileUpdate]) -> None:
+        """Remember files that were read, all of them or none. What another process did meanwhile is kept."""
+        ready = []
+        for update in updates:
+            if not self.excludes(update.path):
+                with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair in a title
+                    ready.append((update, _encode(update.record), _prepared(update.text)))
+        if not ready:
+            return
+        with self.guarded(), self._transaction():
+            for update, record, texts in ready:
+                self._put(update, record, texts)
+
+    def adopt(self, path: str, stamp: FileStamp) -> CatalogFile | None:
+        """What is known of a file that was moved to this path; None where it is a new one."""
+        with self.guarded():
+            moved = self.connection.execute(
+                "SELECT id, path FROM file WHERE inode = ? AND device = ?", (stamp.inode, stamp.device)
+            ).fetchone()
+            if moved is None or os.path.exists(moved[1]) or self.excludes(path):
+                return None
+            self.connection.execute("UPDATE OR IGNORE file SET path = ? WHERE id = ?", (path, moved[0]))
+            return self.files([path]).get(path)
+
+    def forget(self, paths: Iterable[str]) -> int:
+        """Drop files; returns how many were known."""
+        with self.guarded(), self._transaction():
+            found = 0
+            for path in paths:
+                row = self.connection.execute("SELECT id FROM file WHERE path = ?", (path,)).fetchone()
+                if row is not None:
+                    self._drop_text(row[0])
+                    self.connection.execute("DELETE FROM file WHERE id = ?", row)
+                    found += 1
+            return found
+
+    def forget_gone(self) -> int:
+        """Drop files that are not there any more, or that the person excluded; returns how many."""
+        with self.guarded():
+            known = [path for (path,) in self.connection.execute("SELECT path FROM file")]
+        return self.forget(path for path in known if self.excludes(path) or not os.path.exists(path))
+
+    @staticmethod
+    def delete(environment: Mapping[str, str] | None = None, home: str | None = None) -> None:
+        """Remove the whole catalog from the disk."""
+        delete_database(places.cache_directory(environment, home))
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Turn errors of SQLite into CatalogUnavailable; a damaged file is deleted on the way."""
+        import sqlite3  # noqa: PLC0415  loaded by now
+
+        try:
+            yield
+        except (sqlite3.Error, OverflowError) as problem:
+            if is_damage(problem) and self.directory is not None:
+                self.connection.close()
+                delete_database(self.directory)
+                raise CatalogUnavailable(f"it was damaged ({problem}) and has been deleted") from problem
+            raise CatalogUnavailable(str(problem)) from problem
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    def _meta(self, key: str) -> int:
+        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def _set_meta(self, key: str, value: int) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _put(self, update: FileUpdate, record: bytes, texts: list[tuple[str, str]]) -> None:
+        row = self.connection.execute(
+            "SELECT id, indexed, entries, consumed FROM file WHERE path = ?", (update.path,)
+        ).fetchone()
+        file, indexed, entries = (0, -1, 0) if row is None else row[:3]
+        text = update.text
+        if row is not None and update.base != file:
+            if indexed >= 0:
+                self._drop_text(file)
+            indexed, entries = -1, 0
+        if text is not None and text.start not in (0, entries):
+            text = None  # another process was here: the rest is for the next time
+        if row is not None and update.consumed < row[3] and update.base == file:
+            return  # another process has read more of it
+        fields = _fields(update, text) | {"record": record}
+        if row is None:
+            fields |= {"indexed": -1}
+            names, marks = ", ".join(fields), ", ".join("?" * len(fields))
+            made = self.connection.execute(
+                f"INSERT INTO file ({names}) VALUES ({marks})",
+                list(fields.values()),
+            )
+            file = int(made.lastrowid or 0)
+        else:
+            fields |= {"indexed": indexed}
+            changes = ", ".join(f"{name} = ?" for name in fields)
+            self.connection.execute(
+                f"UPDATE file SET {changes} WHERE id = ?",
+                [*fields.values(), file],
+            )
+        if text is not None:
+            if not text.start and entries:
+                self._drop_text(file)
+            self._add_text(file, update.consumed, text, texts)
+
+    def _add_text(self, file: int, consumed: int, text: TextUpdate, texts: list[tuple[str, str]]) -> None:
+        run, many = self.connection.execute, self.connection.executemany
+        first = self._meta("next_doc") or 1
+        documents = text.documents
+        counted = self._counted(documents)
+        many(
+            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    number,
+                    file,
+                    _clean(one.entry),
+                    one.position,
+                    one.offset,
+                    one.length,
+                    _clean(one.type),
+                    _clean(one.role),
+                    _clean(one.tool_names),
+                    _clean(one.model),
+                    one.ms,
+                    one.on_path,
+                    one.mark,
+                    count,
+                )
+                for number, (one, count) in enumerate(zip(documents, counted, strict=True), first)
+            ],
+        )
+        if self.directory is not None:
+            many(
+                "INSERT INTO text (rowid, said, tools) VALUES (?, ?, ?)",
+                [(number, *pair) for number, pair in enumerate(texts, first) if pair != ("", "")],
+            )
+        for number, (one, count) in enumerate(zip(documents, counted, strict=True), first):
+            if one.spending is not None:
+                self._add_usage(number, file, one.spending, counts=count == 1)
+        many(
+            "INSERT INTO touched VALUES (?, ?, ?)",
+            [
+                (file, number, _clean(path))
+                for number, one in enumerate(documents, first)
+                for path in one.files
+            ],
+        )
+        self._set_meta("next_doc", first + len(documents))
+        run("DELETE FROM label WHERE file = ?", (file,))
+        many(
+            "INSERT INTO label VALUES (?, ?, ?)",
+            [(file, _clean(entry), _clean(words)) for entry, words in text.labels.items()],
+        )
+        if text.start:
+            self._set_paths(file, text)
+            self._set_spending(file, text.spending)
+        run(
+            "UPDATE file SET indexed = ?, entries = ?, shape = ?, rolled = 0 WHERE id = ?",
+            (consumed, text.entries, text.shape, file),
+        )
+
+    def _counted(self, documents: list[Document]) -> list[int]:
+        """For each document whether it counts (1), is a copy of one that does (0), or never counts."""
+        marks = [one.mark for one in documents]
+        known: set[int] = set()
+        for start in range(0, len(marks), _MANY):
+            some = marks[start : start + _MANY]
+            query = f"SELECT mark FROM doc WHERE mark IN ({','.join('?' * len(some))}) AND counted = 1"
+            known.update(mark for (mark,) in self.connection.execute(query, some))
+        counted = []
+        for one in documents:
+            counted.append(one.state or int(one.mark not in known))
+            known.add(one.mark)
+        return counted
+
+    def _set_paths(self, file: int, text: TextUpdate) -> None:
+        """Say of earlier documents which of them are on the active path now."""
+        wanted = set(text.off_path)
+        known = {
+            position
+            for (position,) in self.connection.execute(
+                "SELECT position FROM doc WHERE file = ? AND position < ? AND NOT on_path", (file, text.start)
+            )
+        }
+        changed = [(position not in wanted, file, position) for position in known ^ wanted]
+        self.connection.executemany("UPDATE doc SET on_path = ? WHERE file = ? AND position = ?", changed)
+
+    def _add_usage(self, doc: int, file: int, spent: Spending, *, counts: bool) -> None:
+        """Keep what a document spent. Of the records of one answer, the one with the most output counts."""
+        run = self.connection.execute
+        if spent.answer is not None and counts:
+            for other, other_file, output in run(
+                "SELECT doc, file, output FROM usage WHERE answer = ? AND counted", (spent.answer,)
+            ).fetchall():
+                if output >= spent.output:
+                    counts = False
+                else:
+                    run("UPDATE usage SET counted = 0 WHERE doc = ?", (other,))
+                    run("UPDATE file SET rolled = 0 WHERE id = ?", (other_file,))
+        run(
+            "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (doc, file, _clean(spent.model), *spent[1:], counts),
+        )
+
+    def _set_spending(self, file: int, spending: Mapping[int, Spending | None]) -> None:
+        """Replace what these documents spent."""
+        for position, spent in spending.items():
+            row = self.connection.execute(
+                "SELECT id, counted FROM doc WHERE file = ? AND position = ?", (file, position)
+            ).fetchone()
+            if row is not None:
+                self.connection.execute("DELETE FROM usage WHERE doc = ?", row[:1])
+                if spent is not None:
+                    self._add_usage(row[0], file, spent, counts=row[1] == 1)
+
+    def _drop_text(self, file: int) -> None:
+        """Remove the documents of a file. Copies of what counted here count elsewhere from now on."""
+        run = self.connection.execute
+        (dead,) = run("SELECT count(*) FROM doc WHERE file = ?", (file,)).fetchone()
+        run(
+            "UPDATE doc SET counted = 1 WHERE id IN (SELECT min(other.id) FROM doc AS mine JOIN doc AS other"
+            " ON other.mark = mine.mark AND other.file <> mine.file AND other.counted = 0"
+            " WHERE mine.file = ? AND mine.counted = 1 GROUP BY mine.mark)",
+            (file,),
+        )
+        run(
+            "UPDATE file SET rolled = 0 WHERE id IN (SELECT other.file FROM doc AS mine JOIN doc AS other"
+            " ON other.mark = mine.mark WHERE mine.file = ? AND mine.counted = 1)",
+            (file,),
+        )
+        run(
+            "UPDATE usage SET counted = 1 WHERE doc IN (SELECT id FROM doc WHERE counted = 1)"
+            " AND answer IS NULL AND NOT counted"
+            " AND doc IN (SELECT other.id FROM doc AS mine JOIN doc AS other ON other.mark = mine.mark"
+            " WHERE mine.file = ?)",
+            (file,),
+        )
+        run(
+            "UPDATE file SET rolled = 0 WHERE id IN (SELECT other.file FROM usage AS mine JOIN usage AS other"
+            " ON other.answer = mine.answer WHERE mine.file = ? AND mine.counted)",
+            (file,),
+        )
+        run(
+            "UPDATE usage SET counted = 1 WHERE doc IN"
+            " (SELECT other.doc FROM usage AS mine JOIN usage AS other"
+            " ON other.answer = mine.answer AND other.file <> mine.file WHERE mine.file = ? AND mine.counted"
+            " GROUP BY other.answer HAVING other.output = max(other.output))",
+            (file,),
+        )
+        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool"):
+            run(f"DELETE FROM {table} WHERE file = ?", (file,))
+        run("UPDATE file SET indexed = -1, entries = 0, rolled = 0 WHERE id = ?", (file,))
+        self._set_meta("dead", self._meta("dead") + dead)
+
+
+def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
+    row = update.record.row
+    fields: dict[str, Any] = {
+        "path": update.path,
+        "device": update.stamp.device,
+        "inode": update.stamp.inode,
+        "size": update.stamp.size,
+        "modified_ns": update.stamp.modified_ns,
+        "changed_ns": update.stamp.changed_ns,
+        "checked_ns": update.checked_ns,
+        "consumed": update.consumed,
+        "tail": update.tail,
+        "leaf": _clean(update.leaf),
+        "session": _clean(row.id),
+        "agent": _clean(update.agent),
+        "format": row.format,
+        "parent": _clean(row.parent_session),
+        "cwd": _clean(row.cwd),
+        "title": _clean(update.title),
+        "title_folded": None if update.title is None else _clean(update.title.lower()),
+        "first_prompt": _clean(row.first_prompt),
+        "model": _clean("/".join(filter(None, (row.provider, row.model))) or None),
+        "created_ms": None if row.created is None else milliseconds(row.created),
+        "active_ms": row.modified_ms if row.last_activity_ms is None else row.last_activity_ms,
+        "messages": row.messages,
+        "is_subagent": update.record.starter is not None,
+    }
+    if text is not None:
+        fields |= {"git_branch": _clean(text.git_branch), "traits": " ".join(sorted(text.traits))}
+    return fields
+
+
+def _prepared(text: TextUpdate | None) -> list[tuple[str, str]]:
+    return [] if text is None else [(prepared(one.said), prepared(one.tools)) for one in text.documents]
+
+
+def _clean(text: Any) -> Any:
+    """A text that SQLite can keep; anything else as it is."""
+    if isinstance(text, str) and not text.isascii():
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can be written as UTF-8; the few that cannot are left out."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,120 @@
+"""What a look at one session file yields, in the form that the catalog keeps."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from branchline.catalog.documents import Document, Spending
+from branchline.stores import FileStamp, Read
+from branchline.tree import Tree
+from branchline.views.session_row import SessionRow
+
+__all__ = ["CatalogFile", "FileRecord", "FileUpdate", "TextUpdate", "shape_hash", "tail_hash"]
+
+
+class FileRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a file says about itself, without what only its place tells: the program, a title elsewhere."""
+
+    row: SessionRow
+    format: str
+    starter: str | None = None
+    """For the session of a sub-agent: the session that started it."""
+    has_header: bool = True
+    deep: bool = True
+    """Whether the whole file was read, or only its header."""
+
+
+class CatalogFile(NamedTuple):
+    """A file as the catalog knows it."""
+
+    id: int
+    stamp: FileStamp
+    checked_ns: int
+    """When the file was read, by the clock that stamps files."""
+    consumed: int
+    """Where the last whole line ended."""
+    tail: bytes
+    """A hash of the last bytes before that; empty where growth cannot be told from a rewrite."""
+    indexed: int
+    """Up to where the text is in the index; -1 where none of it is."""
+    entries: int
+    """How many entries of the tree were looked at for the index."""
+    shape: bytes
+    """A hash of the names of these entries."""
+    record: bytes
+
+    def is_current(self, stamp: FileStamp | None) -> bool:
+        """Whether the file with this stamp is the one that was read.
+
+        A file that changed less than two seconds before it was read may have changed again without a new
+        time, so it is read once more.
+        """
+        return self.stamp == stamp and self.stamp.changed_ns + _RACE_NS < self.checked_ns
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether all text that the record knows of is in the index."""
+        return self.indexed == self.consumed
+
+    def is_extended_by(self, read: Read, size: int) -> bool:
+        """Whether the file only grew since it was read."""
+        return self.tail != b"" and size >= self.consumed and tail_hash(read, self.consumed) == self.tail
+
+    def decoded(self) -> FileRecord:
+        """The record itself."""
+        return _decode(self.record)
+
+
+class TextUpdate(NamedTuple):
+    """The text of a file from one entry on, as the index takes it."""
+
+    start: int
+    """The first entry that is new; 0 replaces all text of the file."""
+    entries: int
+    shape: bytes
+    documents: list[Document]
+    off_path: list[int]
+    """The entries before ``start`` that are not on the active path."""
+    spending: dict[int, Spending | None]
+    """What entries shortly before ``start`` spent, where later lines may have changed that."""
+    labels: dict[str, str]
+    git_branch: str | None
+    traits: frozenset[str]
+
+
+class FileUpdate(NamedTuple):
+    """A file that was read: what the catalog is to know of it."""
+
+    path: str
+    stamp: FileStamp
+    checked_ns: int
+    consumed: int
+    tail: bytes
+    leaf: str | None
+    record: FileRecord
+    agent: str | None = None
+    title: str | None = None
+    """As lists show it, wherever it is kept."""
+    base: int = -1
+    """The id of the file that this one only extends; -1 where it was rewritten or is new."""
+    text: TextUpdate | None = None
+
+
+def shape_hash(tree: Tree, end: int) -> bytes:
+    """A hash of the names and types of the first entries of a tree."""
+    text = "\n".join((*tree.keys[:end], *tree.types[:end]))
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def tail_hash(read: Read, end: int) -> bytes:
+    """A hash of the last bytes before an offset."""
+    size = min(end, _TAIL)
+    return blake2b(read(end - size, size), digest_size=16).digest()
+
+
+_TAIL = 4096
+_RACE_NS = 2_000_000_000
+_decode = msgspec.msgpack.Decoder(FileRecord).decode

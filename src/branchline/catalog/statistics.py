@@ -1,0 +1,274 @@
+"""Sums over what was said and spent, grouped by any keys, out of a roll-up per file and quarter of an hour.
+
+Everything counts once: a copy that a fork took along counts where it was first seen, unless that is out of
+scope. Recorded cost is summed as it is; tokens without one are kept apart, by model, to be priced.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from branchline.catalog.catalog import Catalog
+from branchline.context.prices import LONG_CONTEXT
+from branchline.views.stats import Dimension
+
+__all__ = ["OpenTokens", "Period", "ScopeFile", "Sums", "repeated", "roll_up", "sums"]
+
+_QUARTER = 900_000
+_ROLLED = (
+    "file, quarter, model, long, messages, prompts, answers, calls, input, output, cache_read, cache_write,"
+    " total, cost, open_input, open_output, open_cache_read, open_cache_write, open_cache_write_1h"
+)
+_OPEN = "CASE WHEN spent.cost IS NULL THEN spent.{0} ELSE 0 END"
+_GROUPED = f"""
+SELECT doc.file, doc.ms / {_QUARTER},
+    CASE WHEN spent.model IS NOT NULL THEN spent.model
+         WHEN doc.role = 'assistant' THEN doc.model END,
+    ifnull(spent.input + spent.cache_read + spent.cache_write > {LONG_CONTEXT}, 0),
+    total(doc.type = 'message' AND {{said}}), total(doc.type = 'message' AND doc.role = 'user' AND {{said}}),
+    total(doc.type = 'message' AND doc.role = 'assistant' AND {{said}}),
+    total(CASE WHEN doc.role = 'assistant' AND doc.tool <> '' AND {{said}}
+          THEN 1 + length(doc.tool) - length(replace(doc.tool, char(10), '')) ELSE 0 END),
+    total(spent.input), total(spent.output), total(spent.cache_read), total(spent.cache_write),
+    total(spent.total), total(spent.cost),
+    total({_OPEN.format("input")}), total({_OPEN.format("output")}), total({_OPEN.format("cache_read")}),
+    total({_OPEN.format("cache_write")}), total({_OPEN.format("cache_write_1h")})
+FROM doc LEFT JOIN usage AS spent ON spent.doc = doc.id AND {{spent}}
+WHERE {{where}} AND doc.type <> 'custom_message' GROUP BY 1, 2, 3, 4
+"""
+
+
+_COUNTED = _GROUPED.format(
+    where="(doc.counted = 1 OR spent.counted) AND doc.file = ?", said="doc.counted = 1", spent="spent.counted"
+)
+_EXTRA = _GROUPED.format(where="doc.id IN (SELECT id FROM temp.extra)", said=1, spent=1)
+
+
+class ScopeFile(NamedTuple):
+    """A file that counts, and what its sums are grouped by."""
+
+    file: int
+    agent: str
+    directory: str
+    session: str
+    branch: str
+
+
+class Period(NamedTuple):
+    """The first and the last day that count, as ISO dates; None where it is open.
+
+    Days are those of this machine, or of a zone so many seconds east of Greenwich.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    offset: int | None = None
+
+
+class OpenTokens(NamedTuple):
+    """Tokens whose cost was not recorded."""
+
+    model: str
+    long: bool
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    cache_write_1h: float
+
+
+class Sums(NamedTuple):
+    """The sums of one group."""
+
+    keys: tuple[str, ...]
+    sessions: int
+    messages: float
+    prompts: float
+    answers: float
+    calls: float
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    total: float
+    cost: float
+    open: list[OpenTokens]
+
+
+def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], period: Period) -> list[Sums]:
+    """The groups of these keys, in no order. ``tool`` counts calls and sessions only."""
+    with catalog.guarded():
+        run = catalog.connection.execute
+        _prepare(catalog, scope)
+        where, values = _conditions(period)
+        if "tool" in by:
+            return _tool_sums(run, by, where, values, period)
+        names = [_expression(key, period) for key in by]
+        if "model" in by:
+            where += " AND model IS NOT NULL"
+        said = ("answers", "0", "answers") if "model" in by else ("messages", "prompts", "answers")
+        keys = "".join(f"{name}, " for name in names)
+        group = f"GROUP BY {', '.join(map(str, range(1, len(by) + 1)))}" if by else ""
+        columns = ", ".join(
+            f"total({name})"
+            for name in (*said, "calls", "input", "output", "cache_read", "cache_write", "total", "cost")
+        )
+        source = f"FROM rolled JOIN temp.scope AS scope USING (file) WHERE {where}"
+        groups = {
+            tuple(map(_text, row[: len(by)])): row[len(by) :]
+            for row in run(f"SELECT {keys} count(DISTINCT file), {columns} {source} {group}", values)
+        }
+        opened: dict[tuple[str, ...], list[OpenTokens]] = {}
+        more = ", ".join(
+            f"total(open_{name})"
+            for name in ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+        )
+        both = ", ".join(map(str, range(1, len(by) + 3)))
+        query = (
+            f"SELECT {keys} ifnull(model, ''), long, {more} {source}"
+            f" AND open_input + open_output + open_cache_read + open_cache_write > 0 GROUP BY {both}"
+        )
+        for row in run(query, values):
+            tokens = row[len(by) :]
+            opened.setdefault(tuple(map(_text, row[: len(by)])), []).append(
+                OpenTokens(tokens[0], bool(tokens[1]), *tokens[2:])
+            )
+        return [Sums._make((key, *figures, opened.get(key, []))) for key, figures in groups.items()]
+
+
+def repeated(catalog: Catalog, scope: Iterable[ScopeFile], period: Period) -> int:
+    """How many messages in the scope are copies of others that count."""
+    with catalog.guarded():
+        _prepare(catalog, scope)
+        where, values = _conditions(period, quarter=f"doc.ms / {_QUARTER}")
+        (count,) = catalog.connection.execute(
+            "SELECT count(*) FROM doc WHERE counted IN (0, -2) AND type = 'message'"
+            " AND file IN (SELECT file FROM temp.scope) AND id NOT IN (SELECT id FROM temp.extra)"
+            f" AND {where}",
+            values,
+        ).fetchone()
+        return int(count)
+
+
+def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
+    """Bring the roll-up up to date and make the view ``rolled``: the scope, and copies that count in it."""
+    run, many = catalog.connection.execute, catalog.connection.executemany
+    run("CREATE TEMP TABLE IF NOT EXISTS scope (file INTEGER PRIMARY KEY, agent, directory, session, branch)")
+    run("DELETE FROM temp.scope")
+    many("INSERT OR REPLACE INTO temp.scope VALUES (?, ?, ?, ?, ?)", scope)
+    roll_up(catalog)
+    run("CREATE TEMP TABLE IF NOT EXISTS extra (id INTEGER PRIMARY KEY)")
+    run("DELETE FROM temp.extra")
+    run(
+        "INSERT INTO temp.extra SELECT min(doc.id) FROM doc JOIN temp.scope USING (file)"
+        " WHERE doc.counted = 0 AND NOT EXISTS"
+        " (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = 1"
+        " AND other.file IN (SELECT file FROM temp.scope)) GROUP BY doc.mark"
+    )
+    run(f"CREATE TEMP TABLE IF NOT EXISTS more ({_ROLLED})")
+    run("DELETE FROM temp.more")
+    run(f"INSERT INTO temp.more {_EXTRA}")
+    run("CREATE TEMP TABLE IF NOT EXISTS more_tool (file, quarter, tool, calls)")
+    run("DELETE FROM temp.more_tool")
+    many(
+        "INSERT INTO temp.more_tool VALUES (?, ?, ?, ?)", _calls(run, "doc.id IN (SELECT id FROM temp.extra)")
+    )
+    run(
+        "CREATE TEMP VIEW IF NOT EXISTS rolled_tool AS"
+        " SELECT file, quarter, tool, calls FROM main.rollup_tool"
+        " UNION ALL SELECT file, quarter, tool, calls FROM temp.more_tool"
+    )
+    run(
+        f"CREATE TEMP VIEW IF NOT EXISTS rolled AS SELECT {_ROLLED} FROM main.rollup"
+        f" UNION ALL SELECT {_ROLLED} FROM temp.more"
+    )
+
+
+def roll_up(catalog: Catalog) -> None:
+    """Bring the sums per file and quarter of an hour up to date."""
+    run, many = catalog.connection.execute, catalog.connection.executemany
+    stale = [file for (file,) in run("SELECT id FROM file WHERE NOT rolled AND indexed >= 0")]
+    if not stale:
+        return
+    run("BEGIN IMMEDIATE")
+    try:
+        for file in stale:
+            run("DELETE FROM rollup WHERE file = ?", (file,))
+            run("DELETE FROM rollup_tool WHERE file = ?", (file,))
+            run(f"INSERT INTO rollup {_COUNTED}", (file,))
+            calls = _calls(run, "doc.counted = 1 AND doc.file = ?", (file,))
+            many("INSERT INTO rollup_tool VALUES (?, ?, ?, ?)", calls)
+            run("UPDATE file SET rolled = 1 WHERE id = ?", (file,))
+    except BaseException:
+        run("ROLLBACK")
+        raise
+    run("COMMIT")
+
+
+def _calls(run: Any, where: str, values: tuple[int, ...] = ()) -> list[tuple[Any, ...]]:
+    """How often tools were called in some documents, by file and quarter of an hour."""
+    calls: Counter[tuple[int, int | None, str]] = Counter()
+    rows = run(
+        f"SELECT file, ms / {_QUARTER}, tool FROM doc WHERE {where} AND tool <> '' AND role = 'assistant'",
+        values,
+    )
+    for file, quarter, tools in rows:
+        calls.update((file, quarter, tool) for tool in tools.split("\n"))
+    return [(*key, count) for key, count in calls.items()]
+
+
+def _tool_sums(
+    run: Any, by: Sequence[Dimension], where: str, values: list[str], period: Period
+) -> list[Sums]:
+    names = ", ".join("tool" if key == "tool" else _expression(key, period) for key in by)
+    group = ", ".join(map(str, range(1, len(by) + 1)))
+    rows = run(
+        f"SELECT {names}, count(DISTINCT file), total(calls) FROM rolled_tool"
+        f" JOIN temp.scope AS scope USING (file) WHERE {where} GROUP BY {group}",
+        values,
+    )
+    nothing = (0.0,) * 6
+    return [
+        Sums(tuple(map(_text, row[: len(by)])), row[-2], 0.0, 0.0, 0.0, row[-1], *nothing, []) for row in rows
+    ]
+
+
+def _conditions(period: Period, quarter: str = "quarter") -> tuple[str, list[str]]:
+    conditions, values = ["1"], []
+    day = _time("date({0})", period, quarter)
+    for sign, limit in ((">=", period.since), ("<=", period.until)):
+        if limit is not None:
+            conditions.append(f"{day} {sign} ?")
+            values.append(limit)
+    return " AND ".join(conditions), values
+
+
+def _expression(key: Dimension, period: Period) -> str:
+    match key:
+        case "day":
+            return _time("date({0})", period)
+        case "week":
+            return _time("date({0}, 'weekday 0', '-6 days')", period)
+        case "month":
+            return _time("strftime('%Y-%m', {0})", period)
+        case "hour":
+            return _time("strftime('%H', {0})", period)
+        case "model":
+            return "model"
+        case "tool":
+            return "tool"
+        case _:
+            return f"scope.{key}"
+
+
+def _time(function: str, period: Period, quarter: str = "quarter") -> str:
+    seconds = f"{quarter} * {_QUARTER // 1000}"
+    if period.offset is None:
+        return function.format(f"{seconds}, 'unixepoch', 'localtime'")
+    return function.format(f"{seconds} + {int(period.offset)}, 'unixepoch'")
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,125 @@
+"""``index``: the index that lists and searches use."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+import click
+
+from branchline.cli.commands.ls import reading_progress
+from branchline.cli.options import command
+from branchline.cli.output import Output, remark
+from branchline.cli.resolver import everywhere_library
+from branchline.cli.words import count, format_size
+
+__all__ = ["index_command"]
+
+
+@command(
+    "index",
+    examples="""
+    branchline index
+    branchline index --status
+    branchline index --rebuild
+    branchline index --exclude '/work/secret/*'
+    branchline index --off
+    """,
+)
+@click.option("--status", is_flag=True, help="Say what the index holds; change nothing.")
+@click.option("--rebuild", is_flag=True, help="Read all sessions again.")
+@click.option("--off", is_flag=True, help="Delete the index and make none from now on.")
+@click.option("--on", is_flag=True, help="Make an index again after --off.")
+@click.option("--exclude", metavar="GLOB", help="Leave files whose path is like this out of the index.")
+@click.option("--background", is_flag=True, help="End at once where another process does this already.")
+def index_command(
+    out: Output,
+    status: bool,  # noqa: FBT001
+    rebuild: bool,  # noqa: FBT001
+    off: bool,  # noqa: FBT001
+    on: bool,  # noqa: FBT001
+    exclude: str | None,
+    background: bool,  # noqa: FBT001
+) -> None:
+    """Bring the index up to date with all sessions of all programs, and say what it holds.
+
+    The index is one SQLite file in the cache directory that only you can read. It holds every word of your
+    sessions, and no text as such. Lists and searches update it by themselves; without it they read the
+    session files. It can be deleted at any time.
+    """
+    from branchline.actions.index import exclude_from_index, switch_index
+
+    if status + rebuild + off + on + (exclude is not None) > 1:
+        raise click.UsageError("choose one of --status, --rebuild, --off, --on and --exclude")
+    if off or on:
+        switch_index(on=on)
+    if exclude is not None:
+        try:
+            dropped = exclude_from_index(exclude)
+        except ValueError as problem:
+            raise click.UsageError(f"--exclude: {problem}") from None
+        remark(f"{count(dropped, 'session')} dropped from the index")
+    if not (status or off or exclude is not None):
+        with _alone(background) as alone:
+            if not alone:
+                return
+            library = everywhere_library(everywhere=True, subagents=True)
+            done = library.update_index(rebuild=rebuild, progress=reading_progress())
+            if done.unreadable:
+                remark(
+                    f"{count(done.unreadable, 'file')} could not be read; `branchline ls --all -v` says why"
+                )
+    _print_status(out)
+
+
+def _print_status(out: Output) -> None:
+    import msgspec
+
+    found = everywhere_library(everywhere=True, subagents=True).index_status()
+    if out.json:
+        out.result("index", msgspec.to_builtins(found))
+        return
+    if not found.enabled:
+        out.line("the index is off; `branchline index --on` makes one again")
+    elif found.problem is not None:
+        out.line(f"no index: {found.problem}")
+    else:
+        out.table(
+            [
+                ("file", found.path),
+                ("size", format_size(found.bytes)),
+                ("sessions", f"{found.indexed} of {found.indexed + found.waiting} indexed"),
+                ("text of", format_size(found.text_bytes)),
+                ("messages", str(found.documents)),
+            ]
+        )
+    for pattern in found.exclude:
+        out.line("excluded  ", pattern)
+
+
+class _alone(contextlib.AbstractContextManager[bool]):  # noqa: N801  used like a function
+    """Whether this is the only process that updates the index in the background."""
+
+    def __init__(self, asked: bool) -> None:  # noqa: FBT001
+        self._asked = asked
+        self._descriptor = -1
+
+    def __enter__(self) -> bool:
+        if not self._asked or sys.platform == "win32":
+            return True
+        import fcntl
+
+        from branchline.places import cache_directory
+
+        try:
+            path = os.path.join(cache_directory(), "index.lock")
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def __exit__(self, *_raised: object) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)

@@ -1,0 +1,182 @@
+"""``search``: entries that hold some words, in the sessions of all programs."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.output import Output, paint, remark
+from branchline.cli.resolver import everywhere_library, local_library
+from branchline.cli.words import count
+
+if TYPE_CHECKING:
+    from branchline.views.hits import Hit, Hits
+
+__all__ = ["search_command"]
+
+_behind: list[subprocess.Popen[bytes]] = []
+"""Processes that outlive this one."""
+
+
+@command(
+    "search",
+    examples="""
+    branchline search login test
+    branchline search '"connection refused"' role:result after:7d
+    branchline search file:auth.py in:tools
+    branchline search 're:error [0-9]+' --here
+    branchline search checkout --files --limit 5
+    branchline search is:abandoned parser --open
+    """,
+)
+@click.argument("words", metavar="WORDS...", nargs=-1, required=True)
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=20, metavar="N", help="At most N hits.")
+@click.option(
+    "--context", type=click.IntRange(min=20), default=160, metavar="N", help="Characters of text to show."
+)
+@click.option("--files", is_flag=True, help="Only the session files, each once.")
+@click.option("--open", "open_first", is_flag=True, help="Read the best hit: the path to its entry.")
+@click.option("--here", is_flag=True, help="Only sessions of this directory.")
+@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@agent_option
+@click.pass_context
+def search_command(
+    context_: click.Context,
+    out: Output,
+    words: tuple[str, ...],
+    limit: int,
+    context: int,
+    files: bool,  # noqa: FBT001
+    open_first: bool,  # noqa: FBT001
+    here: bool,  # noqa: FBT001
+    directory: str | None,
+    agents: tuple[str, ...],
+) -> None:
+    """Find entries by their words, in the sessions of all programs and directories.
+
+    Every word must be in the entry. "phrases" stand in quotes, re: takes a regular expression. Fields narrow
+    it down: agent: cwd: model: role: tool: after: before: label: in:said in:tools is:branch is:abandoned
+    is:compacted is:fork file: branch: cost:>1 tokens:>100k. A hit is one line: session, entry, who says it,
+    when, and the text; `branchline show SESSION --at ENTRY` reads the path to it.
+    """
+    if here and directory is not None:
+        raise click.UsageError("either --here or --dir, not both")
+    if files + open_first + out.json > 1 and open_first:
+        raise click.UsageError("--open reads one hit; it does not go with --files or --json")
+    if directory is not None:
+        library = local_library(directory)
+    else:
+        library = everywhere_library(names_of(agents), everywhere=not here, subagents=True)
+    try:
+        hits = library.search(" ".join(map(_quoted, words)), limit=limit, context=context)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+    if out.json:
+        out.result("search", _fields(hits))
+    elif open_first and hits:
+        _open(context_, hits[0])
+    elif files:
+        for path in dict.fromkeys(place.row.path or place.row.key for hit in hits for place in hit.places):
+            out.line(paint("path", path))
+    else:
+        _print(out, hits)
+    if not out.json:
+        _tell(hits)
+    if hits.unindexed and directory is None:
+        _index_behind()
+
+
+def _quoted(word: str) -> str:
+    """A word as the shell gave it: what was one argument with blanks stays one phrase."""
+    if " " not in word or '"' in word or word.lower().startswith("re:"):
+        return word
+    field, colon, rest = word.partition(":")
+    if colon and field.isalpha() and " " not in field:
+        return f'{field}:"{rest}"'
+    return word
+
+
+def _print(out: Output, hits: Hits) -> None:
+    from branchline.views.hit_lines import hit_line
+
+    now = time.time()
+    for hit in hits:
+        out.row(*hit_line(hit, now=now, whole_ids=out.columns is None))
+
+
+def _tell(hits: Hits) -> None:
+    if hits:
+        facts = [f"{len(hits)} of {hits.total}{' or more' if hits.at_least else ''} hits"]
+    else:
+        facts = ["nothing was found"]
+    facts.append(f"{count(hits.searched, 'session')} searched")
+    remark(", ".join(facts))
+    for note in hits.notes:
+        remark(note)
+    if hits.unindexed:
+        remark(f"{count(hits.unindexed, 'session')} not indexed yet; `branchline index` does that now")
+
+
+def _fields(hits: Hits) -> dict[str, Any]:
+    return {
+        "hits": [_hit_fields(hit) for hit in hits],
+        "total": hits.total,
+        "at_least": hits.at_least,
+        "searched": hits.searched,
+        "sessions": hits.sessions,
+        "unindexed": hits.unindexed,
+        "notes": list(hits.notes) if hits else [*hits.notes, "nothing was found"],
+        "took_ms": round(hits.took_ms, 1),
+    }
+
+
+def _hit_fields(hit: Hit) -> dict[str, Any]:
+    row = hit.row
+    return {
+        "session": row.id,
+        "path": row.path,
+        "entry": hit.entry,
+        "role": hit.role,
+        "snippet": hit.snippet.text,
+        "matches": [list(pair) for pair in hit.snippet.ranges],
+        "on_path": hit.on_path,
+        "time_ms": hit.ms,
+        "tool": hit.tool or None,
+        "agent": row.agent,
+        "cwd": row.cwd,
+        "title": row.title,
+        "places": [
+            {"session": at.row.id, "path": at.row.path, "entry": at.entry, "on_path": at.on_path}
+            for at in hit.places
+        ],
+    }
+
+
+def _open(context: click.Context, hit: Hit) -> None:
+    from branchline.cli.commands.show import show_command
+
+    context.invoke(
+        show_command, session=hit.row.path or hit.row.key, at=hit.entry, json=False, plain=False, color=None
+    )
+
+
+def _index_behind() -> None:
+    """Let a process of its own bring the index up to date; nobody waits for it."""
+    from branchline.programs import own_command, safe_environment
+
+    with contextlib.suppress(OSError):
+        _behind.append(
+            subprocess.Popen(  # noqa: S603
+                own_command("index", "--background"),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=safe_environment(),
+                start_new_session=True,
+            )
+        )

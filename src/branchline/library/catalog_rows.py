@@ -1,0 +1,149 @@
+"""Rows out of the catalog where the files are as they were, and out of the files where they are not.
+
+The catalog is read once, before the first row, and what was read anew is written to it now and then. Without
+a catalog every file is read; ``problem`` says why.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from branchline.catalog import (
+    Catalog,
+    CatalogFile,
+    CatalogOff,
+    CatalogUnavailable,
+    FileUpdate,
+    TextUpdate,
+)
+from branchline.catalog.documents import (
+    documents_of,
+    git_branch_of,
+    off_path,
+    spending_before,
+    traits_of,
+)
+from branchline.catalog.record import shape_hash, tail_hash
+from branchline.formats import EntryLog
+from branchline.library.scanner import Scanner, SeenFile
+from branchline.stores import SkippedFile, StoredLog
+from branchline.views.session_row import SessionRow
+
+__all__ = ["CatalogRows", "OpenCatalog", "file_update"]
+
+_TOGETHER = 64  # files in one transaction
+OpenCatalog = Callable[[], Catalog]
+
+
+class CatalogRows:
+    """Gives the row of each file when called. Call :meth:`flush` when there are no more."""
+
+    def __init__(self, scanner: Scanner[Any], files: Sequence[Any], open_catalog: OpenCatalog) -> None:
+        self._scanner = scanner
+        self._open = open_catalog
+        self._updates: list[FileUpdate] = []
+        self._known: dict[str, CatalogFile] = {}
+        self._checked_ns = time.time_ns()
+        self.problem: CatalogUnavailable | None = None
+        """Why the catalog was not used."""
+        paths = [path for file in files if (path := scanner.stored_log(file).path) is not None]
+        if paths:
+            try:
+                with open_catalog() as catalog:
+                    self._known = catalog.files(paths)
+            except CatalogUnavailable as problem:
+                self.problem = problem
+
+    def __call__(self, file: Any) -> SessionRow | SkippedFile:
+        stored = self._scanner.stored_log(file)
+        known = self._known.get(stored.path or "")
+        if known is not None and known.is_current(stored.stamp):
+            record = known.decoded()
+            row = self._scanner.row_of(file, record)
+            if record.deep or isinstance(row, SkippedFile):
+                return row
+        seen: list[FileUpdate] = []
+
+        def see(one: SeenFile) -> None:
+            if stored.stamp is not None and self.problem is None:
+                seen.append(file_update(one, stored, self._checked_ns, known))
+
+        row = self._scanner.deep_row(file, see)
+        for update in seen:
+            named = (
+                update if isinstance(row, SkippedFile) else update._replace(agent=row.agent, title=row.title)
+            )
+            self._updates.append(named)
+        if len(self._updates) >= _TOGETHER:
+            self.flush()
+        return row
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence about a catalog that could not be used, unless nobody wants one."""
+        if self.problem is None or isinstance(self.problem, CatalogOff):
+            return []
+        return [f"the index cannot be used, so every session was read: {self.problem}"]
+
+    def flush(self) -> None:
+        """Write what was read anew."""
+        if self._updates and self.problem is None:
+            try:
+                with self._open() as catalog:
+                    catalog.put(self._updates)
+            except CatalogUnavailable as problem:
+                self.problem = problem
+        self._updates = []
+
+
+def file_update(
+    seen: SeenFile, stored: StoredLog, checked_ns: int, known: CatalogFile | None, *, with_text: bool = False
+) -> FileUpdate:
+    """What the catalog is to know of a file that is open; ``known`` is what it knows already."""
+    assert stored.path is not None
+    assert stored.stamp is not None
+    transcript = seen.transcript
+    base, start = -1, 0
+    if known is not None and not seen.is_packed and known.indexed >= 0:
+        same = transcript is not None and shape_hash(transcript.tree, known.entries) == known.shape
+        if same and known.is_extended_by(seen.read, stored.size):
+            base, start = known.id, known.entries
+    elif known is not None and known.stamp == stored.stamp:
+        base = known.id
+    if transcript is None:
+        # A header alone: nothing is known of the lines, so that the next deep look replaces it.
+        return FileUpdate(
+            stored.path, stored.stamp, checked_ns, 0, b"", None, seen.record, seen.record.format, base=base
+        )
+    consumed = transcript.reading.consumed
+    return FileUpdate(
+        stored.path,
+        stored.stamp,
+        checked_ns,
+        consumed,
+        # What follows a last line without its end may change the entries that were made of it.
+        b"" if seen.is_packed or transcript.reading.unterminated else tail_hash(seen.read, consumed),
+        transcript.leaf,
+        seen.record,
+        seen.record.format,
+        seen.record.row.title,
+        base,
+        _text(transcript, start) if with_text else None,
+    )
+
+
+def _text(transcript: EntryLog, start: int) -> TextUpdate:
+    reading, tree = transcript.reading, transcript.tree
+    return TextUpdate(
+        start,
+        len(tree),
+        shape_hash(tree, len(tree)),
+        list(documents_of(transcript, start)),
+        off_path(transcript, start),
+        spending_before(transcript, start),
+        {key: label.text for key, label in reading.labels.items()},
+        git_branch_of(transcript),
+        traits_of(transcript),
+    )

@@ -1,0 +1,566 @@
+"""Full-text search over the sessions of a library: entries, found by the index or by reading files.
+
+The index answers for every file whose stamp is the one that was indexed. Other files, patterns and texts that
+the index cannot find (a part of a word) are looked for in the files themselves, newest first, for as long as
+there is time; what was not looked at is told.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable
+from branchline.catalog.candidates import (
+    Candidate,
+    candidates,
+    documents_in,
+    files_matching,
+    is_indexable,
+    recency,
+    titles,
+)
+from branchline.catalog.documents import Document, documents_of, git_branch_of, traits_of
+from branchline.formats import EntryLog
+from branchline.library.line_text import line_texts
+from branchline.library.regex_worker import RegexTimeout, RegexWorker
+from branchline.library.scanner import Scanner, SeenFile
+from branchline.library.search_text import may_hold, needles
+from branchline.library.text_index import index_text, stale_files
+from branchline.stores import SkippedFile, snapshot_of
+from branchline.views.hits import Hit, HitPlace, Hits, Snippet, find_ranges, make_snippet, matches_all
+from branchline.views.query import Query, Term, role_name
+from branchline.views.session_row import SessionRow
+
+__all__ = ["search"]
+
+_AT_ONCE = 4 << 20
+"""Bytes of new text that are indexed before a search; more is read as it is, and indexed by others."""
+_PER_SESSION = 3
+_LONGEST_LINE = 4 << 20
+_LARGEST_FILE = 256 << 20
+_Span = tuple[int, int]
+
+
+class _Found(NamedTuple):
+    """A hit in the making."""
+
+    score: float
+    row: SessionRow
+    entry: str
+    role: str
+    tool: str
+    ms: int | None
+    on_path: bool
+    places: tuple[HitPlace, ...]
+    snippet: Callable[[], Snippet]
+
+
+class _Known(NamedTuple):
+    """A file of the scan whose text is in the index."""
+
+    file: Any
+    known: CatalogFile
+
+
+def search(
+    scanner: Scanner[Any],
+    open_catalog: Callable[[], Catalog],
+    query: Query,
+    *,
+    limit: int,
+    budget: float,
+    context: int,
+) -> Hits:
+    """The best hits. ``budget`` is how many seconds files are read for what the index cannot answer."""
+    if query.problem is not None:
+        raise ValueError(query.problem)
+    run = _Run(scanner, query, limit=limit, budget=budget, context=context)
+    try:
+        catalog = open_catalog()
+    except CatalogUnavailable as problem:
+        return run.without_index(str(problem))
+    try:
+        with catalog:
+            return run.with_index(catalog)
+    except CatalogUnavailable as problem:
+        return run.without_index(str(problem))
+
+
+class _Run:
+    """One search."""
+
+    def __init__(
+        self, scanner: Scanner[Any], query: Query, *, limit: int, budget: float, context: int
+    ) -> None:
+        self.scanner = scanner
+        self.query = query
+        self.limit = limit
+        self.context = context
+        self.started = time.monotonic()
+        self.budget = budget
+        self.deadline = 0.0
+        self.now_ms = round(time.time() * 1000)
+        self.words = query.words
+        self.pattern = query.pattern
+        self.marked = (*query.words, *(term.text for term in query.terms if term.field == "file"))
+        self.found: list[_Found] = []
+        self.notes: list[str] = []
+        self.searched = 0
+        self.ended = ""
+        self.files, _hidden = scanner.scan()
+
+    # -- with and without an index --------------------------------------------------------------------
+
+    def without_index(self, reason: str) -> Hits:
+        """Read every file, newest first."""
+        self.found.clear()
+        self.notes = [f"the index cannot be used: {reason}"]
+        self.searched = 0
+        self._begin()
+        self._read_files(self.files)
+        return self._hits(len(self.files), at_least=False, total=len(self.found), unindexed=0)
+
+    def with_index(self, catalog: Catalog) -> Hits:
+        paths = [path for file in self.files if (path := self.scanner.stored_log(file).path) is not None]
+        known = catalog.files(paths)
+        stale = stale_files(self.scanner, self.files, known, catalog)
+        if stale and sum(one.bytes for one in stale) <= _AT_ONCE:
+            index_text(self.scanner, stale, catalog)
+            known |= catalog.files([self._path(one.file) for one in stale])
+            again = stale_files(self.scanner, self.files, known, catalog)
+            # What is still unknown cannot be read.
+            stale = [one for one in again if one.known is not None and not one.is_covered(self.scanner)]
+        missing = {self._path(one.file) for one in stale}
+        covered: dict[int, _Known] = {}
+        left: list[Any] = [file for file in self.files if self._path(file) in missing]
+        for file in self.files:
+            path = self._path(file)
+            one = known.get(path)
+            if path not in missing and one is not None and one.indexed >= 0:
+                covered[one.id] = _Known(file, one)
+            elif path and path not in missing and catalog.excludes(path):
+                left.append(file)
+        allowed = self._allowed(catalog, covered)
+        total, at_least, found = 0, False, False
+        if self.pattern is None and is_indexable(self.query):
+            total, at_least, found = self._ask_index(catalog, covered, allowed)
+        self.searched = len(covered)
+        self._begin()
+        shown = len(self.found)
+        self._read_files(left)
+        if not found and shown == len(self.found) and (self.words or self.pattern is not None):
+            self.searched -= len(covered)
+            inside = [covered[file] for file in covered if allowed is None or file in allowed]
+            if any(term.field == "in" for term in self.query.terms):  # a line does not say what is said in it
+                self._read_files([one.file for one in inside])
+            else:
+                self._read_lines(catalog, inside)
+        total += len(self.found) - shown
+        return self._hits(len(covered) + len(left), at_least=at_least, total=total, unindexed=len(missing))
+
+    def _begin(self) -> None:
+        self.deadline = time.monotonic() + self.budget
+
+    def _path(self, file: Any) -> str:
+        return self.scanner.stored_log(file).path or ""
+
+    def _row(self, one: _Known) -> SessionRow | None:
+        row = self.scanner.row_of(one.file, one.known.decoded())
+        return None if isinstance(row, SkippedFile) else row
+
+    def _allowed(self, catalog: Catalog, covered: dict[int, _Known]) -> set[int] | None:
+        """The files that the scope and the terms about whole sessions allow; None for all that are there."""
+        allowed: set[int] | None = None
+        for term in self.query.terms:
+            if term.field in ("model", "branch", "cost", "tokens", "label") or (
+                term.field == "is" and term.text != "abandoned"
+            ):
+                some = files_matching(catalog, term)
+                allowed = some if allowed is None else allowed & some
+        named = [term for term in self.query.terms if term.field in ("agent", "cwd")]
+        if named or self.scanner.restricts:
+            rows = (
+                (file, self._row(one)) for file, one in covered.items() if allowed is None or file in allowed
+            )
+            allowed = {file for file, row in rows if row is not None and _is_named(named, row)}
+        return allowed if allowed is None else allowed & covered.keys()
+
+    # -- the index ------------------------------------------------------------------------------------
+
+    def _ask_index(
+        self, catalog: Catalog, covered: dict[int, _Known], allowed: set[int] | None
+    ) -> tuple[int, bool, bool]:
+        """How many there are, whether there may be more, and whether any is more than a title."""
+        scope: set[int] | None = allowed
+        if scope is None and len(covered) < catalog.count():
+            scope = set(covered)
+        answer = candidates(catalog, self.query, scope, now_ms=self.now_ms)
+        total = len(answer.groups)
+        taken: dict[int, int] = {}
+        later: list[tuple[float, list[Candidate]]] = []
+        for group, score in zip(answer.groups, answer.scores, strict=True):
+            if len(self.found) >= self.limit:
+                break
+            if taken.get(group[0].file, 0) >= _PER_SESSION:
+                later.append((score, group))
+                continue
+            taken[group[0].file] = taken.get(group[0].file, 0) + 1
+            self._take(score, group, covered)
+        for score, group in later[: max(0, self.limit - len(self.found))]:
+            self._take(score, group, covered)
+        for one in titles(catalog, self.query):
+            if one.file in covered and (scope is None or one.file in scope):
+                total += 1
+                self._take_title(one, covered[one.file])
+        return total, answer.at_least, bool(answer.groups)
+
+    def _take(self, score: float, group: list[Candidate], covered: dict[int, _Known]) -> None:
+        places = []
+        for one in group:
+            row = self._row(covered[one.file]) if one.file in covered else None
+            if row is not None:
+                places.append((one, row))
+        if not places:
+            return
+        first, row = places[0]
+        self.found.append(
+            _Found(
+                score,
+                row,
+                first.entry,
+                first.role,
+                first.tool,
+                first.ms,
+                bool(first.on_path),
+                tuple(HitPlace(row=at, entry=one.entry, on_path=bool(one.on_path)) for one, at in places),
+                lambda: self._line_snippet(row, first),
+            )
+        )
+
+    def _take_title(self, one: Any, known: _Known) -> None:
+        row = self._row(known)
+        if row is not None:
+            score = 6.0 * recency(one.active_ms, self.now_ms)
+            self._add(
+                score, row, one.leaf, "title", "", one.active_ms, True, lambda: self._snippet(one.title)
+            )
+
+    def _line_snippet(self, row: SessionRow, one: Candidate) -> Snippet:
+        """The snippet of an indexed entry, out of its line."""
+        if row.path is None or row.path.endswith(".zst"):
+            return self._entry_snippet(row, one)
+        try:
+            with snapshot_of(row.path) as read:
+                line = read(one.offset, min(one.length, _LONGEST_LINE))
+        except Exception:  # noqa: BLE001  gone in this moment
+            return Snippet(text="")
+        return self._snippet(*line_texts(line))
+
+    def _entry_snippet(self, row: SessionRow, one: Candidate) -> Snippet:
+        """The snippet of an entry whose line cannot be read by itself."""
+        try:
+            with self.scanner.read(row) as (_stored, transcript):
+                for document in documents_of(transcript, one.position):
+                    return self._snippet(document.said, document.tools)
+        except Exception:  # noqa: BLE001  gone in this moment
+            return Snippet(text="")
+        return Snippet(text="")
+
+    def _snippet(self, *texts: str) -> Snippet:
+        """A piece of the text that has most of the words."""
+        best, ranges, most = "", [], -1
+        for text in texts:
+            found = find_ranges(text, self.marked) if self.marked else []
+            kinds = sum(bool(find_ranges(text, [word])) for word in self.marked) if found else 0
+            longer = not found and most <= 0 and len(text) > len(best)
+            if kinds > most or longer:
+                best, ranges, most = text, found, max(kinds, 0)
+        return make_snippet(best, ranges, self.context)
+
+    # -- files ----------------------------------------------------------------------------------------
+
+    def _read_lines(self, catalog: Catalog, files: Sequence[_Known]) -> None:
+        """Look into the lines of indexed files, newest first, for what the index cannot find."""
+        total = len(files)
+        with _worker(self.pattern) as worker:
+            for number, one in enumerate(sorted(files, key=lambda one: -one.known.stamp.modified_ns)):
+                if time.monotonic() > self.deadline:
+                    self.ended = (
+                        f"the search ended after {self.budget:g} s: {number} of {total} sessions were read"
+                    )
+                    break
+                try:
+                    hits = list(self._lines_of(catalog, one, worker))
+                except RegexTimeout:
+                    self.ended = "the pattern took too long and was stopped; try a simpler one"
+                    break
+                self.searched += 1
+                if not hits:
+                    continue
+                row = self._row(one)
+                if row is None:
+                    continue
+                for document, texts, span in hits:
+                    self._add(
+                        recency(document.ms, self.now_ms) * (1.0 if document.on_path else 0.7),
+                        row,
+                        document.entry,
+                        document.role,
+                        document.tool,
+                        document.ms,
+                        bool(document.on_path),
+                        partial(self._span_snippet, texts, span),
+                    )
+
+    def _lines_of(
+        self, catalog: Catalog, one: _Known, worker: RegexWorker | None
+    ) -> Iterator[tuple[Candidate, list[str], _Span | None]]:
+        path = self._path(one.file)
+        if path.endswith(".zst") or one.known.stamp.size > _LARGEST_FILE:
+            return
+        try:
+            with snapshot_of(path) as read:
+                data = read(0, one.known.stamp.size)
+        except Exception:  # noqa: BLE001  gone in this moment
+            return
+        if worker is None and not may_hold(self.words, data):
+            return
+        documents = documents_in(catalog, one.known.id, self.query)
+        if worker is not None:
+            chunk = [(each, line_texts(data[each.offset : each.offset + each.length])) for each in documents]
+            spans = worker.spans(["\n".join(texts) for _each, texts in chunk])
+            yield from (
+                (each, ["\n".join(texts)], span)
+                for (each, texts), span in zip(chunk, spans, strict=True)
+                if span is not None
+            )
+            return
+        for each in _documents_with(data, documents, needles(max(self.words, key=len))):
+            texts = line_texts(data[each.offset : each.offset + each.length])
+            if matches_all("\n".join(texts), self.words):
+                yield each, texts, None
+
+    def _span_snippet(self, texts: list[str], span: _Span | None) -> Snippet:
+        return self._snippet(*texts) if span is None else make_snippet(texts[0], [span], self.context)
+
+    def _read_files(self, files: Sequence[Any]) -> None:
+        """Read files that the index does not cover, newest first."""
+        if not files:
+            return
+        read = 0
+        with _worker(self.pattern) as worker:
+            for file in files:
+                if time.monotonic() > self.deadline:
+                    self.ended = (
+                        f"the search ended after {self.budget:g} s: "
+                        f"{read} of {len(files)} sessions that are not indexed were read"
+                    )
+                    break
+                try:
+                    self._read_file(file, worker)
+                except RegexTimeout:
+                    self.ended = "the pattern took too long and was stopped; try a simpler one"
+                    break
+                read += 1
+        self.searched += read
+
+    def _read_file(self, file: Any, worker: RegexWorker | None) -> None:
+        path = self._path(file)
+        if path and not path.endswith(".zst") and worker is None:
+            try:
+                with snapshot_of(path) as read:
+                    if not may_hold(self.words, read(0, _LARGEST_FILE)):
+                        return
+            except Exception:  # noqa: BLE001  gone, or not to be read: no hit
+                return
+        seen: list[tuple[EntryLog, list[Document]]] = []
+
+        def see(one: SeenFile) -> None:
+            if one.transcript is not None:
+                seen.append((one.transcript, list(documents_of(one.transcript))))
+
+        row = self.scanner.deep_row(file, see)
+        if isinstance(row, SkippedFile) or not seen:
+            return
+        ((transcript, documents),) = seen
+        if not _session_allows(self.query.terms, row, transcript, documents):
+            return
+        texts = [f"{one.said}\n{one.tools}" for one in documents]
+        spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)
+        for document, text, span in zip(documents, texts, spans, strict=True):
+            if not _document_allows(self.query.terms, document):
+                continue
+            if worker is not None and span is None:
+                continue
+            if worker is None and not self._says(document, text):
+                continue
+            self._add(
+                recency(document.ms, self.now_ms) * (1.0 if document.on_path else 0.7),
+                row,
+                document.entry,
+                document.role,
+                document.tool_names,
+                document.ms,
+                document.on_path,
+                partial(self._span_snippet, [text], span),
+            )
+
+    def _says(self, document: Document, text: str) -> bool:
+        column = next((term.text for term in self.query.terms if term.field == "in"), None)
+        where = text if column is None else document.said if column == "said" else document.tools
+        return bool(where.strip()) and matches_all(where, self.words)
+
+    # -- answers --------------------------------------------------------------------------------------
+
+    def _add(
+        self,
+        score: float,
+        row: SessionRow,
+        entry: str,
+        role: str,
+        tool: str,
+        ms: int | None,
+        on_path: bool,  # noqa: FBT001
+        snippet: Callable[[], Snippet],
+    ) -> None:
+        place = HitPlace(row=row, entry=entry, on_path=on_path)
+        for number, other in enumerate(self.found):
+            if (other.entry, other.role, other.ms) == (entry, role, ms) and role != "title":
+                if all((at.row.path, at.row.key) != (row.path, row.key) for at in other.places):
+                    self.found[number] = other._replace(places=(*other.places, place))
+                return
+        self.found.append(_Found(score, row, entry, role, tool, ms, on_path, (place,), snippet))
+
+    def _hits(self, sessions: int, *, at_least: bool, total: int, unindexed: int) -> Hits:
+        self.found.sort(key=lambda one: -one.score)
+        hits = [
+            Hit(
+                row=one.row,
+                entry=one.entry,
+                role=one.role,
+                tool=one.tool.split("\n", 1)[0],
+                ms=one.ms,
+                on_path=one.on_path,
+                places=one.places,
+                score=one.score,
+                snippet=one.snippet(),
+            )
+            for one in self.found[: self.limit]
+        ]
+        if self.ended:
+            self.notes.append(self.ended)
+        return Hits(
+            hits,
+            total=max(total, len(hits)),
+            at_least=at_least or bool(self.ended),
+            sessions=sessions,
+            searched=self.searched,
+            unindexed=unindexed,
+            notes=self.notes,
+            took_ms=(time.monotonic() - self.started) * 1000,
+        )
+
+
+class _worker:  # noqa: N801  used like a function
+    """A worker for a pattern, or None where there is none, for a ``with`` block."""
+
+    def __init__(self, pattern: str | None) -> None:
+        self._worker = None if pattern is None else RegexWorker(pattern)
+
+    def __enter__(self) -> RegexWorker | None:
+        return self._worker
+
+    def __exit__(self, *raised: object) -> None:
+        if self._worker is not None:
+            self._worker.__exit__(*raised)
+
+
+def _documents_with(
+    data: bytes, documents: Sequence[Candidate], wanted: Sequence[bytes]
+) -> Iterator[Candidate]:
+    """The documents on whose lines one of some byte strings stands; each once."""
+    lowered = data.lower()
+    starts = [one.offset for one in documents]
+    seen: set[int] = set()
+    for needle in wanted:
+        at = lowered.find(needle)
+        while at >= 0:
+            place = bisect_right(starts, at) - 1
+            end = at + 1
+            while place >= 0 and at < starts[place] + documents[place].length:
+                if place not in seen:
+                    seen.add(place)
+                    yield documents[place]
+                end = max(end, starts[place] + documents[place].length)
+                if place == 0 or starts[place - 1] != starts[place]:  # one line may be several entries
+                    break
+                place -= 1
+            at = lowered.find(needle, end)
+
+
+def _is_named(terms: Sequence[Term], row: SessionRow) -> bool:
+    return all(
+        term.text in ((row.agent or row.format or "") if term.field == "agent" else (row.cwd or "")).lower()
+        for term in terms
+    )
+
+
+def _allows(terms: Sequence[Term], role: str, tool: str, ms: int | None, on_path: bool) -> bool:  # noqa: FBT001
+    """Whether the terms about single entries allow one; ``file:`` and ``in:`` need more than this."""
+    for term in terms:
+        match term.field:
+            case "role":
+                hit = role.lower() == role_name(term.text)
+            case "tool":
+                hit = term.text in tool.lower()
+            case "after":
+                hit = ms is not None and ms >= term.moment_ms
+            case "before":
+                hit = ms is not None and ms < term.moment_ms
+            case "is":
+                hit = term.text != "abandoned" or not on_path
+            case _:
+                hit = True
+        if not hit:
+            return False
+    return True
+
+
+def _document_allows(terms: Sequence[Term], document: Document) -> bool:
+    files = [term.text for term in terms if term.field == "file"]
+    return all(any(text in path.lower() for path in document.files) for text in files) and _allows(
+        terms, document.role, document.tool_names, document.ms, document.on_path
+    )
+
+
+def _session_allows(
+    terms: Sequence[Term], row: SessionRow, transcript: EntryLog, documents: Sequence[Document]
+) -> bool:
+    """Whether the terms about whole sessions allow one that was just read."""
+    for term in terms:
+        match term.field:
+            case "agent" | "cwd":
+                hit = _is_named([term], row)
+            case "model":
+                models = {one.model.lower() for one in documents}
+                models.add(f"{row.provider or ''}/{row.model or ''}".lower())
+                hit = any(term.text in model for model in models)
+            case "branch":
+                hit = term.text in (git_branch_of(transcript) or "").lower()
+            case "label":
+                hit = any(term.text in label.text.lower() for label in transcript.reading.labels.values())
+            case "is":
+                hit = term.text in traits_of(transcript)
+            case "cost":
+                hit = term.allows(sum(one.spending.cost or 0.0 for one in documents if one.spending))
+            case "tokens":
+                hit = term.allows(sum(one.spending.total for one in documents if one.spending))
+            case _:
+                hit = True
+        if not hit:
+            return False
+    return True

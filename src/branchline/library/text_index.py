@@ -1,0 +1,191 @@
+"""Bringing the text of sessions into the catalog: new files whole, files that grew from where they ended.
+
+Files are taken in the order of their age, so that later documents are newer ones and a search that looks at
+the latest matches first looks at recent sessions first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable, FileUpdate
+from branchline.catalog.database import delete_database
+from branchline.library.catalog_rows import file_update
+from branchline.library.scanner import Scanner, SeenFile
+from branchline.settings import Settings
+from branchline.stores import SkippedFile
+
+__all__ = [
+    "IndexProgress",
+    "IndexResult",
+    "IndexStatus",
+    "StaleFile",
+    "index_status",
+    "index_text",
+    "stale_files",
+    "update_index",
+]
+
+_FILES, _BYTES = 64, 8 << 20  # of session files in one transaction
+IndexProgress = Callable[[int, int], None]
+"""``progress(done, total)`` after each file."""
+
+
+class StaleFile(NamedTuple):
+    """A file whose text is not in the index, or not all of it."""
+
+    file: Any
+    known: CatalogFile | None
+    bytes: int
+    """How much of it is new."""
+
+    def is_covered(self, scanner: Scanner[Any]) -> bool:
+        """Whether all of it is in the index after all, unless it changed a moment ago without a new time."""
+        known = self.known
+        return known is not None and known.is_indexed and known.stamp == scanner.stored_log(self.file).stamp
+
+
+class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What the index holds. ``problem`` says why there is none."""
+
+    enabled: bool
+    path: str = ""
+    problem: str | None = None
+    sessions: int = 0
+    """Files that the index knows."""
+    indexed: int = 0
+    """Files whose text is in it."""
+    waiting: int = 0
+    """Files of this machine whose text is not, or not all of it."""
+    documents: int = 0
+    dead: int = 0
+    """Documents that belong to no file any more; a rebuild drops them."""
+    bytes: int = 0
+    text_bytes: int = 0
+    """Bytes of session files whose text is in the index."""
+    exclude: tuple[str, ...] = ()
+
+
+class IndexResult(NamedTuple):
+    """How many files were brought up to date, and how many could not be read."""
+
+    indexed: int
+    unreadable: int
+
+
+def stale_files(
+    scanner: Scanner[Any], files: Sequence[Any], known: dict[str, CatalogFile], catalog: Catalog
+) -> list[StaleFile]:
+    """The files of a scan that the index does not cover, oldest first; what is out of scope is left out."""
+    stale = []
+    for file in files:
+        stored = scanner.stored_log(file)
+        if stored.path is None or stored.stamp is None or catalog.excludes(stored.path):
+            continue
+        one = known.get(stored.path)
+        if one is None:
+            stale.append(StaleFile(file, None, stored.size))
+        elif not one.is_current(stored.stamp):
+            grown = stored.size - one.indexed if 0 <= one.indexed <= stored.size else stored.size
+            stale.append(StaleFile(file, one, grown))
+        elif not one.is_indexed:
+            record = one.decoded()
+            if record.deep or not isinstance(scanner.row_of(file, record), SkippedFile):
+                stale.append(StaleFile(file, one, stored.size - max(0, one.indexed)))
+    stale.reverse()  # scans give the newest first
+    return stale
+
+
+def index_text(
+    scanner: Scanner[Any],
+    stale: Sequence[StaleFile],
+    catalog: Catalog,
+    *,
+    seconds: float | None = None,
+    progress: IndexProgress | None = None,
+) -> IndexResult:
+    """Read these files and put their text into the index, for as long as there is time.
+
+    CatalogUnavailable when the catalog cannot take it.
+    """
+    end = None if seconds is None else time.monotonic() + seconds
+    checked_ns = time.time_ns()
+    waiting: list[FileUpdate] = []
+    size = done = unreadable = 0
+    for number, (file, known, grown) in enumerate(stale, 1):
+        stored = scanner.stored_log(file)
+        if known is None and stored.path is not None and stored.stamp is not None:
+            known = catalog.adopt(stored.path, stored.stamp)  # noqa: PLW2901  it was moved here
+        seen: list[FileUpdate] = []
+
+        def see(one: SeenFile, stored: Any = stored, known: Any = known, seen: Any = seen) -> None:
+            if one.transcript is not None:
+                seen.append(file_update(one, stored, checked_ns, known, with_text=True))
+
+        row = scanner.deep_row(file, see)
+        if isinstance(row, SkippedFile):
+            waiting += seen
+        elif seen:
+            waiting.append(seen[0]._replace(agent=row.agent or seen[0].agent, title=row.title))
+        else:
+            unreadable += 1
+        done += 1
+        size += grown
+        if len(waiting) >= _FILES or size >= _BYTES:
+            catalog.put(waiting)
+            waiting, size = [], 0
+        if progress is not None:
+            progress(number, len(stale))
+        if end is not None and time.monotonic() > end:
+            break
+    catalog.put(waiting)
+    return IndexResult(done - unreadable, unreadable)
+
+
+def update_index(
+    scanner: Scanner[Any],
+    open_catalog: Callable[[], Catalog],
+    *,
+    progress: IndexProgress | None = None,
+    rebuild: bool = False,
+) -> IndexResult:
+    """Bring everything up to date; a catalog that is half dead, or is to be rebuilt, is made again."""
+    files, _hidden = scanner.scan()
+    catalog = open_catalog()
+    if rebuild or catalog.wants_rebuild:
+        catalog.close()
+        delete_database(catalog.directory or "")
+        catalog = open_catalog()
+    with catalog:
+        stale = stale_files(scanner, files, catalog.files(), catalog)
+        done = index_text(scanner, stale, catalog, progress=progress)
+        if scanner.cwd is None:
+            catalog.forget_gone()  # after what was moved has been found elsewhere
+        return done
+
+
+def index_status(scanner: Scanner[Any], open_catalog: Callable[[], Catalog], wanted: Settings) -> IndexStatus:
+    """Say what the index holds and what it lacks. Reads no session."""
+    try:
+        with open_catalog() as catalog:
+            held = catalog.status()
+            files, _hidden = scanner.scan()
+            stale = stale_files(scanner, files, catalog.files(), catalog)
+    except CatalogUnavailable as problem:
+        return IndexStatus(enabled=wanted.index, problem=str(problem), exclude=wanted.index_exclude)
+    return IndexStatus(
+        enabled=wanted.index,
+        path=held.path,
+        sessions=held.files,
+        indexed=held.indexed,
+        waiting=sum(not one.is_covered(scanner) for one in stale),
+        documents=held.documents,
+        dead=held.dead,
+        bytes=held.bytes,
+        text_bytes=held.text_bytes,
+        exclude=wanted.index_exclude,
+    )

@@ -1,0 +1,199 @@
+"""What a full-text search found: entries, each with a piece of its text in which the matches are marked."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import overload
+
+import msgspec
+
+from branchline.views.session_row import SessionRow
+from branchline.views.spans import Line, Span, make_line
+from branchline.views.text import one_line
+
+__all__ = ["Hit", "HitPlace", "Hits", "Snippet", "find_ranges", "make_snippet", "matches_all", "snippet_line"]
+
+_BEFORE = 0.3  # share of a snippet that stands before the first match
+_MARKED = 64  # matches in one text that are looked for
+
+
+class Snippet(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a text on one line; ``ranges`` are the matches in it, as start and end."""
+
+    text: str
+    ranges: tuple[tuple[int, int], ...] = ()
+
+
+class HitPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """One session that holds an entry which was found."""
+
+    row: SessionRow
+    entry: str
+    on_path: bool
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry that was found. ``places`` are all sessions that hold it, the one shown first."""
+
+    row: SessionRow
+    entry: str
+    role: str
+    snippet: Snippet
+    on_path: bool
+    """Whether the entry lies on the active path of its session."""
+    ms: int | None = None
+    """When it was written, in Unix milliseconds."""
+    tool: str = ""
+    places: tuple[HitPlace, ...] = ()
+    score: float = 0.0
+
+
+class Hits(Sequence[Hit]):
+    """The best hits, and how much was looked at to find them.
+
+    ``total`` is how many there are; where ``at_least`` is true there may be more. ``notes`` say in sentences
+    what was not searched, or not with the index.
+    """
+
+    __slots__ = ("at_least", "hits", "notes", "searched", "sessions", "took_ms", "total", "unindexed")
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        *,
+        total: int = 0,
+        at_least: bool = False,
+        sessions: int = 0,
+        searched: int = 0,
+        unindexed: int = 0,
+        notes: Iterable[str] = (),
+        took_ms: float = 0.0,
+    ) -> None:
+        self.hits = tuple(hits)
+        self.total = total
+        self.at_least = at_least
+        self.sessions = sessions
+        """Sessions that could have been searched."""
+        self.searched = searched
+        """Sessions that were searched."""
+        self.unindexed = unindexed
+        """Sessions that wait to be indexed."""
+        self.notes = tuple(notes)
+        self.took_ms = took_ms
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+    def __repr__(self) -> str:
+        return f"<Hits: {len(self)} of {self.total}{'+' if self.at_least else ''}>"
+
+
+def find_ranges(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where words or phrases stand in a text, in order and without overlaps.
+
+    As in the index, case and accents do not count, and between the tokens of a phrase anything may stand that
+    is neither a letter nor a digit.
+    """
+    folded = _folded(text)
+    found: list[tuple[int, int]] = []
+    for word in words:
+        pattern = _pattern_of(word)
+        if pattern is None:
+            continue
+        for number, match in enumerate(pattern.finditer(folded)):
+            if number >= _MARKED:
+                break
+            found.append(match.span())
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def matches_all(text: str, words: Sequence[str]) -> bool:
+    """Whether every word or phrase stands somewhere in a text, as :func:`find_ranges` finds it."""
+    folded = _folded(text)
+    return all((pattern := _pattern_of(word)) is not None and pattern.search(folded) for word in words)
+
+
+def make_snippet(text: str, ranges: Sequence[tuple[int, int]], size: int) -> Snippet:
+    """A piece of about this many characters around the first match, on one line, safe to show."""
+    first, last = ranges[0] if ranges else (0, 0)
+    start = max(0, first - int(size * _BEFORE))
+    if start:  # begin with a whole word where one begins nearby
+        blank = text.find(" ", start, first)
+        start = start if blank < 0 else blank + 1
+    end = min(len(text), max(last, start + size))
+    pieces: list[str] = ["…"] if start else []
+    marks: list[tuple[int, int]] = []
+    length = len(pieces)
+    at = start
+    for left, right in (*((a, min(b, end)) for a, b in ranges if start <= a < end), (end, end)):
+        between = _flat(text[at:left])
+        inside = _flat(text[left:right])
+        pieces += (between, inside)
+        length += len(between)
+        if inside:
+            marks.append((length, length + len(inside)))
+        length += len(inside)
+        at = right
+    if end < len(text):
+        pieces.append("…")
+    return Snippet(text="".join(pieces), ranges=tuple(marks))
+
+
+def snippet_line(snippet: Snippet) -> Line:
+    """A snippet as a line for a screen, the matches in their own role."""
+    spans = []
+    at = 0
+    for start, end in snippet.ranges:
+        spans += [Span(snippet.text[at:start]), Span(snippet.text[start:end], "match")]
+        at = end
+    return make_line(*spans, Span(snippet.text[at:]))
+
+
+def _flat(text: str) -> str:
+    """A piece of text on one line, runs of white space as one blank, nothing that a terminal obeys."""
+    if not text:
+        return ""
+    ends = (" " if text[:1].isspace() else "", " " if text[-1:].isspace() else "")
+    words = one_line(" ".join(text.split()))
+    return f"{ends[0]}{words}{ends[1]}" if words else " "
+
+
+def _folded(text: str) -> str:
+    """The text in lower case and without accents, character by character at the same places."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    if lowered.isascii():
+        return lowered
+    return "".join(char if char < "\x80" else _base(char) for char in lowered)
+
+
+def _base(char: str) -> str:
+    """A letter without its accents; anything else as it is."""
+    parts = unicodedata.normalize("NFKD", char)
+    return parts[0] if len(parts) > 1 and all(map(unicodedata.combining, parts[1:])) else char
+
+
+@lru_cache(maxsize=64)
+def _pattern_of(word: str) -> re.Pattern[str] | None:
+    tokens = re.findall(r"[^\W_]+", _folded(word))
+    if not tokens:
+        literal = word.strip()
+        return re.compile(re.escape(literal)) if literal else None
+    return re.compile(r"[\W_]*".join(map(re.escape, tokens)))

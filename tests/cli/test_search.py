@@ -1,0 +1,201 @@
+"""``search`` and ``index``: entries as lines or data, and an index that a person can see, leave and lose."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Run, entry_line
+
+KEYS = {
+    "session",
+    "path",
+    "entry",
+    "role",
+    "snippet",
+    "matches",
+    "on_path",
+    "time_ms",
+    "tool",
+    "agent",
+    "cwd",
+    "title",
+    "places",
+}
+
+
+def test_a_hit_is_a_line_with_session_entry_speaker_and_text(run: Run, talk: str) -> None:
+    done = run("search", "start")
+
+    session, entry, role, _age, *text = done.stdout.split()
+    assert (session, role) == (talk, "user")
+    assert " ".join(text) == "How do I start?"
+    assert run("show", session, "--at", entry).stdout.count("How do I start?") == 1
+    assert "1 of 1 hits" in done.stderr
+
+
+def test_data_says_where_every_hit_lies(data, talk: str) -> None:
+    (hit,) = data("search", "what")["hits"]
+
+    assert set(hit) == KEYS
+    assert hit["session"] == talk
+    assert hit["role"] == "user"
+    assert hit["snippet"] == "Then what?"
+    assert hit["matches"] == [[5, 9]]
+    assert hit["on_path"] is False
+    assert Path(hit["path"]).is_file()
+    assert [place["entry"] for place in hit["places"]] == [hit["entry"]]
+
+
+def test_nothing_found_is_an_empty_list_and_a_sentence(data, run: Run, talk: str) -> None:
+    found = data("search", "nowhere")
+
+    assert found["hits"] == []
+    assert found["notes"] == ["nothing was found"]
+    assert "nothing was found" in run("search", "nowhere").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("dir:shop", "there is no field dir: did you mean cwd:?"),
+        ("project:shop", "There are agent: cwd: model: role: tool: after: before: label: in: is: file:"),
+        ("date:today", "did you mean after:?"),
+        ("re:(", "regular expression"),
+        ("cost:1", "write cost:>1"),
+        ("in:here", "there are in:said, in:tools"),
+    ],
+)
+def test_a_query_that_cannot_be_understood_is_a_usage_error_that_says_why(
+    run: Run, words: str, says: str
+) -> None:
+    assert says in run("search", words, code=2).stderr
+
+
+def test_words_with_a_colon_are_still_words(data, run: Run) -> None:
+    run("new", "--id", "one")
+    run("append", "one", "use std::string and http://example.org/x")
+
+    assert len(data("search", "std::string")["hits"]) == 1
+    assert len(data("search", "http://example.org/x")["hits"]) == 1
+
+
+def test_files_lists_each_session_once(run: Run, talk: str) -> None:
+    done = run("search", "the", "--files")
+
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stdout.strip().endswith("_talk.jsonl")
+
+
+def test_open_reads_the_path_to_the_best_hit_on_its_branch(run: Run, talk: str) -> None:
+    done = run("search", "is:abandoned", "what", "--open")
+
+    assert "Then what?" in done.stdout
+    assert "And the tests?" not in done.stdout
+
+
+def test_here_leaves_out_the_sessions_of_other_directories(
+    run: Run, data, talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    assert len(data("search", "start")["hits"]) == 1
+    assert data("search", "start", "--here")["hits"] == []
+
+
+def test_a_phrase_that_the_shell_took_the_quotes_of_is_words(data, talk: str) -> None:
+    assert len(data("search", "start how")["hits"]) == 1
+    assert len(data("search", '"how do i"')["hits"]) == 1
+    assert data("search", '"do how"')["hits"] == []
+
+
+def test_hostile_text_reaches_no_terminal(run: Run, tmp_path: Path) -> None:
+    place = tmp_path / "bad"
+    place.mkdir()
+    header = '{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00Z","cwd":"/x\\u001b[2J"}'
+    line = entry_line("e1\\u001b[31m", None, "user", "needle \x1b]0;title\x07 \u202eback")
+    (place / "x.jsonl").write_text(f"{header}\n{line}\n")
+
+    done = run("search", "needle", "--dir", place)
+
+    assert "needle" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "\u202e" not in done.stdout
+
+
+def test_the_index_says_what_it_holds(run: Run, data, talk: str) -> None:
+    assert data("index", "--status")["sessions"] == 0
+
+    held = data("index")
+
+    assert (held["sessions"], held["indexed"], held["waiting"]) == (1, 1, 0)
+    assert held["documents"] == 4
+    assert os.path.isfile(held["path"])
+    assert "1 of 1 indexed" in run("index", "--status").stdout
+
+
+def test_the_index_can_be_turned_off_and_on(run: Run, data, talk: str) -> None:
+    path = data("index")["path"]
+
+    off = data("index", "--off")
+
+    assert not off["enabled"]
+    assert not os.path.exists(path)
+    assert len(data("search", "start")["hits"]) == 1
+    assert not os.path.exists(path)
+    assert data("index", "--on")["indexed"] == 1
+
+
+def test_excluded_files_leave_the_index_and_stay_findable(run: Run, data, talk: str) -> None:
+    run("index")
+
+    excluded = data("index", "--exclude", "*talk.jsonl")
+
+    assert excluded["sessions"] == 0
+    assert excluded["exclude"] == ["*talk.jsonl"]
+    assert len(data("search", "start")["hits"]) == 1
+    assert data("index")["sessions"] == 0
+
+
+def test_only_one_thing_is_done_to_the_index_at_a_time(run: Run) -> None:
+    assert "choose one of" in run("index", "--off", "--rebuild", code=2).stderr
+    assert "Give a pattern" in run("index", "--exclude", " ", code=2).stderr
+
+
+def test_a_large_library_is_indexed_behind_the_first_search(
+    process, run: Run, talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import branchline.cli.commands.search as command
+    import branchline.library.search as searching
+
+    monkeypatch.setattr(searching, "_AT_ONCE", 0)
+    started: list[bool] = []
+    monkeypatch.setattr(command, "_index_behind", lambda: started.append(True))
+
+    done = run("search", "start")
+
+    assert started == [True]
+    assert "How do I start?" in done.stdout
+    assert "1 session not indexed yet" in done.stderr
+    assert process("index", "--background").returncode == 0
+    monkeypatch.undo()
+
+
+def test_the_answer_is_one_line_of_ascii(process, talk: str) -> None:
+    done = process("search", "start", "--json")
+
+    assert json.loads(done.stdout)["schema"] == "branchline.search/1"
+
+
+def test_a_list_says_when_the_index_cannot_be_used(run: Run, talk: str, tmp_path: Path) -> None:
+    (tmp_path / "home" / "cache").write_bytes(b"no directory")
+
+    done = run("ls")
+
+    assert talk in done.stdout
+    assert "the index cannot be used, so every session was read" in done.stderr
+    assert "the index" not in run("index", "--off").stderr + run("ls").stderr

@@ -1,0 +1,353 @@
+"""Full-text search: what is found, where it leads, and what is said about the rest."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import branchline.catalog.record
+import branchline.library.search
+from branchline import Session, SessionLibrary
+from branchline.catalog import Catalog
+from branchline.views.hits import Hits, find_ranges, make_snippet
+from library.kit import talk
+from session.kit import assistant, user
+from support import CORPUS
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(branchline.catalog.record, "_RACE_NS", 0)
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "content": [{"type": "toolCall", "id": "c1", "name": name, "arguments": arguments}],
+        "provider": "anthropic",
+        "model": "claude-sonnet-4-5",
+        "usage": {"input": 90_000, "output": 20_000, "totalTokens": 110_000, "cost": {"total": 2.5}},
+    }
+
+
+def result(text: str) -> dict[str, Any]:
+    return {
+        "role": "toolResult",
+        "toolCallId": "c1",
+        "toolName": "bash",
+        "content": [{"type": "text", "text": text}],
+    }
+
+
+@pytest.fixture
+def library(place: Path) -> SessionLibrary:
+    """One rich session with an abandoned branch and a label, and a plain one."""
+    with talk(place, 0, "Why does parseQuery fail?", title="Deploy checklist") as session:
+        session.append_message(call("bash", command="pytest tests/auth/test_login.py"))
+        session.append_message(result("E   ConnectionRefusedError: [Errno 111] Connection refused"))
+        session.append_message(call("read", path="src/auth/token_store.py"))
+        here = session.append_message(assistant("The naïve café is in 東京タワー."))
+        session.append_label(here, "works")
+        session.append_message(user("An abandoned idea about zeppelins."))
+        session.branch(here)
+        session.append_message(user("Let us go on."))
+    with talk(place, 1, "Another talk about parsers"):
+        pass
+    return SessionLibrary(place)
+
+
+def entries(hits: Hits) -> list[str]:
+    return [hit.snippet.text for hit in hits]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("parseQuery", "parseQuery"),
+        ("query fail", "parseQuery"),
+        ("QUERY", "parseQuery"),
+        ("test_login", "test_login.py"),
+        ("login.py", "test_login.py"),
+        ("auth/test", "tests/auth"),
+        ('"connection refused"', "Connection refused"),
+        ('"errno 111 connection"', "Connection refused"),
+        ("cafe", "café"),
+        ("東京", "東京"),
+        ("タワー", "東京"),
+        ("zepp", "zeppelins"),
+        ("is:abandoned idea", "zeppelins"),
+        ("tool:bash refused", "Connection refused"),
+        ("in:tools refused", "Connection refused"),
+        ("role:result refused", "Connection refused"),
+        ("file:token_store", "token_store.py"),
+        ("path:AUTH/token", "token_store.py"),
+        ("onnectionrefus", "ConnectionRefusedError"),
+        ("re:Errno \\d{3}", "Errno 111"),
+        ("cost:>1 zeppelins", "zeppelins"),
+        ("tokens:>100k zeppelins", "zeppelins"),
+        ("model:sonnet zeppelins", "zeppelins"),
+        ("label:works zeppelins", "zeppelins"),
+        ("is:branch parsequery", "parseQuery"),
+        ("=> ", None),
+        ("in:said refused", None),
+        ("role:user refused", None),
+        ("is:fork parsequery", None),
+        ("is:compacted parsequery", None),
+        ("cost:<1 zeppelins", None),
+        ("model:opus zeppelins", None),
+        ("branch:main zeppelins", None),
+        ("parsequery zeppelins", None),
+        ("after:2027-01-01 parsequery", None),
+    ],
+)
+def test_the_same_entries_are_found_with_and_without_an_index(
+    library: SessionLibrary, query: str, found: str | None, *, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    hits = library.search(query)
+
+    texts = entries(hits)
+    if found is None:
+        assert texts == []
+    else:
+        assert any(found in text for text in texts), texts
+        assert all("cannot be used" in note for note in hits.notes)
+
+
+def test_every_hit_opens_at_its_entry_also_on_an_abandoned_branch(library: SessionLibrary) -> None:
+    (hit,) = library.search("zeppelins")
+
+    assert not hit.on_path
+    session = library.open(hit.row)
+    assert session is not None
+    with session:
+        assert "zeppelins" in str(session.entry(hit.entry))
+
+
+def test_a_title_is_found_and_leads_to_the_leaf(library: SessionLibrary) -> None:
+    (hit,) = library.search("checklist")
+
+    assert hit.role == "title"
+    assert hit.entry == library.open(hit.row).leaf  # type: ignore[union-attr]
+
+
+def test_a_message_that_forks_share_is_one_hit_with_all_its_places(place: Path) -> None:
+    with talk(place, 0, "the shared question") as session:
+        for _ in range(3):
+            session.fork().close()
+    library = SessionLibrary(place)
+
+    (hit,) = library.search("role:user shared")
+
+    assert len(hit.places) == 4
+    assert len({at.row.path for at in hit.places}) == 4
+    assert {at.entry for at in hit.places} == {hit.entry}
+
+
+def test_what_is_appended_is_found_at_once_and_nothing_is_indexed_twice(place: Path) -> None:
+    with talk(place, 0, "first words") as session:
+        library = SessionLibrary(place)
+        assert not library.search("aardvark")
+
+        session.append_message(user("an aardvark"))
+
+        assert len(library.search("aardvark")) == 1
+    with Catalog.open() as catalog:
+        held = catalog.status()
+    assert (held.documents, held.dead) == (3, 0)
+
+
+def test_a_branch_that_is_left_is_off_the_path_afterwards(place: Path) -> None:
+    with talk(place, 0, "first", "second") as session:
+        library = SessionLibrary(place)
+        assert all(hit.on_path for hit in library.search("second"))
+
+        session.branch(session.path()[1])
+        session.append_message(user("third"))
+
+        assert not any(hit.on_path for hit in library.search("role:user second"))
+        assert all(hit.on_path for hit in library.search("role:user third"))
+
+
+def test_a_rewritten_file_answers_with_its_new_words_only(place: Path) -> None:
+    with talk(place, 0, "old words") as session:
+        path = session.file
+    library = SessionLibrary(place)
+    assert library.search("old")
+    assert path is not None
+    Path(path).write_bytes(Path(path).read_bytes().replace(b"old words", b"new lines"))
+
+    assert not library.search("old")
+    assert library.search("new lines")
+
+
+def test_files_that_are_too_many_to_index_at_once_are_read_newest_first(
+    library: SessionLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(branchline.library.search, "_AT_ONCE", 0)
+
+    hits = library.search("zeppelins")
+
+    assert len(hits) == 1
+    assert hits.unindexed == 2
+    assert hits.searched == 2
+
+
+def test_a_search_without_time_says_what_it_left_out(library: SessionLibrary) -> None:
+    hits = library.search("re:zeppelin", budget=0.0)
+
+    assert hits.at_least
+    assert "0 of 2 sessions were read" in hits.notes[0]
+
+
+def test_a_pattern_that_never_ends_is_stopped_and_that_is_said(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with talk(place, 0, "a" * 40):
+        pass
+    monkeypatch.setattr(
+        branchline.library.regex_worker.RegexWorker.__init__, "__kwdefaults__", {"seconds": 0.3}
+    )
+
+    hits = SessionLibrary(place).search("re:(a+)+b")
+
+    assert not hits
+    assert "took too long" in hits.notes[0]
+
+
+@pytest.mark.parametrize(
+    "query", ["re:(", "dir:x", "cost:lots", "in:nothing", "is:odd", "after:soon", "file:"]
+)
+def test_a_query_that_cannot_be_understood_is_refused_with_its_reason(
+    library: SessionLibrary, query: str
+) -> None:
+    with pytest.raises(
+        ValueError, match=query.partition(":")[0] if query != "re:(" else "regular expression"
+    ):
+        library.search(query)
+
+
+def test_hostile_text_is_harmless_in_a_snippet(place: Path) -> None:
+    with talk(place, 0, "before \x1b[31mred\x07 \u202eevil\u200b needle"):
+        pass
+
+    (hit,) = SessionLibrary(place).search("role:user needle")
+
+    assert "\x1b" not in hit.snippet.text
+    assert "\u202e" not in hit.snippet.text
+    ((start, end),) = hit.snippet.ranges
+    assert hit.snippet.text[start:end] == "needle"
+
+
+def test_only_sessions_of_the_directory_count_in_its_scope(tmp_path: Path) -> None:
+    home = tmp_path / "person"
+    for cwd in ("/work/one", "/work/two"):
+        place = tmp_path / "home" / "sessions"
+        with Session.create(cwd) as session:
+            session.append_message(user(f"hello from {cwd}"))
+            session.append_message(assistant("hi"))
+        assert place.exists()
+
+    everywhere = SessionLibrary.everywhere(home=home).search("hello")
+    here = SessionLibrary.everywhere("/work/one", home=home).search("hello")
+
+    assert len(everywhere) == 2
+    assert [hit.row.cwd for hit in here] == ["/work/one"]
+
+
+@pytest.mark.parametrize(("program", "name"), [("codex", "rollout-2026-08-20T11-00-00"), ("claude-code", "")])
+def test_the_git_branch_of_a_session_is_found(program: str, name: str, tmp_path: Path) -> None:
+    samples = [
+        path
+        for path in sorted((CORPUS / program).rglob("*.jsonl"))
+        if b'ranch":"main"' in path.read_bytes() and name in path.name
+    ]
+    place = tmp_path / "one"
+    place.mkdir()
+    shutil.copy(samples[0], place)
+
+    assert SessionLibrary(place).search("branch:main")
+    assert not SessionLibrary(place).search("branch:elsewhere")
+
+
+# -- the index says what the files say --------------------------------------------------------------------
+
+
+def dump(library: SessionLibrary) -> list[tuple[Any, ...]]:
+    """Everything that answers depend on, without the numbers that depend on history."""
+    with Catalog.open() as catalog:
+        return sorted(
+            catalog.connection.execute(
+                "SELECT file.path, doc.entry, doc.position, doc.offset, doc.length, doc.type, doc.role, doc.tool,"
+                " doc.ms, doc.on_path, doc.mark, usage.model, usage.total, usage.cost, file.traits,"
+                " file.leaf, file.consumed, file.record FROM doc JOIN file ON file.id = doc.file"
+                " LEFT JOIN usage ON usage.doc = doc.id"
+            ).fetchall(),
+            key=repr,
+        )
+
+
+SAMPLES = [
+    path
+    for program in ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
+    for path in sorted((CORPUS / program).rglob("*.jsonl"))[:12]
+    if 0 < path.stat().st_size < 200_000
+]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: str(path.relative_to(CORPUS)))
+def test_a_file_that_grows_line_by_line_is_indexed_as_if_it_were_read_at_once(
+    sample: Path, tmp_path: Path
+) -> None:
+    lines = sample.read_bytes().splitlines(keepends=True)
+    directory = tmp_path / "grown"
+    directory.mkdir()
+    path = directory / sample.name
+    draw = random.Random(len(lines))
+    cuts = sorted({draw.randrange(1, len(lines) + 1) for _ in range(6)} | {len(lines)})
+    library = SessionLibrary(directory)
+    for end in cuts:
+        with path.open("wb" if end == cuts[0] else "ab") as out:
+            out.write(b"".join(lines[cuts[cuts.index(end) - 1] if end != cuts[0] else 0 : end]))
+        library.update_index()
+    grown = dump(library)
+
+    library.update_index(rebuild=True)
+
+    assert grown == dump(library)
+
+
+# -- pieces -----------------------------------------------------------------------------------------------
+
+
+def test_a_snippet_stands_around_the_first_match_and_marks_all_of_them() -> None:
+    text = "filler " * 100 + "the needle here and a Needle there" + " filler" * 100
+
+    snippet = make_snippet(text, find_ranges(text, ["needle"]), 80)
+
+    assert snippet.text.startswith("…")
+    assert snippet.text.endswith("…")
+    assert [snippet.text[start:end].lower() for start, end in snippet.ranges] == ["needle", "needle"]
+    assert len(snippet.text) <= 90
+
+
+def test_an_index_of_copied_directories_is_not_confused(library: SessionLibrary, place: Path) -> None:
+    library.update_index()
+    copy = place.with_name("copy")
+    shutil.copytree(place, copy)
+    for path in copy.glob("*.jsonl"):
+        os.utime(path)
+
+    hits = SessionLibrary(copy).search("zeppelins")
+
+    assert [str(copy) in str(hit.row.path) for hit in hits] == [True]
+    assert len(hits[0].places) == 1

@@ -1,0 +1,272 @@
+"""Sums by any key: the same whatever the index knows, recorded cost first, unknown prices never zero."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from datetime import UTC, date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import branchline.catalog.record
+from branchline import SessionLibrary
+from branchline.catalog.sql import SqlProblem
+from branchline.context.prices import PriceList, Rates, parse_price
+from branchline.views.stats import DIMENSIONS
+from branchline.views.stats_lines import cost_text
+from library.kit import talk
+from session.kit import user
+from support import CORPUS
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(branchline.catalog.record, "_RACE_NS", 0)
+
+
+def answer(model: str, *, cost: float = 0.0, provider: str = "anthropic", tools: tuple[str, ...] = ()) -> Any:
+    calls = [
+        {"type": "toolCall", "id": f"c{n}", "name": name, "arguments": {}} for n, name in enumerate(tools)
+    ]
+    return {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "ok"}, *calls],
+        "provider": provider,
+        "model": model,
+        "usage": {
+            "input": 1_000_000,
+            "output": 100_000,
+            "cacheRead": 0,
+            "cacheWrite": 0,
+            "totalTokens": 1_100_000,
+            "cost": {"total": cost},
+        },
+    }
+
+
+@pytest.fixture
+def library(place: Path) -> SessionLibrary:
+    with talk(place, 0, "first", cwd="/one") as session:
+        session.append_message(answer("claude-opus-4-5", cost=3.5, tools=("bash", "read", "bash")))
+        session.append_message(user("more"))
+    with talk(place, 1, "second", cwd="/two") as session:
+        session.append_message(answer("nobody-knows", provider="acme", tools=("bash",)))
+    return SessionLibrary(place)
+
+
+def figures(library: SessionLibrary, *by: Any) -> dict[tuple[str, ...], Any]:
+    with library.statistics(zone=UTC) as found:
+        return {group.keys: group.figures for group in found.groups(*by)}
+
+
+@pytest.mark.parametrize("key", [key for key in DIMENSIONS if key not in ("model", "tool")])
+def test_every_key_adds_up_to_the_whole(library: SessionLibrary, key: Any) -> None:
+    with library.statistics(zone=UTC) as found:
+        total, groups = found.total(), found.groups(key)
+
+    assert sum(group.figures.messages for group in groups) == total.messages == 7
+    assert sum(group.figures.cost for group in groups) == pytest.approx(total.cost)
+
+
+def test_pairs_of_keys_are_told_apart(library: SessionLibrary) -> None:
+    found = figures(library, "month", "directory")
+
+    assert found.keys() == {("2026-01", "/one"), ("2026-01", "/two")}
+    assert figures(library, "directory", "model")["/one", "anthropic/claude-opus-4-5"].cost == 3.5
+    assert figures(library, "directory", "tool")["/one", "bash"].tool_calls == 2
+
+
+def test_tools_count_their_calls_and_sessions(library: SessionLibrary) -> None:
+    found = figures(library, "tool")
+
+    assert {key: (one.tool_calls, one.sessions) for key, one in found.items()} == {
+        ("bash",): (3, 2),
+        ("read",): (1, 1),
+    }
+
+
+def test_days_can_be_chosen(library: SessionLibrary) -> None:
+    assert len(library.stats("day", until=date(2026, 1, 1))) == 1
+    assert library.stats("day", since=date(2027, 1, 1)) == ()
+
+
+def claude_answer(model: str, output: int = 100_000) -> bytes:
+    """A transcript of Claude Code, which records no cost, with one answer."""
+    lines = [
+        {"type": "user", "uuid": "u", "parentUuid": None, "message": {"role": "user", "content": "hello"}},
+        {
+            "type": "assistant",
+            "uuid": "a",
+            "parentUuid": "u",
+            "requestId": "r",
+            "message": {
+                "id": "m",
+                "role": "assistant",
+                "model": model,
+                "content": [{"type": "text", "text": "hi"}],
+                "usage": {"input_tokens": 100_000, "output_tokens": output},
+            },
+        },
+    ]
+    common = {"sessionId": "s", "cwd": "/p", "timestamp": "2026-01-05T10:00:00.000Z", "version": "2.0.0"}
+    return b"".join(json.dumps(common | line).encode() + b"\n" for line in lines)
+
+
+def test_recorded_cost_wins_also_where_it_is_zero(library: SessionLibrary) -> None:
+    found = figures(library, "model")
+
+    known, free = found["anthropic/claude-opus-4-5",], found["acme/nobody-knows",]
+    assert (known.cost, known.estimated, cost_text(known)) == (3.5, 0, "$3.50")
+    assert (free.cost, free.unpriced, cost_text(free)) == (0, 0, "$0.0000")
+
+
+def test_a_model_without_a_known_price_is_unknown_and_never_free(place: Path) -> None:
+    place.mkdir()
+    (place / "s.jsonl").write_bytes(claude_answer("nobody-knows"))
+
+    (one,) = figures(SessionLibrary(place), "model").values()
+
+    assert (one.cost, one.unpriced, cost_text(one)) == (0, 200_000, "unknown")
+
+
+def test_cost_that_nobody_recorded_is_estimated_and_marked(place: Path) -> None:
+    pytest.importorskip("genai_prices")
+    place.mkdir()
+    (place / "s.jsonl").write_bytes(claude_answer("claude-haiku-4-5"))
+
+    (one,) = figures(SessionLibrary(place), "model").values()
+
+    assert one.estimated == one.cost == pytest.approx(0.1 + 0.5, rel=0.01)
+    assert cost_text(one).startswith("≈$0.6")
+
+
+def test_a_price_of_ones_own_is_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRANCHLINE_PRICES", "anthropic/nobody-knows=2:10 nonsense")
+    place.mkdir()
+    (place / "s.jsonl").write_bytes(claude_answer("nobody-knows"))
+
+    with SessionLibrary(place).statistics() as found:
+        (one,) = [group.figures for group in found.groups("model")]
+
+    assert one.cost == pytest.approx(0.2 + 1.0)
+    assert found.notes == [
+        "setting prices: 'nonsense' is no price; write provider/model=input:output:cache_read:cache_write"
+    ]
+
+
+def test_the_price_of_tokens_counts_each_kind() -> None:
+    _name, rates = parse_price("m=1:2:0.5:4")
+
+    assert rates == Rates(1e-6, 2e-6, 5e-7, 4e-6, 4e-6)
+    assert rates.cost(1e6, 1e6, 1e6, 1e6) == pytest.approx(7.5)
+    assert PriceList(["m=1:2"]).rates("acme/m") is not None
+    assert PriceList().rates("acme/m") is None
+
+
+def test_sums_are_the_same_without_an_index(library: SessionLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+    with library.statistics(zone=UTC) as found:
+        before = found.stats()
+    monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    with library.statistics(zone=UTC) as found:
+        after = found.stats()
+
+    assert after == before
+    assert "every session was read" in found.notes[0]
+
+
+def test_a_scope_counts_what_it_holds_also_where_the_original_is_elsewhere(
+    tmp_path: Path, place: Path
+) -> None:
+    with talk(place, 0, "one", "two") as session:
+        session.append_message(answer("x", cost=1.0, tools=("bash",)))
+        path = Path(str(session.file))
+    SessionLibrary(place).update_index()
+    other = tmp_path / "backup"
+    other.mkdir()
+    (other / path.name).write_bytes(path.read_bytes())
+
+    with SessionLibrary(other).statistics() as found:
+        total, tools = found.total(), found.groups("tool")
+
+    assert total.messages == 5
+    assert total.cost == pytest.approx(1.02)
+    assert [group.figures.tool_calls for group in tools] == [1]
+
+
+@pytest.mark.parametrize("program", ["claude-code", "codex", "pi", "oh-my-pi", "operator", "zot"])
+def test_files_that_grew_add_up_like_files_that_were_read_at_once(program: str, tmp_path: Path) -> None:
+    for sample in [path for path in sorted((CORPUS / program).rglob("*.jsonl"))[:8] if path.stat().st_size]:
+        place = tmp_path / f"{sample.parent.name}-{sample.stem}"
+        place.mkdir()
+        library = SessionLibrary(place)
+        lines = sample.read_bytes().splitlines(keepends=True)
+        for part in (lines[: len(lines) // 2], lines[len(lines) // 2 :]):
+            with (place / sample.name).open("ab") as out:
+                out.write(b"".join(part))
+            with library.statistics(zone=UTC) as found:
+                grown = found.stats()
+        library.update_index(rebuild=True)
+
+        with library.statistics(zone=UTC) as found:
+            fresh = found.stats()
+
+        assert grown == fresh
+        shutil.rmtree(place)
+
+
+# -- SQL --------------------------------------------------------------------------------------------------
+
+
+def test_the_views_answer(library: SessionLibrary) -> None:
+    found = library.sql("select directory, messages from sessions order by directory")
+
+    assert found.columns == ("directory", "messages")
+    assert found.rows == [("/one", 4), ("/two", 3)]
+    assert library.sql("select sum(cost) from spending where model like '%opus%'").rows == [(3.5,)]
+    assert library.sql("select tool, sum(calls) from tools group by 1 order by 1").rows == [
+        ("bash", 3),
+        ("read", 1),
+    ]
+    assert library.sql("select count(*) from messages where role = 'user'").rows == [(3,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "delete from file",
+        "select * from file",
+        "select record from file",
+        "select name from sqlite_master",
+        "pragma user_version = 3",
+        "attach database '/tmp/x' as x",
+        "drop view sessions",
+        "select load_extension('x')",
+        "select 1; select 2",
+        "nonsense",
+        "",
+    ],
+)
+def test_nothing_but_a_question_over_the_views_is_allowed(library: SessionLibrary, statement: str) -> None:
+    with pytest.raises(SqlProblem):
+        library.sql(statement)
+
+    assert library.sql("select count(*) from sessions").rows == [(2,)]
+
+
+def test_a_statement_that_never_ends_is_stopped(library: SessionLibrary) -> None:
+    endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
+
+    with pytest.raises(SqlProblem, match="took longer than"):
+        library.sql(endless, seconds=0.2)
+
+
+def test_the_index_is_read_by_its_owner_alone_after_all_this(library: SessionLibrary, tmp_path: Path) -> None:
+    library.sql("select 1")
+
+    modes = {os.stat(path).st_mode & 0o777 for path in (tmp_path / "home" / "cache").iterdir()}
+    assert modes == {0o600}
