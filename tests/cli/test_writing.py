@@ -22,12 +22,12 @@ def texts(path):
         return [entry.message.content[0].text for entry in session.entries(session.path())]
 
 
-def test_new_prints_the_id_and_nothing_else(run) -> None:
+def test_new_prints_the_id_and_says_beside_it_that_the_file_is_kept(run) -> None:
     result = run("new")
 
     session_id = result.stdout.strip()
     assert len(session_id) == 36
-    assert result.stderr == ""
+    assert result.stderr.endswith(f"{session_id}.jsonl: kept although it is empty\n")
     assert session_id in run("ls", "--json").stdout
 
 

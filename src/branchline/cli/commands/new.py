@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from branchline.cli.options import command, directory_option, session_argument
-from branchline.cli.output import Output
+from branchline.cli.output import Output, remark
 from branchline.cli.write_access import (
     damage_on_path,
     described,
@@ -70,6 +70,8 @@ def new_command(
             out.result("new", {**position_fields(session), "cwd": session.cwd, "title": session.title})
         else:
             out.line(session.id)
+            kept = "not written before its first message" if session.is_draft else "kept although it is empty"
+            remark(f"{session.file}: {kept}")
 
 
 def _require_free(session_id: str, cwd: str | None, directory: str | None) -> None:
