@@ -71,5 +71,5 @@ def test_importing_the_package_loads_msgspec_and_nothing_else_outside_the_standa
         "branchline",
         "msgspec",
     }  # msgspec loads it if it is there
-    lazy = {"branchline.conductor", "branchline.flows", "branchline.library", "branchline.plugins"}
+    lazy = {"branchline.conductor", "branchline.flows", "branchline.library", "branchline.plugins.manager"}
     assert lazy.isdisjoint(modules)

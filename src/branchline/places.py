@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from branchline._sha256 import sha256
 from branchline.entries import json_codec
-from branchline.formats import BUILTIN_FORMATS, PI, Format
+from branchline.formats import BUILTIN_FORMATS, PI, Format, agent_name
 from branchline.plugins.formats import BrokenFormat, installed_formats
 
 __all__ = [
@@ -236,8 +236,8 @@ def _directories_in_settings(
 
 def _known_agent(name: str) -> str:
     known = agent_names()
-    if name in known:
-        return name
+    if agent_name(name) in known:
+        return agent_name(name)
     import difflib  # noqa: PLC0415  only for those who mistype
 
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)

@@ -101,12 +101,29 @@ def test_the_path_to_an_entry_is_exported_in_every_format(session: Session, worl
         assert copy.path() == session.path(left)
 
 
-@pytest.mark.parametrize("name", ["talk.html", "talk.pdf", "talk.txt"])
-def test_an_ending_of_another_document_is_refused(name: str, session: Session, world: Path) -> None:
-    with pytest.raises(NotSupported, match=name):
+@pytest.mark.parametrize(
+    "name", ["talk.html", "talk.HTM", "talk.pdf", "talk.txt", "talk.docx", "talk.jsonl.gz"]
+)
+def test_an_ending_that_no_export_has_is_refused(name: str, session: Session, world: Path) -> None:
+    with pytest.raises(NotSupported, match=f"cannot export to {name}: unknown export format"):
         session.export(name)
 
     assert os.listdir(world) == []
+
+
+def test_a_path_that_ends_with_a_slash_is_a_directory_and_is_created(session: Session, world: Path) -> None:
+    done = export(session, "new/deep/", ExportRequest(format="md"))
+
+    assert Path(done.path) == world / "new" / "deep" / f"{session.key}.md"
+    assert (world / "new").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_conversion_into_a_path_that_ends_with_a_slash_goes_into_a_new_directory(
+    session: Session, world: Path
+) -> None:
+    (made,) = session.convert(to="pi", output="converted/").files
+
+    assert Path(made.path).parent == world / "converted"
 
 
 def test_only_zot_sessions_have_the_portable_form_of_zot(session: Session, world: Path) -> None:
@@ -188,7 +205,7 @@ def test_each_branch_gets_a_file_in_a_directory_that_exists(session: Session, wo
     done = session.convert(to="zot", scope="branches", output="out")
 
     assert len(done.files) == len(os.listdir(world / "out")) == 2
-    with pytest.raises(ValueError, match="2 files need an existing directory"):
+    with pytest.raises(ValueError, match="2 files need a directory"):
         session.convert(to="zot", scope="branches", output="nowhere")
 
 

@@ -115,7 +115,9 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.press("Escape", "Escape")  # the tree, by default
     terminal.wait("Go where\\?")
     terminal.write("first")
-    terminal.wait(r"^❯ .*user: offline: say \*\*first")
+    terminal.wait(r"^ / first")
+    terminal.press("Home")
+    terminal.wait(r"^› .*user: offline: say \*\*first")
     terminal.press("Enter")
     terminal.wait("Summarize the abandoned branch")
     terminal.press("Down", "Enter")
@@ -135,11 +137,12 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.press("C-c")
 
     terminal.write("/br")
-    terminal.wait(r"/branch  +Say something otherwise")  # completion with its help
+    terminal.wait(r"/branch  +Rephrase an earlier prompt")  # completion with its help
     terminal.say("anch")
-    terminal.wait("Say which prompt otherwise, in a new session\\?")
-    terminal.write("first")
-    terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
+    terminal.wait("Rephrase which prompt in a new session\\?")  # the tree, as for double Escape
+    terminal.write("again")
+    terminal.press("Home")
+    terminal.wait(r"^[❯›] .*user: offline: say \*\*first\*\* answer again")
     terminal.press("Enter")
     terminal.wait("you are in the new session")
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
@@ -149,6 +152,54 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.wait("press Ctrl-C again to quit")
     terminal.press("C-c")
     terminal.wait(r"^code 0")
+
+
+def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
+    """Filters, folds, labels and search have the same keys, and what Enter selects is where the chat goes."""
+    terminal.wait(r"offline:echo · context 0")
+    terminal.say("offline: say one")
+    terminal.wait("^one")
+    terminal.say("offline: say two")
+    terminal.wait("^two")
+    terminal.say("/undo")
+    terminal.wait(r"now at .*\n❯ offline: say two")
+    terminal.press("C-c")
+    terminal.wait("press Ctrl-C again to quit")
+    terminal.say("offline: say three")
+    terminal.wait("^three")
+
+    terminal.say("/tree")
+    terminal.wait(r"^› .*assistant: three  ← you are here")
+    terminal.press("C-u")  # only prompts
+    seen = terminal.wait(r"\[user\]")
+    assert "assistant:" not in seen.partition("Go where?")[2]
+    terminal.press("C-u", "Up")
+    terminal.wait(r"^› .*user: offline: say three")
+    terminal.press("M-Left")  # fold the branch
+    terminal.wait("⊞")
+    terminal.press("M-Right")
+    terminal.wait("⊟")
+    terminal.press("L")
+    terminal.wait("label: ▏")
+    terminal.write("third way")
+    terminal.press("Enter")
+    terminal.wait(r"^› .*\[third way\] user: offline: say three")
+    terminal.press("C-l")
+    terminal.wait(r"\(1/1\) \[labeled\]")
+    terminal.press("C-l")
+    terminal.write("say two")
+    terminal.wait(r"^ / say two")
+    terminal.press("Home")
+    terminal.wait(r"^› .*user: offline: say two")
+    terminal.press("Enter")
+    terminal.wait("Summarize the abandoned branch")
+    terminal.press("Enter")
+    terminal.wait(r"now at .*\n(.*\n)?❯ offline: say two")
+
+    row = SessionLibrary.for_cwd(world).latest()
+    with Session.open(row.path) as session:
+        assert list(session.labels.values()) == ["third way"]
+    assert words(world) == ["offline: say one", "one"]
 
 
 @pytest.mark.parity("OMP-12", part="the setting")
@@ -220,7 +271,7 @@ def test_nothing_that_a_model_says_acts_on_the_terminal(world, monkeypatch):
         os.write(here, b"\x03")
         quiet(b"nothing selected")
         os.write(here, b"/undo\r")
-        quiet(b"you stand at")
+        quiet(b"now at")
         os.write(here, b"\x03")
         quiet(b"\x1b")  # only what differs is written
         os.write(here, b"/quit\r")

@@ -32,6 +32,26 @@ def test_commands_and_options_complete(complete):
     assert set(complete("config", "set", "the")) == {"theme"}
 
 
+def test_agents_complete_as_lists_name_them_and_one_after_the_other(complete):
+    assert {"branchline", "claude-code", "oh-my-pi"} <= set(complete("ls", "--agent", ""))
+    assert set(complete("ls", "--agent", "pi,cl")) == {"pi,claude-code"}
+
+
+def test_only_agents_whose_sessions_can_be_written_are_offered_as_targets(complete):
+    from branchline.actions.convert import TARGETS
+
+    assert set(complete("convert", "x", "--to", "")) == set(TARGETS)
+    assert set(complete("fork", "x", "--to", "")) == set(TARGETS)
+    assert set(complete("new", "--format", "")) == set(TARGETS)
+
+
+def test_models_complete_as_the_command_takes_them(complete, run, talk):
+    run("append", talk, "--role", "assistant", "--model", "anthropic/m1", "yes")
+
+    assert "anthropic:m1" in complete("chat", "--model", "")
+    assert "anthropic/m1" in complete("append", talk, "--model", "")
+
+
 def test_sessions_complete_by_id_with_their_titles_and_by_title(complete, talk):
     assert complete("show", "ta") == {"talk": "Auth refactor"}
     assert complete("show", "auth") == {"Auth refactor": "by its title"}

@@ -158,7 +158,7 @@ def test_fork_to_takes_the_path_to_an_entry(run, talk):
         (("--to", "emacs"), "unknown agent 'emacs'; choose one of branchline, pi"),
         (("--to", "zot", "--branch", "@leaf", "--tree"), "exclude each other"),
         (("--to", "zot", "--install", "-o", "x"), "omit -o"),
-        (("--to", "zot", "--branches", "-o", "nowhere"), "2 files need an existing directory"),
+        (("--to", "zot", "--branches", "-o", "nowhere"), "2 files need a directory"),
     ],
 )
 def test_wrong_calls_say_what_is_wrong(run, talk, arguments, words):

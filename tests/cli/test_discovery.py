@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_ls_shows_the_sessions_of_all_programs_with_a_column_for_the_program(few
             "019f1000    1d      6  codex        rollbacks",
             "aaaaaaaa    1d      6  claude-code  parser work",
             "019eb0d2    1d      4  operator     hi from the phone",
-            "golden-0    1d     16  pi           Q0 ünï ✓" + " w" * 25 + "  (1 finding)",
+            "golden-0    1d     16  pi           Q0 ünï ✓" + " w" * 25 + "  ⚠ 1 finding",
             f"{'ours' + str(len(few.cwd)):<8}    1d      2  branchline   Why is the sky blue?",
         ]
     )
@@ -97,8 +98,8 @@ def test_ls_of_all_projects_says_where_each_belongs(few, run) -> None:
     result = run("ls", "--all")
 
     assert "17 seen, 17 listed" in result.stderr
-    assert f"zot          {Path(ELSEWHERE).name}  plan the migration" in result.stdout
-    assert "induscode    (no directory)  list the files" in result.stdout
+    assert re.search(rf"zot +\S*{Path(ELSEWHERE).name} +plan the migration", result.stdout)
+    assert re.search(r"induscode +\(no directory\) +list the files", result.stdout)
 
 
 @pytest.mark.parametrize("given", [["--agent", "zot,codex"], ["--agent", "zot", "--agent", "codex"]])
@@ -113,9 +114,10 @@ def test_the_rows_of_ls_carry_the_program(home, data) -> None:
 
 
 def test_an_unknown_program_is_a_wrong_call_that_names_the_nearest(run) -> None:
-    told = run("ls", "--agent", "claude", code=2).stderr
+    told = run("ls", "--agent", "claud", code=2).stderr
 
-    assert "unknown agent 'claude'; did you mean 'claude-code'" in told
+    assert "'claud'" in told
+    assert "'claude-code'" in told
 
 
 def test_a_directory_and_programs_exclude_each_other(run, world) -> None:

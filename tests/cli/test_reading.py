@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from branchline import Session
 from branchline.cli.words import age, count, format_size, money, tokens
 from branchline.clock import local_time
 from support import CORPUS, load
@@ -184,7 +185,7 @@ def test_show_unfolds_when_asked(run, worked) -> None:
     shown = run("show", worked, "--full").stdout
 
     assert "    one\n    two\n" in shown
-    assert '"path": "src/a.py"' in shown
+    assert "▾ read: src/a.py" in shown
     assert "    let me\n    see\n" in shown
 
 
@@ -239,7 +240,8 @@ def test_the_tree_is_drawn_as_pi_draws_it(name, kind, run) -> None:
 
     drawn = run("tree", GOLDEN / f"{name}.jsonl", "--filter", kind).stdout.splitlines()
 
-    assert [visible(row[2:]) for row in drawn] == [visible(row) for row in rows]
+    # a tool call that failed is marked here; pi has no mark for it
+    assert [visible(row[2:]).removesuffix(" ✗") for row in drawn] == [visible(row) for row in rows]
 
 
 def visible(row: str) -> str:
@@ -349,3 +351,42 @@ def test_numbers_are_said_briefly() -> None:
     assert [count(1, "entry", "entries"), count(2000, "file")] == ["1 entry", "2,000 files"]
     assert re.fullmatch(r"2026-01-0\d \d\d:\d\d", local_time("2026-01-05T09:00:00.000Z"))
     assert local_time("yesterday") == "yesterday"
+
+
+def test_piped_lines_of_a_tree_are_bounded(run, world) -> None:
+    """A row is one line to read, however long the entry is and however deep it stands."""
+    with Session.create(world) as session:
+        session.append_message({"role": "user", "content": "x" * 50_000})
+        session.append_message({"role": "assistant", "content": [{"type": "text", "text": "y"}]})
+        session.append_custom_message("note", "z" * 50_000, display=True)
+        session.append_label(session.leaf, "l" * 5_000)
+        for _ in range(300):
+            parent = session.leaf
+            session.append_message({"role": "user", "content": "left"})
+            session.branch(parent)
+            session.append_message({"role": "user", "content": "right"})
+        path = session.file
+
+    for options in ((), ("--plain",), ("--ids",)):
+        lines = run("tree", path, *options).stdout.splitlines()
+
+        assert max(map(len, lines)) < 700
+        assert sum("right" in line for line in lines) == 300
+
+
+def test_a_session_is_called_by_what_its_user_said_first(data, world) -> None:
+    with Session.create(world) as session:
+        session.append_message({"role": "user", "content": "<environment_context>x</environment_context>"})
+        session.append_message(
+            {"role": "user", "content": "<system-reminder>y</system-reminder>Fix the login"}
+        )
+        session.append_message({"role": "assistant", "content": [{"type": "text", "text": "yes"}]})
+
+    (row,) = data("ls")["sessions"]
+
+    assert row["first_prompt"] == "Fix the login"
+
+
+@pytest.mark.parametrize("name", ["claude", "Claude-Code", "claude-code"])
+def test_agents_can_be_called_by_their_other_names(name, run) -> None:
+    assert run("ls", "--agent", name).exit_code == 0

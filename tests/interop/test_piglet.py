@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from branchline import Session
+from branchline.clock import FixedClock
 from branchline.errors import NotSupported
 from branchline.formats import PIGLET
 from interop.peers import GoPeer
@@ -19,7 +20,8 @@ assert LIMITS is not None
 
 
 def begun(directory: Path) -> Session:
-    session = Session.create(CWD, directory=directory, format="piglet", persist="always")
+    clock = FixedClock(1_794_700_000_000)  # whole seconds: every line has a time of the same length
+    session = Session.create(CWD, directory=directory, format="piglet", persist="always", clock=clock)
     session.append_message("a question")
     return session
 

@@ -93,7 +93,7 @@ def test_only_the_programs_that_were_asked_for_are_looked_at(shared_home, agents
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("claude", "'claude-code'"), ("opperator", "'operator'"), ("xyz", "known are")]
+    ("name", "meant"), [("claud", "'claude-code'"), ("opperator", "'operator'"), ("xyz", "known are")]
 )
 def test_an_unknown_program_is_an_error_that_names_the_nearest(name, meant):
     with pytest.raises(ValueError, match=f"unknown agent '{name}'.*{meant}"):

@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from branchline import Ambiguous, Session, SessionLibrary
 from branchline.actions.import_ import import_file
+from branchline.cli.app import cli
 from branchline.context import usage_rows
 from branchline.entries import (
     AssistantMessage,
@@ -399,3 +401,28 @@ def test_a_zot_file_that_ends_with_a_model_switch_can_be_forked_and_copied(tmp_p
             assert found.context().model.id == "gpt-5"
         found.append_message(user("on it goes"))
         assert texts(found)[-1] == "on it goes"
+
+
+@pytest.mark.parity("ZOT-09")
+def test_new_keeps_its_file_except_in_zots_folder_where_it_waits_for_the_first_message(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+
+    def run(*words: str) -> dict[str, object]:
+        done = CliRunner().invoke(cli, [*words, "--json"])
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    own, waiting = run("new"), run("new", "--format", "zot")
+
+    assert Path(own["file"]).exists()
+    path = Path(waiting["file"])
+    assert not path.exists()
+    assert not list(path.parent.glob("*.jsonl"))
+    assert run("inspect", str(path))["id"] == waiting["session"]
+    run("append", str(path), "hello")
+    run("append", str(path), "--role", "assistant", "hi")
+    assert path.exists()
+    assert texts(Session.open(path)) == ["hello", "hi"]

@@ -65,6 +65,9 @@ FOUND = [
     ),
     ("zot", "message.role", "an object in 400 objects", "convert FILE --to induscode -o OUT"),
     ("operator", "target_id", "a list in 980 lists", "Session, reading"),
+    ("claude-code", "compactMetadata.preTokens", "ten to the 400th", "export FILE --format md"),
+    ("induscode", "message.usage.cost.total", "ten to the 400th", "show FILE --full"),
+    ("pi", "usage", "an object with a surrogate for a key", "Tally"),
 ]
 
 

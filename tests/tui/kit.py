@@ -134,6 +134,10 @@ def library(directory: Path) -> Path:
     for number, file in enumerate(sorted(directory.glob("*.jsonl"))):
         moment = START / 1000 + number
         os.utime(file, (moment, moment))
+    for row in SessionLibrary(directory).list(deep=True).readable:
+        assert row.path is not None
+        moment = (row.last_activity_ms or 0) / 1000  # written when the last message was said
+        os.utime(row.path, (moment, moment))
     return path
 
 

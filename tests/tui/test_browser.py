@@ -16,10 +16,12 @@ from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.browser import BrowserScreen
+from branchline.tui.screens.compare import CompareScreen
 from branchline.tui.screens.dialogs import ConfirmDialog
 from branchline.tui.screens.help import HelpScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.views.browser.state import BrowserState
+from branchline.views.session_row import row_name
 from tui.kit import CWD, app_on, drive, press, screen, settle, talk
 
 
@@ -351,3 +353,28 @@ def test_a_format_that_fails_in_its_own_way_costs_a_notice_and_not_the_app(sessi
         assert "cannot be listed: a plugin of somebody" in said(app)
 
     drive(app, told)
+
+
+def test_two_marked_sessions_are_compared_wherever_the_cursor_is(sessions: Path) -> None:
+    """Marking moves the cursor on: after two marks it is on a third session."""
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "space", "space")
+        assert len(app.browser.state.marked) == 2
+        await press(pilot, "c")
+        await settle(pilot)
+        assert isinstance(app.screen, CompareScreen)
+
+    drive(app_on(sessions), told)
+
+
+def test_a_thread_with_a_pinned_session_is_on_top_when_sessions_are_threaded(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        last = app.browser.state.items[-1].row
+        await press(pilot, "end", "p", "s")
+        state = app.browser.state
+        assert state.sort == "threaded"
+        assert row_name(state.items[0].row) == row_name(last)
+        assert state.items[0].pinned
+
+    drive(app_on(sessions), told)

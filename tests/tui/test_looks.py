@@ -23,7 +23,7 @@ from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.strips import highlight
 from branchline.tui.styles import DARK, GROUNDS, LIGHT, styles_for
 from branchline.views.browser.state import BrowserState
-from branchline.views.session_lines import columns_for
+from branchline.views.session_lines import screen_columns
 from branchline.views.text import cut_middle, one_line, width
 from tui.kit import app_on, drive, press, screen, settle
 
@@ -90,8 +90,10 @@ def test_a_cut_in_the_middle_fits_and_keeps_both_ends(text: str, columns: int) -
 
 
 def test_at_eighty_columns_all_columns_are_there_also_for_all_directories() -> None:
-    assert all(columns_for(80, directory=True))
-    assert columns_for(80, directory=True).name >= 24
+    columns = screen_columns(80, directory=True)
+
+    assert all((columns.messages, columns.cost, columns.agent, columns.place))
+    assert 80 - columns.before_name >= 24
 
 
 def test_a_notice_leaves_the_two_lowest_lines_free(sessions: Path) -> None:

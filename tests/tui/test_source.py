@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from branchline import Session, SessionLibrary, demo
-from branchline.errors import NotSupported, ReadOnly
+from branchline.actions.remove import remove, undo
+from branchline.errors import ReadOnly
 from branchline.library import SessionRow
 from branchline.library.browser_source import LibrarySource
 from branchline.views.query import parse_query
@@ -60,7 +61,7 @@ def test_a_directory_that_a_program_keeps_is_listed_under_its_name_and_others_un
     assert [others.agent(row) for row in rows(others).values()] == ["pi"]
 
 
-def test_one_session_is_opened_described_searched_read_again_renamed_removed_and_restored(
+def test_one_session_is_opened_described_searched_read_again_and_renamed(
     source: LibrarySource,
 ) -> None:
     row = rows(source)["Parse the tide tables"]
@@ -77,9 +78,9 @@ def test_one_session_is_opened_described_searched_read_again_renamed_removed_and
     assert again is not None
     assert again.title == "Tables"
     assert row_name(again) == row_name(row)
-    token = source.remove(row)
+    (moved,) = remove([row_name(row)])
     assert source.reload_row(row) is None
-    source.restore(row, token)
+    undo(moved)
     assert source.reload_row(row) is not None
 
 
@@ -94,20 +95,3 @@ def test_what_may_only_be_read_is_not_renamed_and_says_so(source: LibrarySource)
     assert Path(row.path).read_bytes() == before
     with Session.open(row.path) as session:
         assert session.read_only is not None
-
-
-def test_files_with_another_ending_go_to_the_trash_too_and_what_is_packed_says_why_not(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "talk.ndjson"
-    path.write_bytes(b"{}\n")
-    source = LibrarySource(SessionLibrary(str(tmp_path)))
-    row = SessionRow(key="talk", id="talk", path=str(path))
-
-    token = source.remove(row)
-
-    assert not path.exists()
-    source.restore(row, token)
-    assert path.exists()
-    with pytest.raises(NotSupported, match=r"talk\.zip"):
-        source.remove(SessionRow(key="talk", id="talk", path=str(tmp_path / "talk.zip")))

@@ -193,3 +193,14 @@ def test_scrolling_line_by_line_passes_every_line_once(tmp_path: Path) -> None:
         assert len(prompts) > 50
 
     drive(app_on(directory), told)
+
+
+def test_an_earlier_entry_of_the_current_branch_is_not_called_another_branch(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t", "home", "ctrl+r")
+        await settle(pilot)
+        assert isinstance(app.screen, TranscriptScreen)
+        assert "up to an earlier entry" in screen(app)
+        assert "not on the active branch" not in screen(app)
+
+    drive(app_on(sessions), told)

@@ -9,12 +9,13 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline import Session, SessionLibrary, places
+from branchline.actions.navigate import SummaryModel
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.screens.tree import TreeScreen
 from branchline.tui.screens.turns import TurnPickerScreen
-from branchline.tui.summary_model import SummaryModel
 from branchline.views.text import width
+from support import CORPUS
 from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
 
 
@@ -379,3 +380,34 @@ def test_keys_that_come_faster_than_the_screen_is_drawn_act_on_the_row_that_they
         assert screen_.key == screen_.session.index.keys[screen_.tree_state.outline.positions[1]]
 
     drive(app_on(path.parent), told)
+
+
+def test_the_mark_of_the_cursor_is_on_one_row_only_however_fast_it_moves(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "t")
+        for key in ("home", "down", "down", "down", "up", "end", "up", "up"):
+            await pilot.press(key)
+            marked = [line for line in screen(app).splitlines() if line.startswith("›")]
+            assert len(marked) == 1
+
+    drive(app_on(sessions), told)
+
+
+def test_a_session_that_is_only_read_is_offered_nothing_that_writes(tmp_path: Path) -> None:
+    folder = tmp_path / "claude"
+    folder.mkdir()
+    source = min((CORPUS / "claude-code" / "synthetic").rglob("*.jsonl"))
+    (folder / source.name).write_bytes(source.read_bytes())
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "tab", "t")
+        assert isinstance(app.screen, TreeScreen)
+        await press(pilot, "enter")
+        shown = screen(app)
+        assert "Fork at this entry" in shown
+        assert "Go back" not in shown
+        assert "Label it" not in shown
+        await press(pilot, "escape", "L")
+        assert isinstance(app.screen, TreeScreen)  # and not the question for a label
+
+    drive(app_on(folder), told)

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from branchline.entries import Damaged, entry_from_fields
 from branchline.formats import LabelState
-from branchline.views.cards import Card, Picture, cards, json_text
+from branchline.views.cards import Card, Picture, cards
+from branchline.views.tool_calls import Call
+from branchline.views.tool_views import json_text
 from support import CORPUS, transcript
 
 
@@ -55,7 +57,7 @@ def test_an_answer_has_a_card_for_each_thing_it_holds_in_order():
     ]
     assert {card.id for card in deck[1:]} == {"e2"}
     assert deck[3].open
-    assert json.loads(deck[3].arguments) == {"path": "a.py"}
+    assert deck[3].call == Call("c", "read", {"path": "a.py"})
 
 
 def test_a_result_goes_into_the_card_of_its_call():

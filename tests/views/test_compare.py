@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 
 from branchline import Session
 from branchline.clock import FixedClock
+from branchline.context import totals
 from branchline.tree import ROOT
-from branchline.views.compare import CompareView, compare_view, text_difference
+from branchline.views.compare import CompareView, compare_view
 from branchline.views.compare_lines import _wrapped, side_by_side, totals_table, unified
 from branchline.views.spans import line_text, line_width
 from branchline.views.text import safe, width
+from branchline.views.text_difference import text_difference
+from support import CORPUS
 
 
 def answer(text: str, *calls: tuple[str, str], cost: float = 0.0) -> dict:
@@ -216,3 +219,14 @@ def test_a_wrapped_line_fits_and_loses_only_blanks(text, room):
 
     assert "".join(parts).replace(" ", "") == safe(text).replace(" ", "")
     assert all(width(part) <= room for part in parts)
+
+
+def test_tokens_that_stand_in_records_beside_the_path_count():
+    """zot writes what an answer took into a row of its own."""
+    with Session.open(CORPUS / "zot" / "damaged" / "blank-lines.jsonl") as session:
+        source = session.transcript
+        spent = totals(source).all.total
+
+        view = compare_view(source, source.reading.leaf, source, ROOT)
+
+    assert view.left.usage.total_tokens == spent.total_tokens == 440

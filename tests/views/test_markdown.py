@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from branchline.views.cards import Card, Picture, cards
 from branchline.views.markdown import fenced, markdown, prose
+from branchline.views.tool_calls import Call
 from support import CORPUS, transcript
 
 
@@ -32,7 +33,7 @@ def open_fence(text: str) -> str:
 
 
 def test_a_conversation_is_headings_words_and_folded_tools():
-    tool = card("tool", "read: a.py", "1 line", arguments='{\n  "path": "a.py"\n}')
+    tool = card("tool", "read: a.py", "1 line", call=Call("c", "read", {"path": "a.py", "mode": "raw"}))
     deck = [
         card("user", body="What is in it?", label="start"),
         card("assistant", body="I look.", meta=("p/m", "2k tokens")),
@@ -52,7 +53,7 @@ def test_a_conversation_is_headings_words_and_folded_tools():
         "*p/m · 2k tokens*\n\n"
         "I look.\n\n"
         "<details>\n<summary>read: a.py</summary>\n\n"
-        '```json\n{\n  "path": "a.py"\n}\n```\n\n'
+        "```\nmode: raw\n```\n\n"
         "```\n1 line\n```\n\n"
         "</details>\n\n"
         "**One** line.\n"

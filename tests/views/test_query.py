@@ -158,3 +158,22 @@ def test_whole_words_beside_each_other_score_better_than_scattered_letters() -> 
     assert scattered is not None
     assert whole < scattered
     assert fuzzy_score("abc12", "12abc") is not None
+
+
+@pytest.mark.parametrize(
+    ("written", "hours"), [("3m", 0.05), ("12h", 12), ("3mo", 3 * 30 * 24), ("1y", 365 * 24)]
+)
+def test_the_units_of_times_are_those_that_lists_print(written, hours):
+    """``3m`` is three minutes and ``3mo`` three months, in a search as in a list."""
+    now = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+    (term,) = parse_query(f"after:{written}", now=now).terms
+
+    assert term.moment_ms == (now.timestamp() - hours * 3600) * 1000
+
+
+def test_an_agent_is_found_by_the_names_people_know_it_by():
+    theirs = face(agent="oh-my-pi")
+
+    assert parse_query("agent:omp", now=NOW).match(theirs).found
+    assert not parse_query("agent:claude", now=NOW).match(theirs).found

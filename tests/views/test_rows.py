@@ -9,7 +9,8 @@ import pytest
 from branchline.entries import Damaged, entry_from_fields
 from branchline.formats import EntryLog, LabelState
 from branchline.views.entry_rows import RowTexts, copy_text, row_text, search_text
-from branchline.views.tool_calls import Call, call_text
+from branchline.views.tool_calls import Call
+from branchline.views.tool_views import call_text
 from branchline.views.tree_search import Search
 from support import transcript
 
@@ -61,8 +62,8 @@ def record(type: str, **fields):  # noqa: A002
         ("grep", {"pattern": "a", "path": "/home/u/src"}, "[grep: /a/ in ~/src]"),
         ("find", {"pattern": "*.py", "path": "src"}, "[find: *.py in src]"),
         ("ls", {}, "[ls: .]"),
-        ("search", {"query": "q", "n": 1.0}, '[search: {"query":"q","n":1}]'),
-        ("search", {"query": "q" * 40}, '[search: {"query":"' + "q" * 30 + "...]"),
+        ("search", {"query": "q", "n": 1.0}, "[search query=q n=1]"),
+        ("search", {"query": "q" * 80}, "[search query=" + "q" * 60 + "...]"),
         ("read", {"path": ["odd"], "offset": "x"}, '[read: ["odd"]]'),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from datetime import UTC, date, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -233,6 +233,9 @@ def test_the_largest_value_is_a_full_bar_and_the_highest_step():
     assert sparkline([1] * 10 + [5] * 5, 3) == "▂▂█"
 
 
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
     ("words", "day"),
     [
@@ -243,13 +246,16 @@ def test_the_largest_value_is_a_full_bar_and_the_highest_step():
         ("7d", date(2026, 11, 8)),
         ("2w", date(2026, 11, 1)),
         ("1y", date(2025, 11, 15)),
+        ("3mo", date(2026, 8, 17)),
+        ("3m", date(2026, 11, 15)),
+        ("36h", date(2026, 11, 14)),
     ],
 )
 def test_a_day_can_be_written_in_several_ways(words, day):
-    assert day_of(words, date(2026, 11, 15)) == day
+    assert day_of(words, NOON) == day
 
 
 @pytest.mark.parametrize("words", ["", "soon", "2026-13-01", "99999y", "-3d"])
 def test_what_is_no_day_is_told_so(words):
     with pytest.raises(ValueError, match="is not a valid date; use"):
-        day_of(words, date(2026, 11, 15))
+        day_of(words, NOON)

@@ -11,13 +11,13 @@ from typing import Literal
 import msgspec
 
 from branchline import places
-from branchline.actions.output_file import require_new_path, write_new
+from branchline.actions.output_file import output_directory, require_new_path, write_new
 from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
 from branchline.conversion import convert as convert_log
 from branchline.entries import Header
 from branchline.errors import BranchlineError, NotSupported
-from branchline.formats import Format
+from branchline.formats import Format, agent_name
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
     ResumeCommand,
@@ -86,10 +86,11 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     Raises NotSupported for an agent whose sessions are only read, FileExists if a path is taken, and
     ValueError for an unknown agent, or if several files are to go to a path that is not a directory.
     """
+    request = msgspec.structs.replace(request, to=agent_name(request.to))
     target = target_format(request.to)
     leaves = _leaves(session, request)
-    if request.output is not None and len(leaves) > 1 and not os.path.isdir(request.output):
-        raise ValueError(f"{len(leaves)} files need an existing directory; give one with -o")
+    if request.output is not None and len(leaves) > 1 and output_directory(request.output) is None:
+        raise ValueError(f"{len(leaves)} files need a directory; give one with -o DIR/")
     made: dict[str, Converted] = {}
     for leaf in leaves:
         header = _header(session, target, request)
@@ -154,8 +155,9 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
         directory = store_of(request.to, header.cwd).directory
         create_directory(directory)
         return os.path.join(directory, name)
-    path = os.path.abspath(request.output or ".")
-    return os.path.join(path, name) if os.path.isdir(path) else path
+    output = request.output or "."
+    within = output_directory(output)
+    return os.path.abspath(output) if within is None else os.path.join(within, name)
 
 
 def _file(request: ConvertRequest, path: str, made: Converted) -> ConvertedFile:

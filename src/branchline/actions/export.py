@@ -14,12 +14,12 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from branchline.actions.output_file import write_new
+from branchline.actions.output_file import output_directory, write_new
 from branchline.clock import SystemClock, iso, local_time
 from branchline.entries import Entry, Header, encode_header, splice
 from branchline.errors import NotSaved, NotSupported, SecretsLeft
 from branchline.formats import EntryLog
-from branchline.formats.suffixes import JSONL
+from branchline.formats.suffixes import JSONL, SUFFIXES
 from branchline.formats.zot import ZOT, export_portable
 from branchline.plugins.formats import detect
 from branchline.redaction import Hit, redact, redact_bytes, require_clean
@@ -43,7 +43,6 @@ __all__ = [
 
 ExportFormat = Literal["jsonl", "md", "zotsession"]
 ENDINGS: dict[ExportFormat, str] = {"jsonl": JSONL, "md": ".md", "zotsession": ".zotsession"}
-_OTHER_DOCUMENTS = (".html", ".htm", ".pdf", ".txt")
 _PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
 """The header field that names the parent, for formats in which only the header does."""
 
@@ -106,19 +105,22 @@ def export(
 ) -> ExportResult:
     """Write a session to a new file of mode 0600, or to one named after it if the path is a directory.
 
+    A path that ends with a slash is a directory; it is created if it does not exist.
+
     Raises FileExists if the path is taken, unless ``force`` replaces the file; NotSupported if the session
     cannot be exported in this form; SecretsLeft if secrets are left after redaction. Then nothing is written.
     """
     request = ExportRequest() if request is None else request
     target = os.path.abspath(os.path.expanduser(path))
-    rendered = _render(session, request, target)
-    if os.path.isdir(target):
+    names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
+    rendered = _render(session, request, "" if names_directory else target)
+    if (directory := output_directory(path)) is not None:
         ending = (
             session.transcript.format.traits.suffix
             if rendered.format == "jsonl"
             else ENDINGS[rendered.format]
         )
-        target = os.path.join(target, session.key + ending)
+        target = os.path.join(directory, session.key + ending)
 
     def scan(finished: str) -> None:
         with open(finished, "rb") as file:
@@ -163,14 +165,19 @@ def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
 
 
 def _format_of(name: str) -> ExportFormat:
-    """The format that the ending of a file name asks for."""
-    if name.endswith((".md", ".markdown")):
+    """The format that the ending of a file name asks for; a name without an ending asks for none."""
+    base = os.path.basename(name)
+    ending = os.path.splitext(base)[1].lower()
+    if ending in (".md", ".markdown"):
         return "md"
-    if name.endswith(_OTHER_DOCUMENTS):
-        raise NotSupported(
-            f"cannot export to {os.path.basename(name)}: unknown export format; choose .md or .jsonl"
-        )
-    return "zotsession" if name.endswith(ENDINGS["zotsession"]) else "jsonl"
+    if ending == ENDINGS["zotsession"]:
+        return "zotsession"
+    if ending in ("", *SUFFIXES):
+        return "jsonl"
+    raise NotSupported(
+        f"cannot export to {base}: unknown export format {ending}; "
+        "choose .jsonl, .md or .zotsession, or name the format"
+    )
 
 
 # -- redaction --------------------------------------------------------------------------------------------

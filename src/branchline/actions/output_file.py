@@ -9,12 +9,33 @@ import secrets
 from collections.abc import Callable
 
 from branchline.errors import FileExists, LogError, NotSaved, ReadOnly
-from branchline.log import publish_file, replace_file
+from branchline.log import create_directory, publish_file, replace_file
 from branchline.log.system import describe_oserror
 
-__all__ = ["require_new_path", "write_new"]
+__all__ = ["output_directory", "require_new_path", "write_new"]
 
 _LONGEST_NAME = 100
+
+
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+
+
+def output_directory(path: str | os.PathLike[str]) -> str | None:
+    """The directory that an output path names; None if it names a file.
+
+    A path that ends with a slash is a directory, which is created if it does not exist.
+    """
+    given = os.path.expanduser(os.fspath(path))
+    directory = os.path.abspath(given)
+    if os.path.isdir(directory):
+        return directory
+    if not given.endswith(_SEPARATORS):
+        return None
+    try:
+        create_directory(directory)
+    except OSError as problem:
+        raise NotSaved(f"cannot create {directory}: {describe_oserror(problem)}") from problem
+    return directory
 
 
 def require_new_path(path: str) -> None:

@@ -9,9 +9,11 @@ from typing import Protocol
 import msgspec
 
 from branchline.conductor import Event
+from branchline.session import Session
+from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.spans import Line, Piece, StyleRole, line_text
 
-__all__ = ["Frontend", "Picker", "PickerAction", "PickerOption", "options_with"]
+__all__ = ["Frontend", "Picker", "PickerAction", "PickerOption", "TreeChoice", "options_with"]
 
 
 class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +21,14 @@ class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     line: Line
+
+
+class TreeChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The entries of a session with their tree: filters, folds, search and labels, as in the browser."""
+
+    state: TreeCursor[Session]
+    label: Callable[[str, str | None], object]
+    """Names an entry, or takes its name away."""
 
 
 class PickerAction(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +55,8 @@ class Picker(msgspec.Struct, frozen=True, kw_only=True):
     options: Sequence[PickerOption]
     find: Callable[[str], Sequence[PickerOption]]
     selected: int = 0
+    tree: TreeChoice | None = None
+    """For entries of a session: the selector that a screen shows instead of the options."""
     actions: tuple[PickerAction, ...] = ()
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import overload
 
-from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.frontend import Picker, PickerOption, TreeChoice, options_with
 from branchline.flows import Choose
 from branchline.library import Prompt, SessionRow
 from branchline.library.turns import prior_turns
@@ -15,12 +15,12 @@ from branchline.models import ProviderStatus
 from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.tree import Filter, Outline
+from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import RowTexts
 from branchline.views.forest import ForestRow, drawn_branches
-from branchline.views.humanize import age
 from branchline.views.outline import entry_role, indentation, outline_line
+from branchline.views.session_lines import list_columns, session_line
 from branchline.views.session_row import row_name
-from branchline.views.short_ids import short_ids
 from branchline.views.spans import Span, make_line
 from branchline.views.tree_search import Search
 
@@ -33,8 +33,6 @@ __all__ = [
     "turn_picker",
     "unpickable",
 ]
-
-_ID = 8
 
 
 class _Rows(Sequence[PickerOption]):
@@ -71,8 +69,14 @@ class _Rows(Sequence[PickerOption]):
         return PickerOption(key=row.key, line=make_line(*before, *words))
 
 
-def tree_picker(session: Session, question: str, filter: Filter = "default") -> Picker:  # noqa: A002
-    """All branches of a session; typing searches in all that was said."""
+def tree_picker(
+    session: Session,
+    question: str,
+    filter: Filter = "default",  # noqa: A002
+    *,
+    label: Callable[[str, str | None], object] | None = None,
+) -> Picker:
+    """All branches of a session; typing searches in all that was said. ``label`` names an entry."""
     search = Search(session.transcript, session.transcript.reading.labels)
     whole = session.outline(filter)
 
@@ -82,7 +86,16 @@ def tree_picker(session: Session, question: str, filter: Filter = "default") -> 
 
     here = -1 if session.leaf is None else session.index.position(session.leaf)
     at = max(0, whole.nearest(here))
-    return Picker(question=question, options=_Rows(session, whole), find=find, selected=at)
+    state = TreeCursor(session, home=os.path.expanduser("~"))
+    if filter != "default":
+        state.set_filter(filter)
+    return Picker(
+        question=question,
+        options=_Rows(session, whole),
+        find=find,
+        selected=at,
+        tree=TreeChoice(state=state, label=label or session.append_label),
+    )
 
 
 def turn_picker(session: Session, question: str) -> Picker | None:
@@ -106,48 +119,37 @@ def session_picker(
     rows: Iterable[SessionRow], question: str, *, current: str | None = None, now: float | None = None
 ) -> Picker:
     """Sessions, in the order in which they are given; the key is the file, ``current`` that of this chat."""
-    now = time.time() if now is None else now
-    listed = [row for row in rows if row.problem is None]
-    ids = short_ids((row.id for row in listed), {row.id for row in listed})
-    options = [_session_option(row, ids[row.id], now, current=current) for row in listed]
-    at = next((number for number, row in enumerate(listed) if _is_current(row, current)), 0)
-    return _picker(question, options, at=at)
+    listed = [(row, "") for row in rows if row.problem is None]
+    return _session_picker(listed, question, current, now)
 
 
 def forest_picker(
     forest: Sequence[ForestRow], question: str, *, current: str | None = None, now: float | None = None
 ) -> Picker:
     """Sessions below those that they were forked from; the key is the file, ``current`` that of this chat."""
-    now = time.time() if now is None else now
-    drawn = drawn_branches(forest)
-    listed = [
-        (item, branches) for item, branches in zip(forest, drawn, strict=True) if item.row.problem is None
-    ]
-    ids = short_ids((item.row.id for item, _ in listed), {item.row.id for item, _ in listed})
+    drawn = zip(forest, drawn_branches(forest), strict=True)
+    listed = [(item.row, branches) for item, branches in drawn if item.row.problem is None]
+    return _session_picker(listed, question, current, now)
+
+
+def _session_picker(
+    listed: list[tuple[SessionRow, str]], question: str, current: str | None, now: float | None
+) -> Picker:
+    """Sessions as every list shows them, each with what is drawn before its name."""
+    now, home = time.time() if now is None else now, os.path.expanduser("~")
+    columns = list_columns([row for row, _ in listed], own_agent=NATIVE_AGENT)
     options = [
-        _session_option(item.row, ids[item.row.id], now, current=current, branches=branches)
-        for item, branches in listed
+        PickerOption(
+            key=row_name(row),
+            line=make_line(
+                *session_line(row, columns, now=now, home=home, branch=branches),
+                Span("  [current]" if _is_current(row, current) else "", "dim"),
+            ),
+        )
+        for row, branches in listed
     ]
-    at = next((number for number, (item, _) in enumerate(listed) if _is_current(item.row, current)), 0)
+    at = next((number for number, (row, _) in enumerate(listed) if _is_current(row, current)), 0)
     return _picker(question, options, at=at)
-
-
-def _session_option(
-    row: SessionRow, name: str, now: float, *, current: str | None, branches: str = ""
-) -> PickerOption:
-    """One session as a row: id, when, how long, of which program, what it is called, whether one is in it."""
-    words = row.title or row.first_prompt or "(no messages)"
-    facts = (
-        Span(f"{name:<{_ID}}", "id"),
-        Span(f"  {age(row.modified_ms, now):>4}  ", "time"),
-        Span(f"{row.messages or 0:>4} msgs  ", "number"),
-        Span(branches, "dim"),
-        Span("" if row.agent in (None, NATIVE_AGENT) else f"{row.agent}  ", "program"),
-        Span("(no reply yet) " if row.draft else "", "warning"),
-        Span(words, "title" if row.title else "plain"),
-        Span("  [current]" if _is_current(row, current) else "", "dim"),
-    )
-    return PickerOption(key=row_name(row), line=make_line(*facts))
 
 
 def _is_current(row: SessionRow, current: str | None) -> bool:

@@ -28,7 +28,7 @@ _STAYED = "nothing selected; position unchanged"
 async def tree(chat: Chat, words: str) -> None:
     """Any entry of any branch."""
     session = chat.conductor.session
-    picker = tree_picker(session, "Go where?") if len(session) else None
+    picker = tree_picker(session, "Go where?", label=chat.conductor.label) if len(session) else None
     if (entry := await _picked(chat, words, picker)) is not None:
         await _navigate(chat, entry)
 

@@ -18,7 +18,8 @@ from branchline.conductor import Event, MessageAppended, TextDelta, ToolStarted
 from branchline.entries import AssistantMessage, ToolResult, message_text
 from branchline.views.outline import window
 from branchline.views.text import one_line
-from branchline.views.tool_calls import Call, call_text
+from branchline.views.tool_calls import Call
+from branchline.views.tool_views import call_text
 
 __all__ = ["LineFrontend"]
 

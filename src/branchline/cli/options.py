@@ -168,7 +168,8 @@ _COMPLETED = {
     "output": "file",
     "agent": "program",
     "agents": "program",
-    "target": "program",
+    "target": "target",
+    "program": "target",
     "key": "setting",
     "model": "model",
 }

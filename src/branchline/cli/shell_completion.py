@@ -46,6 +46,8 @@ def offers(kind: str, context: click.Context, typed: str) -> list[CompletionItem
                 return [CompletionItem(typed, type="file")]
             case "program":
                 return list(_programs(typed))
+            case "target":
+                return list(_targets(typed))
             case "setting":
                 return list(_settings(typed))
             case "model":
@@ -157,11 +159,20 @@ def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
 
 
 def _programs(typed: str) -> Iterator[CompletionItem]:
-    from branchline.plugins.formats import formats
+    """The agents whose sessions can be listed; after a comma, the next one."""
+    from branchline.places import agent_names
 
-    for name in sorted({found.name for found in formats()}):
-        if name.startswith(typed):
-            yield CompletionItem(name)
+    before, comma, begun = typed.rpartition(",")
+    for name in agent_names():
+        if name.startswith(begun) and name not in before.split(","):
+            yield CompletionItem(before + comma + name)
+
+
+def _targets(typed: str) -> Iterator[CompletionItem]:
+    """The agents whose sessions can be written."""
+    from branchline.actions.convert import TARGETS
+
+    yield from (CompletionItem(name) for name in TARGETS if name.startswith(typed))
 
 
 def _settings(typed: str) -> Iterator[CompletionItem]:
@@ -173,16 +184,17 @@ def _settings(typed: str) -> Iterator[CompletionItem]:
 
 
 def _models(context: click.Context, typed: str) -> Iterator[CompletionItem]:
-    """The models of the newest sessions: what was used before is what is wanted again."""
+    """The models of the newest sessions, written as the command takes them: ``provider:model`` in a chat."""
     end = time.monotonic() + _PATIENCE
     offered: set[str] = set()
+    between = ":" if context.command.name in ("chat", "resume") else "/"
     for _row, read in _rows(context):
         if time.monotonic() > end:
             break
         deep = read()
         if deep is not None and deep.model:
-            name = f"{deep.provider}/{deep.model}" if deep.provider else deep.model
-            if name.startswith(typed) and name not in offered:
+            name = f"{deep.provider}{between}{deep.model}"
+            if deep.provider and name.startswith(typed) and name not in offered:
                 offered.add(name)
                 yield CompletionItem(name)
 

@@ -31,6 +31,7 @@ from branchline.cli.streaming_answer import AnswerView
 from branchline.cli.terminal_keys import KeyListener
 from branchline.cli.terminal_picker import pick
 from branchline.cli.themes import theme_for
+from branchline.cli.tree_selector import select_entry
 from branchline.cli.visible_text import SafeText
 from branchline.conductor import Event, MessageAppended, TextDelta, ThinkingDelta, ToolStarted, TurnEnded
 from branchline.entries import AssistantMessage, ToolResult, UserMessage, message_text
@@ -38,7 +39,8 @@ from branchline.library.turns import prior_turns
 from branchline.views.humanize import count
 from branchline.views.spans import line_text
 from branchline.views.text import one_line
-from branchline.views.tool_calls import Call, call_text
+from branchline.views.tool_calls import Call
+from branchline.views.tool_views import call_text
 
 __all__ = ["TerminalFrontend"]
 
@@ -189,6 +191,8 @@ class TerminalFrontend:
     async def pick(self, picker: Picker) -> str | None:
         with self._keys.paused():
             self._answer.flush()
+            if picker.tree is not None:
+                return await select_entry(picker.question, picker.tree, self._out, self._input)
             return await pick(picker, self._out, self._input)
 
     def interrupt(self) -> None:

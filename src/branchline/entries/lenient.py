@@ -158,8 +158,8 @@ def _fit(field: msgspec.structs.FieldInfo, value: Any) -> Any:
 
 def _usage_from(fields: Fields) -> messages.Usage:
     cost = fields.get("cost")
-    numbers = {k: v for k, v in fields.items() if _is_number(v)}
-    costs = {k: v for k, v in cost.items() if _is_number(v)} if isinstance(cost, dict) else {}
+    numbers = {k: v for k, v in fields.items() if _is_number(v) and k.isascii()}
+    costs = {k: v for k, v in cost.items() if _is_number(v) and k.isascii()} if isinstance(cost, dict) else {}
     return json_codec.convert({**numbers, "cost": costs}, messages.Usage)
 
 

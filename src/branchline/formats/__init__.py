@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, builtin_formats, detect
+from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, agent_name, builtin_formats, detect
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.feed import feed_log
 from branchline.formats.jsonl import JsonlReader
@@ -62,6 +62,7 @@ __all__ = [
     "ReadingLimits",
     "SplitFiles",
     "TitleFiles",
+    "agent_name",
     "builtin_formats",
     "detect",
     "feed_log",

@@ -7,7 +7,7 @@ are asked in turn, those that are easily told first. :mod:`branchline.plugins.fo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple
@@ -23,6 +23,7 @@ __all__ = [
     "BUILTIN_FORMATS",
     "RETIRED_STORES",
     "BuiltinFormat",
+    "agent_name",
     "builtin_format",
     "builtin_formats",
     "detect",
@@ -118,6 +119,27 @@ def builtin_formats() -> Iterator[Format]:
     """The formats that come with branchline, in the order in which they are asked; none is loaded before."""
     yield from map(_loaded, BUILTIN_FORMATS)
     yield PI
+
+
+AGENT_ALIASES: Mapping[str, str] = {
+    "claude": "claude-code",
+    "claudecode": "claude-code",
+    "omp": "oh-my-pi",
+    "ohmypi": "oh-my-pi",
+    "indus": "induscode",
+    "native": "branchline",
+}
+"""Other names under which people know an agent. Everything that is printed has the name on the right."""
+
+
+def agent_name(name: str) -> str:
+    """The name of an agent as lists show it, for what a person calls it."""
+    lowered = name.strip().lower()
+    return AGENT_ALIASES.get(lowered.replace("_", "-"), lowered if lowered in _names() else name)
+
+
+def _names() -> frozenset[str]:
+    return frozenset({PI.name, "branchline", *(program.name for program in BUILTIN_FORMATS)})
 
 
 def builtin_format(name: str) -> Format | None:

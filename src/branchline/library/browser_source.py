@@ -15,7 +15,6 @@ from branchline import places
 from branchline.errors import SessionNotFound
 from branchline.library.library import SessionLibrary
 from branchline.session import Session
-from branchline.stores import trash_of
 from branchline.views.browser.source import Batch, Scope
 from branchline.views.forest import Forest
 from branchline.views.query import Query, SearchText
@@ -100,16 +99,6 @@ class LibrarySource:
     def rename(self, row: SessionRow, title: str) -> None:
         with self.open(row) as session:
             session.set_title(title)
-
-    def remove(self, row: SessionRow) -> str:
-        store, key, draft = self._library.stored(row)
-        trashed = trash_of(store).remove(key, draft=draft)
-        if trashed is None:
-            raise _gone(row)
-        return trashed.token
-
-    def restore(self, row: SessionRow, token: str) -> None:
-        trash_of(self._library.stored(row).store).restore(token)
 
 
 def _gone(row: SessionRow) -> SessionNotFound:

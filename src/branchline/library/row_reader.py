@@ -16,6 +16,7 @@ from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
+from branchline.library.harness_text import spoken_text
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect
 from branchline.session.locator import assembled_content
@@ -238,7 +239,7 @@ def _forked_from(header: Header, format_name: str | None) -> str | None:
 
 
 def first_prompt_line(transcript: EntryLog) -> str | None:
-    """The first prompt with words on one line; in a fork, the first of its own if it has one."""
+    """The first prompt that the user wrote, on one line; in a fork, the first of its own if it has one."""
     start = transcript.reading.inherited_entries
     return _first_words(transcript, start, len(transcript.tree)) or _first_words(transcript, 0, start)
 
@@ -251,8 +252,10 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
         except ValueError:
             break
         entry = transcript.entry(position)
-        if isinstance(entry, MessageEntry) and (words := one_line(message_text(entry.message, " "))):
-            return words
+        if isinstance(entry, MessageEntry):
+            text = message_text(entry.message, " ")
+            if words := one_line(spoken_text(text) if "<" in text or text[:1] in "#C[T" else text):
+                return words
         position += 1
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
 
-from branchline.formats import BUILTIN_FORMATS, PI, Format, Peek
+from branchline.formats import BUILTIN_FORMATS, PI, Format, Peek, agent_name
 from branchline.formats import peek as peek_with
 from branchline.formats.detect import builtin_format, builtin_formats, recognize, unrecognized
 from branchline.plugins.packages import may_have_entry_points
@@ -72,7 +72,8 @@ def formats() -> tuple[Format, ...]:
 
 
 def format_named(name: str) -> Format:
-    """The format of this name. ValueError, with the known names, if there is none."""
+    """The format of this name or alias. ValueError, with the known names, if there is none."""
+    name = agent_name(name)
     found = builtin_format(name) or next(
         (one for one in installed_formats().formats if one.name == name), None
     )

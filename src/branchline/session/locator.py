@@ -13,7 +13,7 @@ from typing import NamedTuple
 from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
-from branchline.formats import PI, Content, Format, SplitFiles
+from branchline.formats import PI, Content, Format, SplitFiles, agent_name
 from branchline.log import Spool
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
@@ -40,18 +40,18 @@ NATIVE = "branchline"
 
 def writable_format(name: str | None) -> Format:
     """The format of the sessions of this program, which must be one that is written here."""
-    if name in (None, NATIVE):
+    if name is None or agent_name(name) == NATIVE:
         return PI
-    format_ = format_named(str(name))
+    format_ = format_named(name)
     format_.required_writer()
     return format_
 
 
 def store_of(name: str | None, cwd: str) -> FilesStore:
     """Where the sessions of a program for this working directory lie."""
-    if name in (None, NATIVE):
+    if name is None or agent_name(name) == NATIVE:
         return FilesStore(places.session_directory(cwd))
-    format_ = format_named(str(name))
+    format_ = format_named(name)
     directory = places.existing_directory(format_.home.profile_patterns)
     directory = directory or places.directory_in(format_.home.directory, cwd)
     if directory is None:

@@ -13,6 +13,7 @@ from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
+from branchline.actions.navigate import SummaryModel
 from branchline.actions.resume import ResumePlan, continue_session
 from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
@@ -23,7 +24,6 @@ from branchline.tui.images import PictureFiles
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.too_small import TooSmallScreen
 from branchline.tui.styles import DARK, LIGHT
-from branchline.tui.summary_model import SummaryModel
 from branchline.tui.themes import THEMES
 from branchline.views.browser.layout import SMALLEST
 from branchline.views.browser.source import Scope

@@ -19,10 +19,11 @@ from textual.strip import Strip
 
 from branchline.tui.strips import to_strip
 from branchline.tui.themes import code_theme
-from branchline.views.cards import Card
+from branchline.views.cards import Card, outcome
 from branchline.views.humanize import count, format_size
 from branchline.views.spans import Line, Span, StyleRole, make_line
 from branchline.views.text import one_line, safe
+from branchline.views.tool_views import diff_runs
 from branchline.views.wrap import text_lines, wrap_line
 
 __all__ = ["CardLine", "RenderOptions", "card_rows", "foldable"]
@@ -66,7 +67,7 @@ class CardLine(NamedTuple):
 def foldable(card: Card) -> bool:
     """Whether a card has more than is shown at first."""
     if card.kind in ("thinking", "tool", "bash", "compaction", "branch", "unknown", "system", "note"):
-        return bool(card.body.strip() or card.arguments)
+        return bool(card.body.strip() or (card.call is not None and card.call.arguments))
     return len(card.body) > _FOLDED_MOST
 
 
@@ -115,13 +116,13 @@ def _head(card: Card, *, opened: bool) -> Line:
                 label,
             )
         case "tool":
-            state = (
-                Span("  ✗", "error") if card.error else Span("  … no result" if card.open else "", "warning")
+            return make_line(
+                Span(f"{arrow}⚙ ", "tool"), Span(card.title, "tool"), *outcome(card), size, label
             )
-            return make_line(Span(f"{arrow}⚙ ", "tool"), Span(card.title, "tool"), state, size, label)
         case "bash":
-            state = Span("  ✗", "error") if card.error else Span("")
-            return make_line(Span(f"{arrow}$ ", "bash"), Span(card.title, "bash"), state, size, label)
+            return make_line(
+                Span(f"{arrow}$ ", "bash"), Span(card.title, "bash"), *outcome(card), size, label
+            )
         case "setting" | "note":
             role: StyleRole = "error" if card.error else "setting"
             return make_line(Span(arrow if foldable(card) else "  · ", "dim"), Span(card.title, role), label)
@@ -142,9 +143,17 @@ def _inside(card: Card, look: RenderOptions) -> list[Line]:
     """What a folded card holds."""
     room = look.columns - 5
     lines: list[Line] = []
-    if card.arguments and card.arguments != "{}":
-        lines += text_lines(card.arguments[:_MARKDOWN_MOST], room, "dim")
-    if card.meta:
+    for section in card.sections():
+        if section.title:
+            lines.append(make_line(Span(f"{section.title}:", "dim")))
+        if section.kind == "diff":
+            for part, part_role in diff_runs(section.text[:_MARKDOWN_MOST]):
+                lines += text_lines(part, room, part_role)
+        else:
+            lines += text_lines(section.text[:_MARKDOWN_MOST], room, "dim")
+        if (left := len(section.text) - _MARKDOWN_MOST) > 0:
+            lines.append(make_line(Span(f"… {left:,} more characters", "dim")))
+    if card.meta and card.kind not in ("tool", "bash"):
         lines += wrap_line(make_line(Span(" · ".join(card.meta), "dim")), room)
     role: StyleRole = "error" if card.error else "thinking" if card.kind == "thinking" else "plain"
     if card.body.strip():

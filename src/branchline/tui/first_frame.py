@@ -16,7 +16,7 @@ from rich.style import Style
 
 from branchline.tui.hint_line import hints
 from branchline.tui.styles import GROUNDS, styles_for
-from branchline.views.browser.layout import is_previewing, layout_for
+from branchline.views.browser.layout import BROWSER_BARS, layout_for
 from branchline.views.browser.state import BrowserState
 from branchline.views.spans import Line, Span, cut_line, line_width, make_line, with_cursor
 
@@ -37,7 +37,7 @@ class Area(NamedTuple):
 def first_frame(state: BrowserState, width: int, height: int) -> list[list[Area]]:
     """Every row of the screen; the preview is still empty."""
     bars = state.bars(width)
-    layout = layout_for(width, height, crowded=bool(bars.programs), previewing=is_previewing(width, height))
+    layout = layout_for(width, height, bars=BROWSER_BARS + bool(bars.programs))
     room = layout.room(len(state))
     hint_line = make_line(*(span for hint in hints("sessions", width) for span in hint.line))
     pills = [bars.top, bars.programs] if bars.programs else [bars.top]
@@ -47,7 +47,10 @@ def first_frame(state: BrowserState, width: int, height: int) -> list[list[Area]
         *([Area(make_line(*(pill.span for pill in line)), width, "panel")] for line in pills),
         [Area(state.search_line(state.words), width)],
         [Area(state.columns_line(room), width)],
-        *([*_row(state, index, room, layout.columns), *_pane(layout.beside)] for index in range(layout.rows)),
+        *(
+            [*_row(state, index, room, width - layout.beside), *_pane(layout.beside)]
+            for index in range(layout.rows)
+        ),
         *pane,
         [Area(state.seen_line(), width)],
         [Area(hint_line, width, "panel")],

@@ -6,18 +6,9 @@ every letter searches (tree, turns) have Ctrl and Shift only.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from branchline.views.browser.tree_keys import TREE_FILTER_KEYS, TREE_MOVE_KEYS, Key
 
 __all__ = ["SCREENS", "Key", "keys_of", "shown_key"]
-
-
-class Key(NamedTuple):
-    """Keys, what they do, and in one word for the hint line (empty: not hinted at)."""
-
-    keys: str
-    action: str
-    words: str
-    hint: str = ""
 
 
 _MOVE = (
@@ -65,24 +56,9 @@ BROWSER = (
 )
 TREE = (
     Key("enter", "choose", "what to do here: go back, fork, label, copy, export, compare", "go / fork / …"),
-    Key("ctrl+left,alt+left", "fold", "fold, or go to the start of the branch", "fold"),
-    Key("ctrl+right,alt+right", "unfold", "unfold, or go to the next branch"),
-    Key("left", "page(-1)", "a page up"),
-    Key("right", "page(1)", "a page down"),
-    Key("alt+up,shift+up", "turn(-1)", "to the previous prompt"),
-    Key("alt+down,shift+down", "turn(1)", "to the next prompt"),
-    Key("tab", "branch(1)", "to the next end of a branch", "next branch"),
-    Key("shift+tab", "branch(-1)", "to the previous end of a branch"),
-    Key("L,shift+l", "label", "label this entry; empty removes the label", "label"),
-    Key("T,shift+t", "times", "show when labels were set"),
+    *TREE_MOVE_KEYS,
     Key("ctrl+x", "copy", "copy the text of this entry"),
-    Key("ctrl+o", "filter(1)", "next filter", "filter"),
-    Key("shift+ctrl+o,ctrl+shift+o", "filter(-1)", "previous filter"),
-    Key("ctrl+d", "only('default')", "filter: default"),
-    Key("ctrl+t", "only('no-tools')", "filter: without tool results"),
-    Key("ctrl+u", "only('user-only')", "filter: only prompts"),
-    Key("ctrl+l", "only('labeled-only')", "filter: only labelled entries"),
-    Key("ctrl+a", "only('all')", "filter: everything"),
+    *TREE_FILTER_KEYS,
     Key("ctrl+r", "transcript", "read the conversation up to here", "read"),
     Key("ctrl+g", "turns", "pick a turn"),
     Key("ctrl+e", "detail", "show or hide the whole entry"),

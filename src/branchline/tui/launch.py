@@ -47,8 +47,8 @@ def run(
         return _first_words(state, columns, rows, theme)
 
     with first_screen(draw) as terminal:
+        from branchline.actions.navigate import SummaryModel  # noqa: PLC0415
         from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
-        from branchline.tui.summary_model import SummaryModel  # noqa: PLC0415
 
         app = BranchlineApp(
             state,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from branchline.context.javascript import number_text, stringify, utf16_cut
+from branchline.context.javascript import number_text, utf16_cut
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -49,9 +49,13 @@ from branchline.entries import (
     blocks_text,
 )
 from branchline.formats import LabelState
-from branchline.views.tool_calls import Call, call_text, single_line
+from branchline.views.humanize import as_float
+from branchline.views.spans import Line, Span, make_line
+from branchline.views.tool_calls import Call, call_of, single_line
+from branchline.views.tool_results import result_view, server_result
+from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text
 
-__all__ = ["Card", "CardKind", "Picture", "cards", "json_text"]
+__all__ = ["Card", "CardKind", "Picture", "cards", "outcome"]
 
 CardKind = Literal[
     "user",
@@ -85,7 +89,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to show. ``meta`` are short facts; ``arguments`` is what a tool was called with, as JSON.
+    """One thing to show. ``meta`` are short facts; ``call`` is what a tool was asked to do.
 
     ``open`` marks a call without a result. An entry may have several cards: its thoughts, words and calls.
     """
@@ -97,10 +101,20 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     meta: tuple[str, ...] = ()
     timestamp: str = ""
     label: str | None = None
-    arguments: str = ""
+    call: Call | None = None
     pictures: tuple[Picture, ...] = ()
     error: bool = False
     open: bool = False
+
+    def sections(self) -> list[ToolSection]:
+        """What an opened tool call shows before its result."""
+        return [] if self.call is None else call_sections(self.call)
+
+    @property
+    def status(self) -> tuple[str, ...]:
+        """How a tool call ended, in a few words: what is wrong, exit code, duration."""
+        state = "no result" if self.open else "failed" if self.error else ""
+        return tuple(filter(None, (state, *self.meta)))
 
 
 def cards(
@@ -119,6 +133,16 @@ def cards(
         else:
             deck.add(entry)
     return deck.cards
+
+
+def outcome(card: Card) -> Line:
+    """How a tool call or a command ended: a mark, then exit code and duration where they are known."""
+    if card.open:
+        return (Span("  … no result", "warning"),)
+    facts = Span(f" {' · '.join(card.meta)}" if card.meta else "", "dim")
+    if card.error:
+        return make_line(Span("  ✗", "error"), facts)
+    return make_line(Span("  ✓", "good") if card.kind == "tool" else "", facts)
 
 
 class _CardBuilder:
@@ -241,18 +265,11 @@ class _CardBuilder:
                     self._lay(entry, "thinking", "Thinking", block.thinking or "(redacted)")
                 case ToolCall():
                     self._waiting[block.id] = len(self.cards)
-                    call = Call(block.id, block.name, block.arguments)
-                    self._lay(
-                        entry,
-                        "tool",
-                        call_text(call, self._home)[1:-1],
-                        arguments=json_text(block.arguments),
-                        open=True,
-                    )
+                    self._call(entry, Call(block.id, block.name, block.arguments), is_open=True)
                 case Image():
                     self._lay(entry, "assistant", "Assistant", pictures=_pictures((block,)))
                 case UnknownBlock():
-                    self._lay(entry, "unknown", block.type or "block", json_text(block.fields))
+                    self._unknown(entry, block)
         if failed or message.error_message:
             self._failure(entry, message, () if spoken else facts)
         elif not blocks:
@@ -266,27 +283,39 @@ class _CardBuilder:
         body = message.error_message or "" if len(short) < len(reason) else ""
         self._lay(entry, "note", f"{what}: {short}" if short else what, body, meta=facts, error=True)
 
+    def _call(self, entry: Entry, call: Call, *, is_open: bool, failed: bool = False) -> None:
+        self._lay(entry, "tool", call_line(call, self._home), call=call, open=is_open, error=failed)
+
+    def _unknown(self, entry: Entry, block: UnknownBlock) -> None:
+        """A block that is not known: a call of a tool that the provider runs, its result, or anything."""
+        if (call := call_of(block)) is not None:
+            self._call(entry, call, is_open=False, failed=block.fields.get("status") == "failed")
+            return
+        answered = server_result(block)
+        place = None if answered is None else self._waiting.pop(answered[0], None)
+        if answered is None or place is None:
+            self._lay(entry, "unknown", block.type or "block", json_text(block.fields))
+            return
+        self.cards[place] = msgspec.structs.replace(self.cards[place], body=answered[1], open=False)
+
     def _result(self, entry: Entry, result: ToolResult) -> None:
-        text = blocks_text(result.content, "\n")
+        view = result_view(result)
         pictures = _pictures(result.content)
-        failed = result.is_error is True
         place = self._waiting.pop(result.tool_call_id, None)
         if place is None:
-            meta = ("without its call",)
-            self._lay(entry, "tool", result.tool_name, text, meta=meta, pictures=pictures, error=failed)
+            meta = ("without its call", *view.facts)
+            self._lay(
+                entry, "tool", result.tool_name, view.text, meta=meta, pictures=pictures, error=view.failed
+            )
             return
         self.cards[place] = msgspec.structs.replace(
-            self.cards[place], body=text, pictures=pictures, error=failed, open=False
+            self.cards[place],
+            body=view.text,
+            meta=view.facts,
+            pictures=pictures,
+            error=view.failed,
+            open=False,
         )
-
-
-def json_text(value: Any) -> str:
-    """Any JSON value, indented where that is possible; what JSON has no word for is null."""
-    text = stringify(value)
-    try:
-        return msgspec.json.format(text, indent=2)
-    except (RecursionError, msgspec.MsgspecError):  # half a surrogate pair is no JSON for it
-        return text
 
 
 def _pictures(content: Content) -> tuple[Picture, ...]:
@@ -317,7 +346,7 @@ def _answer_facts(message: AssistantMessage) -> tuple[str, ...]:
 def _usage_facts(usage: Usage) -> list[str]:
     facts = [f"{_count(usage.context_tokens)} tokens"] if usage.context_tokens else []
     if usage.cost.total:
-        facts.append(f"${usage.cost.total:.4f}")
+        facts.append(f"${as_float(usage.cost.total):.4f}")
     return facts
 
 
@@ -347,4 +376,4 @@ def _system_text(message: SystemMessage) -> str:
 
 def _count(number: float) -> str:
     """A number of tokens: ``840``, ``12k``."""
-    return number_text(number) if abs(number) < 1000 else f"{number / 1000:.0f}k"
+    return number_text(number) if abs(number) < 1000 else f"{as_float(number) / 1000:.0f}k"

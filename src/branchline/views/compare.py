@@ -7,11 +7,10 @@ lines; of texts too long to be compared in a moment, what is between their commo
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -30,12 +29,12 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import ROOT, EntrySource, compare_paths, compare_sessions
+from branchline.views.text_difference import Difference, text_difference
 from branchline.views.tool_calls import Call, calls_of
 
-__all__ = ["CompareView", "ComparedTurn", "Difference", "Side", "TurnPair", "compare_view", "text_difference"]
+__all__ = ["CompareView", "ComparedTurn", "Side", "TurnPair", "compare_view"]
 
 _TOGETHER = 256
-_LONGEST = 40_000  # lines of one side times lines of the other
 _READ = frozenset({"read", "view", "cat", "read_file", "open"})
 _CHANGED = frozenset(
     {"write", "edit", "multiedit", "notebookedit", "write_file", "edit_file", "str_replace", "create"}
@@ -73,10 +72,6 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     read: tuple[str, ...]
     changed: tuple[str, ...]
     usage: UsageSum
-
-
-Difference = tuple[tuple[Literal[" ", "-", "+"], str], ...]
-"""Lines of a text: in both, only left, only right."""
 
 
 class TurnPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,13 +152,33 @@ def _side(source: UsageSource, leaf: int, keys: Sequence[str]) -> Side:
 
 def _turns(source: UsageSource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
     collected = _Collected(priced=source.records_cost)
+    spent = _spent_beside(source)
     for entry in _read(source, keys):
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and collected.spoken:
             yield collected.turn()
             collected = _Collected(priced=source.records_cost)
         collected.add(entry)
+        if entry.id in spent:
+            collected.add_spent(source.entries(spent[entry.id]))
     if collected.ids:
         yield collected.turn()
+
+
+def _spent_beside(source: EntrySource) -> dict[str, list[int]]:
+    """The entries beside the path that record what was spent, by the conversation entry that they follow.
+
+    zot and others write the tokens of an answer into a record of its own.
+    """
+    tree = source.tree
+    found: dict[str, list[int]] = {}
+    if "usage" not in tree.types:
+        return found
+    for position, kind in enumerate(tree.types):
+        if kind == "usage" and (above := tree.parents[position]) != ROOT:
+            above = tree.nearest_conversation_entry(above)
+            if above != ROOT:
+                found.setdefault(tree.keys[above], []).append(position)
+    return found
 
 
 def _read(source: EntrySource, keys: Sequence[str]) -> Iterator[Entry]:
@@ -221,6 +236,14 @@ class _Collected:
             self._messages += 1
             self.spoken = True
 
+    def add_spent(self, entries: Iterable[Entry]) -> None:
+        """Count what records beside the path say was spent on the entry before."""
+        for entry in entries:
+            for model, usage in entry_usage(entry, priced=self._priced):
+                self._usage += usage
+                if model.strip("/"):
+                    self._models[model.strip("/")] = None
+
     def _say(self, text: str) -> None:
         if text.strip():
             self._answers.append(text.strip("\n"))
@@ -253,55 +276,3 @@ class _Collected:
             models=tuple(self._models),
             usage=self._usage,
         )
-
-
-# -- texts ------------------------------------------------------------------------------------------------
-
-
-class _Trimmed(NamedTuple):
-    before: list[str]
-    left: list[str]
-    right: list[str]
-    after: list[str]
-
-
-def text_difference(left: str, right: str) -> Difference:
-    """The lines of two texts in order: those of both, and between them what only one of them has."""
-    before, one, other, after = _trimmed(_lines(left), _lines(right))
-    return (
-        *((" ", line) for line in before),
-        *_changes(one, other),
-        *((" ", line) for line in after),
-    )
-
-
-def _lines(text: str) -> list[str]:
-    return text.split("\n") if text else []
-
-
-def _trimmed(left: list[str], right: list[str]) -> _Trimmed:
-    """Beginning and end that are the same cost nothing to compare."""
-    shorter = min(len(left), len(right))
-    start = next((n for n in range(shorter) if left[n] != right[n]), shorter)
-    rest = shorter - start
-    end = next((n for n in range(rest) if left[-1 - n] != right[-1 - n]), rest)
-    return _Trimmed(
-        left[:start],
-        left[start : len(left) - end],
-        right[start : len(right) - end],
-        left[len(left) - end :],
-    )
-
-
-def _changes(left: list[str], right: list[str]) -> Iterator[tuple[Literal[" ", "-", "+"], str]]:
-    if len(left) * len(right) > _LONGEST:
-        yield from (("-", line) for line in left)
-        yield from (("+", line) for line in right)
-        return
-    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
-    for kind, start, end, other_start, other_end in matcher.get_opcodes():
-        if kind == "equal":
-            yield from ((" ", line) for line in left[start:end])
-        else:
-            yield from (("-", line) for line in left[start:end])
-            yield from (("+", line) for line in right[other_start:other_end])

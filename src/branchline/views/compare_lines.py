@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal
 
-from branchline.views.compare import ComparedTurn, CompareView, Difference, Side, TurnPair
+from branchline.views.compare import ComparedTurn, CompareView, Side, TurnPair
 from branchline.views.humanize import cost_words, count, money, tokens
 from branchline.views.spans import Line, Span, StyleRole, make_line, pad_line
 from branchline.views.text import clusters, one_line, safe, width
+from branchline.views.text_difference import Difference
 from branchline.views.tool_calls import short_path
 
 __all__ = ["near", "side_by_side", "totals_table", "unified"]

@@ -36,12 +36,17 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import EntrySource
-from branchline.views.tool_calls import Call, ToolCallLookup, call_text, single_line
+from branchline.views.spans import Line, Span, make_line
+from branchline.views.tool_calls import Call, ToolCallLookup, single_line
+from branchline.views.tool_results import result_view
+from branchline.views.tool_views import call_text
 
 __all__ = ["RowTexts", "copy_text", "row_text", "search_text"]
 
 _MESSAGE_LENGTH = 200
 _ERROR_LENGTH = 80
+_ROW_LENGTH = 1000
+"""Characters of a row; no screen is wider."""
 
 
 class RowTexts:
@@ -61,7 +66,18 @@ class RowTexts:
         if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
             call = self._calls.find(position, entry.message.tool_call_id)
         text = row_text(entry, call=call, home=self.home)
-        return text if text or not self._is_foreign else _foreign_text(entry)
+        return (text if text or not self._is_foreign else _foreign_text(entry))[:_ROW_LENGTH]
+
+    def outcome(self, position: int) -> Line:
+        """How the tool call ended whose result this is: a mark if it failed, exit code, duration."""
+        if self.source.tree.roles[position] != "toolResult":
+            return ()
+        entry = self.source.entry(position)
+        if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolResult):
+            return ()
+        view = result_view(entry.message)
+        facts = Span(f" {' · '.join(view.facts)}" if view.facts else "", "dim")
+        return make_line(Span(" ✗" if view.failed else "", "error"), facts)
 
     @property
     def _is_foreign(self) -> bool:
@@ -121,7 +137,7 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
         case AssistantMessage():
             return f"assistant: {_beginning(message) or _silence(message)}"
         case ToolResult():
-            return f"[{message.tool_name}]" if call is None else single_line(call_text(call, home))
+            return f"[{message.tool_name}]" if call is None else call_text(call, home)
         case BashExecution():
             return f"[bash]: {single_line(message.command)}".strip()
         case UnknownMessage():

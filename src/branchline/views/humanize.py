@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["age", "cost_words", "count", "format_size", "money", "tokens"]
+from math import inf
+
+__all__ = [
+    "age",
+    "as_float",
+    "cost_words",
+    "count",
+    "duration",
+    "format_size",
+    "known_money",
+    "money",
+    "tokens",
+]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -10,6 +22,14 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 def count(number: int, one: str, many: str | None = None) -> str:
     """``1 entry``, ``3 entries``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def as_float(number: float) -> float:
+    """A number that can be divided and formatted: one beyond all floats is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
 
 
 def age(moment_ms: float, now: float) -> str:
@@ -29,6 +49,18 @@ def age(moment_ms: float, now: float) -> str:
     return f"{days // 30}mo" if days < 365 else f"{days // 365}y"
 
 
+def duration(seconds: float) -> str:
+    """How long something took: ``0.3s``, ``12s``, ``2m 5s``, ``1h 3m``."""
+    if seconds < 9.95:
+        return f"{max(0.0, seconds):.1f}s"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole}s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE}m {whole % _MINUTE}s"
+    return f"{whole // _HOUR:,}h {whole % _HOUR // _MINUTE}m"
+
+
 def format_size(size: int) -> str:
     """``312 bytes``, ``12.3 kB``, ``4.0 MB``."""
     if size < 1000:
@@ -38,6 +70,7 @@ def format_size(size: int) -> str:
 
 def tokens(number: float) -> str:
     """``840``, ``12.3k``, ``1.2M``."""
+    number = as_float(number)
     if abs(number) < 1000:
         return f"{number:g}"
     return f"{number / 1000:.1f}k" if abs(number) < 1_000_000 else f"{number / 1_000_000:.1f}M"
@@ -52,4 +85,10 @@ def money(amount: float, unpriced: float = 0) -> str:
     """``$0.0031``, ``$1.25``; with tokens whose cost is not recorded ``unknown``, or at least ``$1.25+``."""
     if unpriced and not amount:
         return "unknown"
+    amount = as_float(amount)
     return (f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}") + ("+" if unpriced else "")
+
+
+def known_money(amount: float | None) -> str:
+    """A cost in a column: ``–`` if it is unknown (None), or 0, which agents that record none leave."""
+    return money(amount) if amount else "–"

@@ -116,9 +116,11 @@ def _parts(card: Card) -> list[str]:
 
 
 def _tool(card: Card) -> list[str]:
-    parts = [fenced(card.arguments, "json")] if card.arguments else []
-    state = "no result" if card.open else "failed" if card.error else ""
-    if remarks := " · ".join(filter(None, (*card.meta, state))):
+    parts = []
+    for section in card.sections():
+        parts += [f"{_inline(section.title)}:"] if section.title else []
+        parts.append(fenced(section.text, section.language))
+    if remarks := " · ".join(card.status):
         parts.append(f"*{_inline(remarks)}*")
     if card.body.strip():
         parts.append(fenced(card.body))

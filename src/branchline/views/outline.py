@@ -28,7 +28,7 @@ __all__ = [
 
 EMPTY = "  No entries found"
 _STEP = 3  # columns per level
-_LONGEST_LABEL = 1000
+_LONGEST_LABEL = 200
 """Characters of a label that are shown; no screen is wider."""
 _FILTER_NAMES: Mapping[Filter, str] = {
     "default": "",

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from branchline.formats import agent_name
 from branchline.views.fuzzy import fuzzy_score
+from branchline.views.times import WRITTEN_AS, time_of
 
 __all__ = [
     "FIELDS",
@@ -54,8 +56,6 @@ TOOL_ROLES = frozenset({"toolresult", "toolcall", "bashexecution"})
 _TOKEN = re.compile(
     r'(?P<empty>[a-z]+:)(?=\s|$)|(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))'
 )
-_SPAN = re.compile(r"(\d+)(h|d|w|mo|y)")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "mo": 30 * 24, "y": 365 * 24}
 _RANK = 1_000_000.0
 _CONTENT = frozenset({"role", "tool", "label", "in", "is", "file", "branch", "cost", "tokens"})
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -228,7 +228,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
             return None
         match term.field:
             case "agent":
-                hit = term.text in face.agent
+                hit = term.text in face.agent or agent_name(term.text) == face.agent
             case "cwd":
                 hit = term.text in face.cwd
             case "model":
@@ -370,14 +370,13 @@ def parse_query(text: str, *, now: datetime) -> Query:
             terms.append(Term(field=field, text=value, sign=amount[1], amount=number))  # type: ignore[arg-type]
             continue
         if field in ("after", "before"):
-            moment = _moment(value, now)
+            moment = time_of(value, now)
             if moment is None:
                 return Query(
                     terms=tuple(terms),
-                    problem=f"{field}:{value} is not a valid time; "
-                    "use 2026-01-31, today, yesterday, 12h, 7d or 3mo",
+                    problem=f"{field}:{value} is not a valid time; use {WRITTEN_AS}",
                 )
-            terms.append(Term(field=field, text=value, moment_ms=moment))
+            terms.append(Term(field=field, text=value, moment_ms=round(moment.timestamp() * 1000)))
         else:
             kind: Literal["word", "phrase"] = "word" if phrase is None else "phrase"
             terms.append(Term(kind=kind, field=field, text=value))
@@ -401,21 +400,3 @@ def _pattern(pattern: str) -> Query:
     except (re.error, OverflowError, RecursionError) as problem:
         return Query(problem=f"invalid regular expression: {problem}")
     return Query(terms=(Term(kind="pattern", text=pattern),))
-
-
-def _moment(text: str, now: datetime) -> int | None:
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    try:
-        if text == "today":
-            moment = midnight
-        elif text == "yesterday":
-            moment = midnight - timedelta(days=1)
-        elif (span := _SPAN.fullmatch(text)) is not None:
-            moment = now - timedelta(hours=int(span[1]) * _HOURS[span[2]])
-        else:
-            moment = datetime.fromisoformat(text)
-            if moment.tzinfo is None:
-                moment = moment.replace(tzinfo=now.tzinfo)
-        return round(moment.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return None

@@ -1,165 +1,207 @@
-"""A session as a line of spans: in the browser, with columns fitted to the width, and in a printed list.
+"""A session as a line of spans, the same in the browser, in printed lists and in the chat.
 
-Both say the same about a session: its title, else its first prompt, else that there are no messages.
+What has a fixed width comes first (age, messages, cost, agent, directory); what the session is called comes
+last and gets the rest of the line. A session is called by its title, else by its first prompt.
 """
 
 from __future__ import annotations
 
-import itertools
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from branchline.views.humanize import age, count, format_size, money
-from branchline.views.session_row import ListItem, SessionRow
-from branchline.views.spans import Line, Piece, Span, StyleRole, cut_line, line_width, make_line, pad_line
-from branchline.views.text import cut_middle, cut_start, one_line
+from branchline.views.humanize import age, count, format_size, known_money
+from branchline.views.session_row import SessionRow
+from branchline.views.short_ids import short_ids
+from branchline.views.spans import Line, Piece, Span, StyleRole, cut_line, line_width, make_line
+from branchline.views.text import cut_middle, cut_start, one_line, width
 from branchline.views.tool_calls import short_path
 
 __all__ = [
-    "ColumnWidths",
-    "ListColumns",
-    "columns_for",
+    "NOT_COUNTED",
+    "SessionColumns",
     "facts_lines",
     "header_line",
     "list_columns",
-    "list_line",
     "reason_words",
+    "screen_columns",
     "session_line",
 ]
 
-
+NOT_COUNTED = -1.0
+"""The cost of a session that was not added up yet: its cell is empty. None is a cost that nobody recorded."""
 _ENOUGH_ROWS = 14
 _SHORT_ID = 8
-_SHORTEST_NAME = 24
+_AGE = 4
+_MESSAGES = 5
+_COST = 8
+_AGENT = 11
+_GAP = 2
+_NAME = 30
+"""Columns of the name before another column is worth more. It does not grow beyond while others are missing,
+so that it never shrinks when they appear."""
+_PLACE = (4, 12, 28)
+"""Columns of a directory: the fewest that tell something, enough, and more than that is a waste."""
+_LISTED_PLACE = 24
 
 
-class ColumnWidths(NamedTuple):
-    """How wide each column is; 0 is a column that is not shown."""
+class SessionColumns(NamedTuple):
+    """How wide the columns before the name are; 0 is a column that is not shown."""
 
-    name: int
-    agent: int
-    messages: int
-    cost: int
-    age: int
-    place: int
+    marks: bool = False
+    """Whether there is room for a mark and a pin."""
+    ids: Mapping[str, str] | None = None
+    """The beginning of each id that tells it from the others; None if ids are not shown."""
+    messages: int = _MESSAGES
+    cost: int = 0
+    agent: int = 0
+    place: int = 0
+    path: bool = False
+    """Whether the place is the file and not the working directory."""
+    name: int | None = None
+    """How wide the name may be; None for the rest of the line."""
+
+    @property
+    def before_name(self) -> int:
+        """The columns that are taken before the name begins, without an id."""
+        taken = (_AGE, self.messages, self.cost, self.agent, self.place)
+        return (4 if self.marks else 0) + sum(each + _GAP for each in taken if each)
 
 
-def columns_for(
+def screen_columns(
     width: int, *, directory: bool = False, path: bool = False, cost: bool = True
-) -> ColumnWidths:
-    """Columns for a list of this width; those that matter least are left out so that names can be read."""
-    columns = ColumnWidths(0, agent=11, messages=5, cost=8 if cost else 0, age=4, place=0)
+) -> SessionColumns:
+    """Columns for a screen of this width. A wider one shows no column and no name less."""
+    columns = SessionColumns(marks=True, agent=_AGENT)
     if path:
-        columns = columns._replace(place=max(16, width * 2 // 5))
-    elif directory:
-        columns = columns._replace(place=max(12, min(28, width // 5)))
-    least = {"place": columns.place if path else min(columns.place, 12)}
-    for without in (least, {"cost": 0}, {"agent": 0}, {"place": 0}):
-        if _room(columns, width) >= _SHORTEST_NAME:
-            break
-        columns = columns._replace(**without)
-    return columns._replace(name=max(8, _room(columns, width)))
+        return columns._replace(agent=0, place=max(16, width * 2 // 5), path=True)
+    if width - columns.before_name < _NAME:
+        return columns._replace(agent=0)
+    room = width - columns.before_name - _NAME
+    if cost:
+        if room < _COST + _GAP:
+            return columns._replace(name=_NAME)
+        columns, room = columns._replace(cost=_COST), room - _COST - _GAP
+    if directory:
+        fewest, enough, most = _PLACE
+        room -= _GAP
+        if room < fewest:
+            return columns._replace(name=_NAME)
+        place = min(room, enough) + max(0, min((room - enough) // 4, most - enough))
+        columns = columns._replace(place=place)
+    return columns
 
 
-def _room(columns: ColumnWidths, width: int) -> int:
-    """What the name gets: all but the others, two marks with a blank on each side, and one at the end."""
-    return width - 5 - sum(part + 2 for part in columns[1:] if part)
-
-
-def header_line(columns: ColumnWidths, *, path: bool = False) -> Line:
-    """The names of the columns."""
-    return _line(
-        "    ",
-        (Span("session", "dim"),),
-        columns,
-        "program",
-        "msgs",
-        "cost",
-        "age",
-        "file" if path else "directory",
-        "dim",
+def list_columns(
+    rows: Sequence[SessionRow], *, own_agent: str, directory: bool = False, home: str = ""
+) -> SessionColumns:
+    """Columns for a printed list; the agent has one if there are sessions of others than ``own_agent``."""
+    agents = {row.agent for row in rows if row.agent is not None}
+    ids = {row.id for row in rows}
+    places = [width(_place(row, home)) for row in rows] if directory else []
+    return SessionColumns(
+        ids=short_ids(ids, ids),
+        agent=max(map(len, agents), default=0) if agents - {own_agent} else 0,
+        place=min(_LISTED_PLACE, max(places, default=0)),
     )
+
+
+def header_line(columns: SessionColumns) -> Line:
+    """The names of the columns of a screen."""
+    cells = _cells(columns, "age", "msgs", "cost", "agent", "file" if columns.path else "directory")
+    return tuple(Span(span.text, "dim") for span in make_line("    ", *cells, "session"))
 
 
 def session_line(
-    item: ListItem,
-    columns: ColumnWidths,
+    row: SessionRow,
+    columns: SessionColumns,
     *,
     now: float,
-    cost: float | None = None,
+    home: str = "",
+    agent: str | None = None,
+    cost: float | None = NOT_COUNTED,
+    branch: str = "",
+    threaded: bool = False,
     marked: bool = False,
     current: bool = False,
-    home: str = "",
-    path: bool = False,
+    pinned: bool = False,
 ) -> Line:
-    """One session. ``marked`` rows are chosen for what is done next; ``current`` is the one we came from."""
-    row = item.row
-    marks = ("✓" if marked else "●" if current else " ") + ("★" if item.pinned else " ")
-    where = one_line(short_path((row.path if path else row.cwd) or "", home))
-    if columns.place:
-        where = (cut_middle if path else cut_start)(where, columns.place)
-    return _line(
-        Span(f" {marks} ", "label" if marked or item.pinned else "active"),
-        _name(item),
-        columns,
-        item.agent,
-        "" if row.messages is None else f"{row.messages:,}",
-        "" if not cost else money(cost),
+    """One session. ``marked`` rows are chosen for what is done next; ``current`` is the one we came from.
+
+    ``branch`` is drawn before the name where rows are ``threaded``: below the sessions they were forked from.
+    """
+    pieces: list[Piece] = []
+    if columns.marks:
+        marks = ("✓" if marked else "●" if current else " ") + ("★" if pinned else " ")
+        pieces.append(Span(f" {marks} ", "label" if marked or pinned else "active"))
+    if columns.ids is not None:
+        pieces.append(Span(f"{columns.ids.get(row.id, row.id[:_SHORT_ID]):<{_SHORT_ID}}  ", "id"))
+    unread = row.messages is None and row.problem is None
+    pieces += _cells(
+        columns._replace(messages=10) if unread and not columns.marks else columns,
         age(row.modified_ms, now),
-        where,
+        _size(row, columns) if row.messages is None else f"{row.messages:,}",
+        "" if cost == NOT_COUNTED else known_money(cost),
+        agent if agent is not None else row.agent or "",
+        _place(row, home, path=columns.path),
     )
+    name = make_line(Span(branch, "dim"), *_name(row, threaded=threaded or bool(branch)))
+    return make_line(*pieces, *(name if columns.name is None else cut_line(name, columns.name)))
 
 
-def _line(
-    marks: Piece,
-    name: Sequence[Piece],
-    columns: ColumnWidths,
-    agent: str,
-    messages: str,
-    cost: str,
-    age_text: str,
-    place: str,
-    role: StyleRole | None = None,
-) -> Line:
-    pieces: list[Piece] = [marks, *pad_line(name, columns.name)]
+def _size(row: SessionRow, columns: SessionColumns) -> str:
+    """What stands for a number of messages that is not known: in a printed list, the size of the file."""
+    return "" if columns.marks or row.problem is not None else format_size(row.size)
+
+
+def _cells(
+    columns: SessionColumns, age_text: str, messages: str, cost: str, agent: str, place: str
+) -> list[Piece]:
+    if columns.place:
+        place = (cut_middle if columns.path else cut_start)(place, columns.place)
     cells: tuple[tuple[int, str, StyleRole, bool], ...] = (
-        (columns.place, place, "path", False),
-        (columns.agent, agent, "program", False),
+        (_AGE, age_text, "time", True),
         (columns.messages, messages, "number", True),
         (columns.cost, cost, "cost", True),
-        (columns.age, age_text, "time", True),
+        (columns.agent, agent, "program", False),
+        (columns.place, place, "path", False),
     )
-    for room, text, own, right in cells:
+    pieces: list[Piece] = []
+    for room, text, role, right in cells:
         if not room:
             continue
-        cell = cut_line((Span(text, role or own),), room)
+        cell = cut_line((Span(text, role),), room)
         blanks = " " * (room - line_width(cell))
-        pieces += ["  ", blanks, *cell] if right else ["  ", *cell, blanks]
-    return make_line(*pieces)
-
-
-def _name(item: ListItem) -> list[Piece]:
-    row = item.row
-    pieces: list[Piece] = [Span(item.branch, "dim")]
-    if row.parent_session and not item.branch:
-        pieces.append(Span("↳ ", "active"))
-    if row.problem is not None:
-        name = posixpath.basename(row.path or row.key)
-        return [*pieces, Span(name, "path"), Span(f"  {reason_words(row)}", "error")]
-    pieces.append(_title(row))
-    if row.findings:
-        pieces.append(Span(f"  ⚠ {count(row.findings, 'finding')}", "warning"))
+        pieces += [blanks, *cell, "  "] if right else [*cell, blanks, "  "]
     return pieces
 
 
-def _title(row: SessionRow) -> Span:
-    """What a session is called."""
+def _place(row: SessionRow, home: str, *, path: bool = False) -> str:
+    if not path and not row.cwd:
+        return "" if row.problem else "(no directory)"
+    return one_line(short_path((row.path if path else row.cwd) or "", home))
+
+
+def _name(row: SessionRow, *, threaded: bool) -> list[Piece]:
+    """What a session is called, and what else is to be known about it."""
+    if row.problem is not None:
+        known, why = row.title or row.first_prompt, Span(f"unreadable: {reason_words(row)}", "error")
+        file = Span(posixpath.basename(row.path or row.key), "path")
+        return [known, "  ", why] if known else [why, "  ", file]
     if row.title:
-        return Span(row.title, "title")
-    if row.first_prompt:
-        return Span(row.first_prompt)
-    return Span("(no messages)" if row.messages is not None else row.key, "dim")
+        title = Span(row.title, "title")
+    elif row.first_prompt:
+        title = Span(row.first_prompt)
+    else:
+        title = Span("(no messages)" if row.messages is not None else row.key, "dim")
+    pieces: list[Piece] = [title]
+    if row.draft:
+        pieces.append(Span("  (no reply yet)", "warning"))
+    if row.parent_session and not threaded:
+        pieces.append(Span("  (fork)", "dim"))
+    if row.findings:
+        pieces.append(Span(f"  ⚠ {count(row.findings, 'finding')}", "warning"))
+    return pieces
 
 
 def reason_words(row: SessionRow) -> str:
@@ -189,50 +231,3 @@ def facts_lines(row: SessionRow, *, home: str = "", now: float, rows: int) -> li
     if in_one_line:
         facts = [tuple(span for fact in facts for span in (*fact, Span("  ")))]
     return [make_line(Span(row.title or row.first_prompt or "(no messages)", "title")), *facts]
-
-
-class ListColumns(NamedTuple):
-    """How wide the columns of a printed list are; one without width is left out."""
-
-    id: int
-    agent: int
-    with_directory: bool
-
-
-def list_columns(rows: Sequence[SessionRow], *, own_agent: str, with_directory: bool = False) -> ListColumns:
-    """Columns for these rows; the program has one where there are sessions of others than ``own_agent``."""
-    agents = {row.agent for row in rows if row.agent is not None}
-    widest = max(map(len, agents), default=0) if agents - {own_agent} else 0
-    return ListColumns(_id_width(rows), widest, with_directory)
-
-
-def list_line(row: SessionRow, columns: ListColumns, *, now: float, home: str = "") -> Line:
-    """One session of a printed list: id, age, messages, program, directory, and what it is called."""
-    facts = [
-        Span(f"{row.id[: columns.id]:<{columns.id}}", "id"),
-        Span(f"  {age(row.modified_ms, now):>4}  ", "time"),
-    ]
-    program = [Span(f"{row.agent or '':<{columns.agent}}  ", "program")] if columns.agent else []
-    if row.problem is not None:
-        known = row.title or row.first_prompt
-        return make_line(
-            *facts, *program, f"{known}  " if known else "", Span(f"unreadable: {row.problem}", "error")
-        )
-    if row.messages is None:
-        return make_line(*facts, Span(f"{format_size(row.size):>10}  ", "dim"), *program, _title(row))
-    facts += [Span(f"{row.messages:>5}  ", "number"), *program]
-    if columns.with_directory:
-        where = posixpath.basename(row.cwd.rstrip("/")) if row.cwd else "(no directory)"
-        facts.append(Span(f"{short_path(where, home)}  ", "path"))
-    findings = f"  ({count(row.findings, 'finding')})" if row.findings else ""
-    return make_line(*facts, _title(row), Span(findings, "warning"))
-
-
-def _id_width(rows: Sequence[SessionRow]) -> int:
-    """How much of the ids must be shown so that each is told from all others."""
-    ids = sorted({row.id for row in rows})
-    longest = _SHORT_ID
-    for one, other in itertools.pairwise(ids):
-        while longest < len(other) and one.startswith(other[:longest]):
-            longest += 1
-    return longest

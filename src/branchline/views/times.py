@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 
-__all__ = ["day_of", "label_time"]
+__all__ = ["WRITTEN_AS", "day_of", "label_time", "time_of"]
 
 
 def label_time(time: str, now: datetime) -> str:
@@ -27,23 +27,36 @@ def label_time(time: str, now: datetime) -> str:
     return day if instant.year == now.year else f"{instant.year % 100:02d}/{day}"
 
 
-_AGO = re.compile(r"(\d{1,5})\s*(d|w|mo|m|y)")
-_DAYS = {"d": 1, "w": 7, "m": 30, "mo": 30, "y": 365}
+_AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w|mo|y)")
+_MINUTES = {"m": 1, "h": 60, "d": 1440, "w": 7 * 1440, "mo": 30 * 1440, "y": 365 * 1440}
+WRITTEN_AS = "2026-11-01, 2026-11, today, yesterday, 12h, 7d, 2w, 3mo or 1y"
+"""How a time can be written in an option or a search. Units are those of ages in lists: ``3m`` is minutes."""
 
 
-def day_of(words: str, today: date) -> date:
-    """The day that a person means: ``2026-11-01``, ``2026-11``, ``today``, ``yesterday``, ``7d``, ``2w``.
+def time_of(words: str, now: datetime) -> datetime | None:
+    """The time that a person means: a date or time, ``today``, ``yesterday``, or how long ago (``12h``).
 
-    ValueError says what can be written.
+    Dates without a zone are in the zone of ``now``. None if it is not a time.
     """
     text = words.strip().lower()
-    if text in ("today", "yesterday"):
-        return today - timedelta(days=text == "yesterday")
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     try:
+        if text in ("today", "yesterday"):
+            return midnight - timedelta(days=text == "yesterday")
         if ago := _AGO.fullmatch(text):
-            return today - timedelta(days=int(ago[1]) * _DAYS[ago[2]])
-        return date.fromisoformat(f"{text}-01" if re.fullmatch(r"\d{4}-\d\d", text) else text)
+            return now - timedelta(minutes=int(ago[1]) * _MINUTES[ago[2]])
+        moment = datetime.fromisoformat(f"{text}-01" if re.fullmatch(r"\d{4}-\d\d", text) else text)
     except (ValueError, OverflowError):
-        raise ValueError(
-            f"{words!r} is not a valid date; use 2026-11-01, 2026-11, today, yesterday, 7d, 2w, 3m or 1y"
-        ) from None
+        return None
+    return moment.replace(tzinfo=now.tzinfo) if moment.tzinfo is None else moment
+
+
+def day_of(words: str, now: datetime) -> date:
+    """The day that a person means. ValueError says what can be written."""
+    moment = time_of(words, now)
+    try:
+        if moment is not None:
+            return moment.astimezone(now.tzinfo).date()
+    except OverflowError:  # a day at the end of the calendar, in another zone
+        pass
+    raise ValueError(f"{words!r} is not a valid date; use {WRITTEN_AS}")

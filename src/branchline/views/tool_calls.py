@@ -1,21 +1,23 @@
-"""Tool calls in a few words, and the way from a tool's result to the call that it answers."""
+"""The tool calls of a session, and the way from a tool's result to the call that it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from branchline.context.javascript import number_text, stringify, utf16_cut, utf16_length
+import msgspec
+
 from branchline.entries import AssistantMessage, Block, Entry, MessageEntry, ToolCall, UnknownBlock
 from branchline.tree import ROOT, EntrySource
 
-__all__ = ["Call", "ToolCallLookup", "call_text", "calls_of", "short_path", "single_line"]
+__all__ = ["Call", "ToolCallLookup", "call_of", "calls_of", "short_path", "single_line"]
 
 _LOOK_BACK = 1000  # a result stands right after its call; only damage puts more between them
 _REMEMBERED = 512
+_NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "name", "status", "result"})
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """What an answer asked a tool to do."""
 
     id: str
@@ -29,23 +31,39 @@ def calls_of(entry: Entry) -> Iterator[Call]:
         return
     content = entry.message.content
     for block in () if isinstance(content, str) else content:
-        call = _call(block)
+        call = call_of(block)
         if call is not None:
             yield call
 
 
-def _call(block: Block) -> Call | None:
+def call_of(block: Block) -> Call | None:
+    """The call that a block is; None for other blocks."""
     if isinstance(block, ToolCall):
         return Call(block.id, block.name, block.arguments)
-    if isinstance(block, UnknownBlock) and block.type == "toolCall":
-        arguments = block.fields.get("arguments")
-        call_id, name = block.fields.get("id"), block.fields.get("name")
+    if not isinstance(block, UnknownBlock):
+        return None
+    fields = block.fields
+    if block.type == "toolCall":
+        arguments = fields.get("arguments")
         return Call(
-            call_id if isinstance(call_id, str) else "",
-            name if isinstance(name, str) else "",
+            _text(fields.get("id")),
+            _text(fields.get("name")),
             arguments if isinstance(arguments, dict) else {},
         )
+    if block.type.endswith("_call"):  # a tool that the provider runs: a web search, a picture
+        action = fields.get("action")
+        if not isinstance(action, dict):
+            action = {name: value for name, value in fields.items() if name not in _NOT_ARGUMENTS}
+        return Call(
+            _text(fields.get("call_id") or fields.get("id")),
+            _text(fields.get("name")) or block.type.removesuffix("_call"),
+            action,
+        )
     return None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 class ToolCallLookup:
@@ -77,27 +95,6 @@ class ToolCallLookup:
         return found
 
 
-def call_text(call: Call, home: str = "") -> str:
-    """A call in brackets: ``[read: src/main.py:1-40]``, ``[bash: make test]``."""
-    arguments = call.arguments
-    path = short_path(_text(arguments, "path") or _text(arguments, "file_path"), home)
-    match call.name:
-        case "read":
-            return f"[read: {path}{_lines(arguments)}]"
-        case "write" | "edit":
-            return f"[{call.name}: {path}]"
-        case "bash":
-            return f"[bash: {_first(single_line(_text(arguments, 'command')), 50)}]"
-        case "grep":
-            return f"[grep: /{_text(arguments, 'pattern')}/ in {path or '.'}]"
-        case "find":
-            return f"[find: {_text(arguments, 'pattern')} in {path or '.'}]"
-        case "ls":
-            return f"[ls: {path or '.'}]"
-        case name:
-            return f"[{name}: {_first(stringify(arguments), 40)}]"
-
-
 def short_path(path: str, home: str) -> str:
     """A path with the home directory as ``~``."""
     home = home.rstrip("/\\")
@@ -109,29 +106,3 @@ def short_path(path: str, home: str) -> str:
 def single_line(text: str) -> str:
     """The text in one line: newlines and tabs are blanks, the ends are trimmed."""
     return text.replace("\n", " ").replace("\t", " ").strip()
-
-
-def _first(text: str, length: int) -> str:
-    return text if utf16_length(text) <= length else utf16_cut(text, length) + "..."
-
-
-def _text(arguments: dict[str, Any], name: str) -> str:
-    value = arguments.get(name)
-    if isinstance(value, str):
-        return value
-    if value is None or value is False:
-        return ""
-    return stringify(value)
-
-
-def _lines(arguments: dict[str, Any]) -> str:
-    """``:start-end`` of a call that reads a part of a file."""
-    offset, limit = _number(arguments.get("offset")), _number(arguments.get("limit"))
-    if offset is None and limit is None:
-        return ""
-    start = 1 if offset is None else offset
-    return f":{number_text(start)}" + ("" if limit is None else f"-{number_text(start + limit - 1)}")
-
-
-def _number(value: Any) -> int | float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

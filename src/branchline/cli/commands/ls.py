@@ -18,7 +18,7 @@ from branchline.places import NATIVE_AGENT
 
 if TYPE_CHECKING:
     from branchline.library import Forest, Listing, SessionRow
-    from branchline.views.session_lines import ListColumns
+    from branchline.views.session_lines import SessionColumns
     from branchline.views.spans import Line
 
 __all__ = [
@@ -139,16 +139,17 @@ def _listing_fields(listing: Listing, shown: Sequence[SessionRow]) -> dict[str, 
     }
 
 
-def _columns(rows: Sequence[SessionRow], *, with_directory: bool = False) -> ListColumns:
+def _columns(rows: Sequence[SessionRow], *, with_directory: bool = False) -> SessionColumns:
     from branchline.views.session_lines import list_columns
 
-    return list_columns(rows, own_agent=NATIVE_AGENT, with_directory=with_directory)
+    home = os.path.expanduser("~")
+    return list_columns(rows, own_agent=NATIVE_AGENT, directory=with_directory, home=home)
 
 
-def _line(row: SessionRow, columns: ListColumns) -> Line:
-    from branchline.views.session_lines import list_line
+def _line(row: SessionRow, columns: SessionColumns, *, threaded: bool = False) -> Line:
+    from branchline.views.session_lines import session_line
 
-    return list_line(row, columns, now=time.time(), home=os.path.expanduser("~"))
+    return session_line(row, columns, now=time.time(), home=os.path.expanduser("~"), threaded=threaded)
 
 
 def reading_progress() -> Callable[..., None] | None:
@@ -203,11 +204,15 @@ def forest_command(
     columns = _columns([item.row for item in forest])
     ids: dict[str, str] = {}
     for item, branch in zip(forest, drawn_branches(forest), strict=True):
-        ids[item.row.path or item.row.key] = item.row.id[: columns.id]
+        ids[item.row.path or item.row.key] = (columns.ids or {}).get(item.row.id, item.row.id)
         above = ids.get(item.parent_path or item.parent or "", "the one above")
         said = "  " * item.depth + (f"from {above}: " if item.depth else "")
         note = f"  ({item.note})" if item.note else ""
-        out.row(paint("dim", said if out.plain else branch), *_line(item.row, columns), paint("dim", note))
+        out.row(
+            paint("dim", said if out.plain else branch),
+            *_line(item.row, columns, threaded=item.depth > 0),
+            paint("dim", note),
+        )
     remark(f"{count(len(forest), 'session')}, {count(len(forest.roots), 'root')}")
 
 

@@ -169,21 +169,25 @@ def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> lis
 
 def _print_folded(out: Output, card: Card, *, full: bool) -> None:
     """One line for a call, a thought or a prompt; with ``full`` everything in it."""
+    from branchline.views.tool_views import diff_runs
+
     title = "thinking" if card.kind == "thinking" else card.title
     if card.kind == "bash":
         title = f"$ {title}"
-    facts = list(card.meta) if card.kind in ("bash", "tool") else []
-    if card.open:
-        facts.append("no result")
-    elif card.error and card.kind == "tool":
-        facts.append("failed")
+    facts = list(card.status if card.kind == "tool" else card.meta if card.kind == "bash" else ())
     lines = card.body.strip("\n").count("\n") + 1 if card.body.strip() else 0
     if lines:
         facts.append(count(lines, "line"))
     role: StyleRole = "error" if card.error else "thinking" if card.kind == "thinking" else "tool"
     mark = "" if out.plain else "▾ " if full else "▸ "
     out.row("  ", paint(role, f"{mark}{title}"), paint("dim", "  " + _between(out).join(facts)))
-    if full and card.arguments and card.arguments != "{}":
-        out.text(card.arguments, indent="    ", role="dim")
+    for section in card.sections() if full else ():
+        if section.title:
+            out.line("    ", paint("dim", f"{section.title}:"))
+        if section.kind == "diff":
+            for lines_of_role, diff_role in diff_runs(section.text):
+                out.text(lines_of_role, indent="    ", role=diff_role)
+        else:
+            out.text(section.text, indent="    ", role="dim")
     if full and lines:
         out.text(card.body.strip("\n"), indent="    ")

@@ -42,7 +42,7 @@ __all__ = ["stats_command"]
     help="Print one full table: day, week, month, hour, model, agent, directory, tool, session or branch.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV (by day unless --by is given).")
-@click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3m.")
+@click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3mo.")
 @click.option("--until", metavar="DAY", help="End date, inclusive.")
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
 @click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
@@ -182,6 +182,6 @@ def _day(option: str, words: str | None) -> date | None:
     from branchline.views.times import day_of
 
     try:
-        return day_of(words, datetime.now().astimezone().date())
+        return day_of(words, datetime.now().astimezone())
     except ValueError as problem:
         raise click.UsageError(f"{option}: {problem}") from None

@@ -22,6 +22,11 @@ __all__ = ["tree_command"]
 
 _FILTERS = ["default", "no-tools", "user-only", "labeled-only", "all"]
 _LONGEST_ID = 16
+_LONGEST_TEXT = 300
+"""Characters of an entry in a line that no terminal cuts."""
+_LINE = 200
+"""Columns of which at most half are indentation, where there is no terminal."""
+_DEEPEST = 50
 
 
 @command(
@@ -103,6 +108,7 @@ def _fields(session: Session, outline: Outline) -> dict[str, Any]:
 def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: bool) -> None:
     from branchline.views.entry_rows import RowTexts
     from branchline.views.outline import entry_role, indentation, outline_line, plain_marks
+    from branchline.views.text import cut, one_line
     from branchline.views.times import label_time
 
     texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
@@ -118,7 +124,7 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
         if times:
             pieces.append(paint("time", f"{label_time(index.times[row.position], now):<14}  "))
         if said is not None:
-            pieces.append("  " * row.level + said[number])
+            pieces.append("  " * min(row.level, _DEEPEST) + said[number])
         else:
             pieces += [
                 paint("cursor", "› " if row.position == leaf else "  "),
@@ -126,15 +132,15 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
             ]
         line = outline_line(
             row if said is None else row._replace(active=False),
-            texts(row.position),
+            cut(one_line(texts(row.position)), _LONGEST_TEXT) if out.columns is None else texts(row.position),
             role=entry_role(index, row.position),
             label=labels.get(row.key),
             now=now if times else None,
         )
-        out.row(*pieces, *line)
+        out.row(*pieces, *line, *texts.outcome(row.position))
 
 
 def _shifted(indent: str, columns: int | None) -> str:
-    """The indentation of a row; on a terminal at most half a line of it, so that the text can be read."""
-    room = None if columns is None else columns // 2
-    return indent if room is None or len(indent) <= room else "…" + indent[1 - room :]
+    """The indentation of a row, at most half a line of it, so that the text can be read."""
+    room = (_LINE if columns is None else columns) // 2
+    return indent if len(indent) <= room else "…" + indent[1 - room :]

@@ -10,11 +10,13 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import Widget
 
 from branchline.tui.hint_line import hints
 from branchline.tui.keymap import SCREENS
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
+from branchline.views.browser.layout import PaneLayout
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
 from branchline.views.spans import Line
 from branchline.views.text import one_line, safe
@@ -125,6 +127,14 @@ class ListScreen(KeyedScreen):
 
     def search_hint(self) -> str:
         return " type to search" if self.always_typing else PRESS_TO_SEARCH
+
+    def fit_pane(self, pane: Widget, layout: PaneLayout) -> None:
+        """Put the pane beside the list, below it, or nowhere, as the layout says."""
+        self.query_one("#body").set_class(bool(layout.beside), "wide")
+        self.list.styles.width = layout.columns
+        pane.display = layout.has_pane
+        pane.styles.width = layout.beside or "100%"
+        pane.styles.height = layout.below or "100%"
 
     # -- typing ---------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.worker import get_current_worker
 
+from branchline.actions.remove import RemovedSession, remove, undo
 from branchline.actions.resume import ResumePlan, plan_resume
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
@@ -23,7 +24,6 @@ from branchline.tui.screens.session_list import SessionListScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.browser.layout import is_previewing, is_wide
 from branchline.views.browser.state import BrowserState, Pill
 from branchline.views.humanize import count
 from branchline.views.session_lines import reason_words
@@ -44,10 +44,8 @@ class BrowserScreen(SessionListScreen):
     DEFAULT_CSS = """
     BrowserScreen #body { height: 1fr; layout: vertical; }
     BrowserScreen #body.wide { layout: horizontal; }
-    BrowserScreen #preview { height: 8; border-top: solid $border; padding: 0 1; display: none; }
-    BrowserScreen.previewing #preview { display: block; }
-    BrowserScreen #body.wide #preview { width: 42%; height: 100%; border-top: none;
-                                         border-left: solid $border; }
+    BrowserScreen #preview { border-top: solid $border; padding: 0 1; }
+    BrowserScreen #body.wide #preview { border-top: none; border-left: solid $border; }
     BrowserScreen #top, BrowserScreen #programs, BrowserScreen #hints { background: $panel; }
     BrowserScreen #programs { display: none; }
     BrowserScreen.crowded #programs { display: block; }
@@ -56,8 +54,7 @@ class BrowserScreen(SessionListScreen):
     def __init__(self, state: BrowserState) -> None:
         super().__init__(state)
         self.words = state.words
-        self._removed: list[list[tuple[SessionRow, str]]] = []
-        self._wants_preview: bool | None = None
+        self._removed: list[list[tuple[SessionRow, RemovedSession]]] = []
         self._stale = False
         self._away = False
 
@@ -91,16 +88,14 @@ class BrowserScreen(SessionListScreen):
 
     def _fit(self) -> None:
         """Put the preview beside the list, below it, or nowhere, as there is room."""
-        width, height = self.size
-        self.query_one("#body").set_class(is_wide(width), "wide")
-        self.set_class(is_previewing(width, height, wanted=self._wants_preview), "previewing")
+        self.fit_pane(self.query_one("#preview"), self.pane_layout())
         self.call_after_refresh(self._show_bars)
 
     def on_resize(self) -> None:
         self._fit()
 
     def action_preview(self) -> None:
-        self._wants_preview = not self.has_class("previewing")
+        self.wants_preview = not self.pane_layout().has_pane
         self._fit()
         self._rested()
 
@@ -225,15 +220,15 @@ class BrowserScreen(SessionListScreen):
         self.ask(ConfirmDialog(question, "move to the trash"), answered)
 
     def _remove(self, rows: list[SessionRow]) -> None:
-        removed: list[tuple[SessionRow, str]] = []
+        removed: list[tuple[SessionRow, RemovedSession]] = []
         for row in rows:
             try:
-                removed.append((row, self.source.remove(row)))
+                removed += [(row, moved) for moved in remove([row_name(row)])]
             except (BranchlineError, OSError) as problem:
                 self.tell(f"not removed: {problem}", wrong=True)
         if removed:
             self._removed.append(removed)
-            self.state.drop(row for row, _token in removed)
+            self.state.drop(row for row, _moved in removed)
             self.tell(f"{count(len(removed), 'session')} moved to the trash; u to undo")
             self.show_everything()
 
@@ -242,13 +237,13 @@ class BrowserScreen(SessionListScreen):
             self.tell("nothing to undo; use `branchline restore` for older deletions")
             return
         back: list[SessionRow] = []
-        kept: list[tuple[SessionRow, str]] = []
-        for row, token in self._removed.pop():
+        kept: list[tuple[SessionRow, RemovedSession]] = []
+        for row, moved in self._removed.pop():
             try:
-                self.source.restore(row, token)
+                undo(moved)
                 back.append(row)
             except (BranchlineError, OSError) as problem:
-                kept.append((row, token))
+                kept.append((row, moved))
                 self.tell(f"not restored: {problem}", wrong=True)
         if kept:
             self._removed.append(kept)
@@ -358,7 +353,7 @@ class BrowserScreen(SessionListScreen):
 
     def action_compare(self) -> None:
         chosen = self._chosen()
-        if self.row is not None and all(row_name(row) != row_name(self.row) for row in chosen):
+        if len(chosen) == 1 and self.row is not None and row_name(chosen[0]) != row_name(self.row):
             chosen.append(self.row)
         if len(chosen) != _TWO:
             self.tell("select two sessions with Space, or select one and move to the other")

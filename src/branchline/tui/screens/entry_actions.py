@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 
+from branchline.actions.navigate import NO_MODEL, SummaryModel, navigate
 from branchline.errors import BranchlineError
-from branchline.flows import NavigateResult, arun, fork, navigate
+from branchline.flows import NavigateResult, arun, fork
 from branchline.session import Session
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.full_entry import FullEntryScreen
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.session_watcher import SessionWatcher
-from branchline.tui.summary_model import NO_MODEL, SummaryModel, navigate_with_summary
-from branchline.views.browser.entry_menu import entry_options
+from branchline.views.browser.entry_menu import entry_options, refusal
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import copy_text
 from branchline.views.humanize import count
@@ -58,7 +58,9 @@ class EntryActionsScreen(ListScreen):
         index = self.session.index
         prompt = index.roles[index.position(key)] == "user"
         model = self.branchline.summary_model
-        options = entry_options(prompt=prompt, model=None if model is None else model.name)
+        options = entry_options(
+            self.session.transcript, prompt=prompt, model=None if model is None else model.name
+        )
         actions: dict[str, Callable[[str], None]] = {
             "navigate": self._navigate,
             "summary": self._navigate_with_summary,
@@ -100,9 +102,10 @@ class EntryActionsScreen(ListScreen):
 
     def _navigate(self, key: str, summary: str | None = None) -> None:
         async def go() -> str:
-            flow = navigate(self.session, key, summarize=summary is not None)
-            hooks = self.branchline.hooks
-            return self._moved(await arun(flow, hooks=hooks, summarizer=lambda _request: summary or ""))
+            words = None if summary is None else (lambda _request: summary)
+            return self._moved(
+                await navigate(self.session, key, summarizer=words, hooks=self.branchline.hooks)
+            )
 
         self._attempt(go)
 
@@ -139,18 +142,21 @@ class EntryActionsScreen(ListScreen):
         self.ask(question, focused)
 
     async def _summed_up(self, key: str, model: SummaryModel, focus: str) -> str:
+        from branchline.conductor.summary_model import open_summarizer  # noqa: PLC0415  models are heavy
+
         writing = StreamingDialog(f"{model.name} summarizes the abandoned branch")
         await self.app.push_screen(writing)
         try:
-            done = await navigate_with_summary(
-                self.session,
-                key,
-                model,
-                focus=focus,
-                hooks=self.branchline.hooks,
-                abort=writing.abort,
-                told=writing.told,
-            )
+            async with open_summarizer(model, writing.told) as summarizer:
+                done = await navigate(
+                    self.session,
+                    key,
+                    summarizer=summarizer.write,
+                    focus=focus,
+                    window=summarizer.window,
+                    hooks=self.branchline.hooks,
+                    abort=writing.abort,
+                )
         finally:
             writing.end()
         return self._moved(done)
@@ -171,7 +177,9 @@ class EntryActionsScreen(ListScreen):
         self._attempt(make)
 
     def action_label(self) -> None:
-        if self.key is not None:
+        if (why := refusal(self.session.transcript, "label")) is not None:
+            self.tell(f"not labelled: {why}", wrong=True)
+        elif self.key is not None:
             self._label(self.key)
 
     def _label(self, key: str) -> None:

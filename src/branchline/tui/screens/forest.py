@@ -27,7 +27,7 @@ from branchline.views.browser.arrangement import (
 from branchline.views.browser.source import Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
-from branchline.views.session_lines import ColumnWidths, columns_for, header_line, session_line
+from branchline.views.session_lines import SessionColumns, header_line, screen_columns, session_line
 from branchline.views.session_row import ListItem, row_name
 from branchline.views.spans import Line, Span, make_line
 
@@ -169,8 +169,8 @@ class ForestScreen(ListScreen):
             if why:
                 self.tell(why, wrong=True)
 
-    def _columns(self, width: int) -> ColumnWidths:
-        return columns_for(width, directory=self.scope == "all", cost=False)
+    def _columns(self, width: int) -> SessionColumns:
+        return screen_columns(width, directory=self.scope == "all", cost=False)
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -184,11 +184,13 @@ class ForestScreen(ListScreen):
         item = self.items[index]
         current = row_name(item.row) == self.current
         line = session_line(
-            item,
+            item.row,
             self._columns(columns),
             now=self.branchline.now(),
-            current=current,
             home=self._home,
+            agent=item.agent,
+            branch=item.branch,
+            current=current,
         )
         return make_line(*line, Span(f"  ({item.note})" if item.note else "", "warning"))
 

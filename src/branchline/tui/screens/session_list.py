@@ -14,7 +14,7 @@ from branchline.library.search_cache import SearchTextCache
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.browser.layout import layout_for
+from branchline.views.browser.layout import BROWSER_BARS, PaneLayout, layout_for
 from branchline.views.browser.preview import last_cards, preview_lines
 from branchline.views.browser.source import Batch
 from branchline.views.browser.state import BrowserState, Pill, ScopeRows
@@ -44,6 +44,7 @@ class SessionListScreen(ListScreen):
         self._contents = SearchTextCache(state.source)
         self._resting: Timer | None = None
         self._previewed: tuple[str, int, int] | None = None
+        self.wants_preview: bool | None = None
         self._uncounted: list[SessionRow] = []
         self._counting = False
 
@@ -70,17 +71,23 @@ class SessionListScreen(ListScreen):
     def _show_bars(self) -> None:
         state = self.state
         self._show_pills()
-        layout = layout_for(
-            *self.size, crowded=self.has_class("crowded"), previewing=self.has_class("previewing")
-        )
-        self.query_one("#columns", LineBar).say_lines([state.columns_line(layout.room(len(state)))])
+        columns = self.pane_layout().room(len(state))
+        self.query_one("#columns", LineBar).say_lines([state.columns_line(columns)])
         self.query_one("#seen", LineBar).say_lines([state.seen_line()])
         self.show_search()
         self.show_hints()
 
+    def pane_layout(self) -> PaneLayout:
+        """How the list and the preview share the screen now."""
+        bars = BROWSER_BARS + bool(self.state.bars(self.size.width).programs)
+        return layout_for(*self.size, bars=bars, wanted=self.wants_preview)
+
     def _show_pills(self) -> None:
         bars = self.state.bars(self.size.width)
-        self.set_class(bool(bars.programs), "crowded")
+        crowded = bool(bars.programs)
+        if crowded != self.has_class("crowded"):
+            self.set_class(crowded, "crowded")
+            self.fit_pane(self.query_one("#preview"), self.pane_layout())
         self.query_one("#top", LineBar).say_parts(self._parts(bars.top))
         self.query_one("#programs", LineBar).say_parts(self._parts(bars.programs))
 
@@ -236,7 +243,7 @@ class SessionListScreen(ListScreen):
         if row is None:
             self._previewed = None
             self.query_one("#preview", TextPanel).show(lambda _columns: [])
-        elif self.has_class("previewing"):
+        elif self.pane_layout().has_pane:
             now = (row_name(row), row.size, row.modified_ms)
             if now != self._previewed:  # rows that come in above must not have it read again and again
                 self._previewed = now

@@ -27,6 +27,13 @@ __all__ = ["TranscriptScreen"]
 _LOOK = 0.5
 
 
+_PLACES: dict[str, Line] = {
+    "leaf": (),
+    "above": (Span("   up to an earlier entry", "dim"),),
+    "elsewhere": (Span("   not on the active branch", "warning"),),
+}
+
+
 class TranscriptScreen(ListScreen):
     """The path to an entry. Reading another branch changes nothing in the session."""
 
@@ -81,7 +88,7 @@ class TranscriptScreen(ListScreen):
         self.query_one("#top", LineBar).say(
             Span(" transcript ", "heading"),
             Span(f" {session.title or session.id}", "title"),
-            Span("" if self._follows_leaf else "   not on the active branch", "warning"),
+            *_PLACES[conversation.place],
         )
         part = self.view.selected[0] + 1 if len(conversation) else 0
         live = self._follows_leaf and self.view.at_end

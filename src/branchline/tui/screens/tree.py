@@ -18,6 +18,8 @@ from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.entry_detail import detail_lines
+from branchline.views.browser.layout import TREE_BARS, PaneLayout, layout_for
+from branchline.views.browser.tree_keys import TREE_LETTERS
 from branchline.views.humanize import count
 from branchline.views.outline import counter
 from branchline.views.spans import Line, Span, make_line
@@ -28,8 +30,6 @@ _LOOK = 1.0
 """Seconds between looks at a file that others may write to."""
 _STEP = 2048
 """Entries that are read for a search before keys are listened to again."""
-_WIDE = 110
-_TALL = 20
 
 
 class TreeScreen(EntryActionsScreen):
@@ -37,15 +37,13 @@ class TreeScreen(EntryActionsScreen):
 
     table = "tree"
     always_typing = True
-    letters_that_act: ClassVar[frozenset[str]] = frozenset("LT")
+    letters_that_act: ClassVar[frozenset[str]] = TREE_LETTERS
     BINDINGS: ClassVar[list[BindingType]] = bindings("tree")
     DEFAULT_CSS = """
     TreeScreen #body { height: 1fr; layout: vertical; }
     TreeScreen #body.wide { layout: horizontal; }
-    TreeScreen #detail { height: 9; border-top: solid $border; padding: 0 1; display: none; }
-    TreeScreen.detailed #detail { display: block; }
-    TreeScreen #body.wide #detail { width: 42%; height: 100%; border-top: none;
-                                       border-left: solid $border; }
+    TreeScreen #detail { border-top: solid $border; padding: 0 1; }
+    TreeScreen #body.wide #detail { border-top: none; border-left: solid $border; }
     TreeScreen #top, TreeScreen #hints { background: $panel; }
     """
 
@@ -101,12 +99,13 @@ class TreeScreen(EntryActionsScreen):
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         self.tree_state.move_to(event.index)
+        self.list.redraw()  # rows deep in the tree are moved left for the one under the cursor
         self._show_bars()
         self._show_detail()
 
     def _show_detail(self) -> None:
         state = self.tree_state
-        if not self.has_class("detailed"):
+        if not self._pane.has_pane:
             return
         if state.cursor < 0:
             self.query_one("#detail", TextPanel).show(lambda _columns: [])
@@ -116,11 +115,12 @@ class TreeScreen(EntryActionsScreen):
             lambda columns: detail_lines(session, position, columns, home=self.home)
         )
 
+    @property
+    def _pane(self) -> PaneLayout:
+        return layout_for(*self.size, bars=TREE_BARS, wanted=self._wants_detail)
+
     def _fit(self) -> None:
-        wide = self.size.width >= _WIDE
-        self.query_one("#body").set_class(wide, "wide")
-        wanted = self._wants_detail
-        self.set_class(wide or self.size.height > _TALL if wanted is None else wanted, "detailed")
+        self.fit_pane(self.query_one("#detail"), self._pane)
 
     def on_resize(self) -> None:
         self._fit()
@@ -128,7 +128,7 @@ class TreeScreen(EntryActionsScreen):
         self.call_after_refresh(self._show_detail)
 
     def action_detail(self) -> None:
-        self._wants_detail = not self.has_class("detailed")
+        self._wants_detail = not self._pane.has_pane
         self._fit()
         self._show_detail()
 
@@ -154,33 +154,30 @@ class TreeScreen(EntryActionsScreen):
         self.tree_state.search(self.words)
         self.show_rows()
 
-    def action_filter(self, by: int) -> None:
-        self.tree_state.step_filter(by)
+    def _act(self, action: str) -> None:
+        self.tree_state.act(action)
         self.show_rows()
+
+    def action_filter(self, by: int) -> None:
+        self._act(f"filter({by})")
 
     def action_only(self, kind: Filter) -> None:
-        self.tree_state.toggle_filter(kind)
-        self.show_rows()
+        self._act(f"only({kind})")
 
     def action_times(self) -> None:
-        self.tree_state.times = not self.tree_state.times
-        self.list.redraw()
+        self._act("times")
 
     def action_fold(self) -> None:
-        self.tree_state.fold()
-        self.show_rows()
+        self._act("fold")
 
     def action_unfold(self) -> None:
-        self.tree_state.unfold()
-        self.show_rows()
+        self._act("unfold")
 
     def action_turn(self, by: int) -> None:
-        self.tree_state.to_turn(by)
-        self.list.move_to(self.tree_state.cursor)
+        self._act(f"turn({by})")
 
     def action_branch(self, by: int) -> None:
-        self.tree_state.to_end(by)
-        self.list.move_to(self.tree_state.cursor)
+        self._act(f"branch({by})")
 
     def action_back(self) -> None:
         if self.words:

@@ -127,8 +127,11 @@ def threads(
     agent: Callable[[SessionRow], str],
     pinned: Callable[[SessionRow], bool] = lambda _row: False,
 ) -> list[ListItem]:
-    """A forest as it is drawn; a pinned session keeps its place in it."""
-    return [
-        ListItem(item.row, agent(item.row), branch, pinned(item.row), item.note)
-        for item, branch in zip(forest, drawn_branches(forest), strict=True)
-    ]
+    """A forest as it is drawn; a pinned session keeps its place in its thread, which comes before others."""
+    grown: list[list[ListItem]] = []
+    for item, branch in zip(forest, drawn_branches(forest), strict=True):
+        if item.depth == 0:
+            grown.append([])
+        grown[-1].append(ListItem(item.row, agent(item.row), branch, pinned(item.row), item.note))
+    grown.sort(key=lambda thread: not any(item.pinned for item in thread))
+    return [item for thread in grown for item in thread]

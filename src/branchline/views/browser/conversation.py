@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from typing import Generic, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from branchline.entries import SIDE_TYPES, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
 from branchline.errors import BranchlineError
@@ -52,6 +53,13 @@ class Conversation(Generic[_Session]):
 
     def __len__(self) -> int:
         return len(self.parts)
+
+    @cached_property
+    def place(self) -> Literal["leaf", "above", "elsewhere"]:
+        """Where the path ends: at the leaf, above it on the current branch, or on another branch."""
+        if self.leaf == self.session.leaf:
+            return "leaf"
+        return "above" if self.leaf in self.session.path() else "elsewhere"
 
     def cards(self, part: int) -> list[Card]:
         """The cards of a part."""

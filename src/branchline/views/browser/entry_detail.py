@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from branchline.entries import AssistantMessage, Compaction, Entry, MessageEntry, ToolResult
 from branchline.views.browser.findings_by_entry import FindingsByEntry
 from branchline.views.cards import Card, cards
 from branchline.views.humanize import format_size, tokens
 from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, StyleRole, make_line
-from branchline.views.tool_calls import ToolCallLookup, call_text
+from branchline.views.tool_calls import ToolCallLookup
+from branchline.views.tool_results import result_view
+from branchline.views.tool_views import ToolSection, call_line, diff_runs
 from branchline.views.wrap import text_lines, wrap_line
 
 __all__ = ["DetailSection", "detail_lines", "detail_passages", "pages_of"]
@@ -65,11 +69,9 @@ def detail_passages(
     if finding is not None:
         words = f"damage: {finding.message} (line {finding.line})"
         passages.append(DetailSection(make_line(Span(words, "error"))))
-    if call := _call_of(session, position, entry):
-        passages.append(DetailSection(call))
     deck = cards([entry], labels=session.transcript.reading.labels, home=home, side_records=True)
     for card in deck:
-        passages += [DetailSection(), *_card(card, most)]
+        passages += [DetailSection(), *_card(_with_call(session, position, entry, card, home), most)]
     return passages
 
 
@@ -117,25 +119,32 @@ def _facts(session: SessionSource, position: int, entry: Entry) -> Line:
     return make_line(*pieces)
 
 
-def _call_of(session: SessionSource, position: int, entry: Entry) -> Line:
-    """The call that a result answers."""
-    if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolResult):
-        return ()
-    call = ToolCallLookup(session.transcript).find(position, entry.message.tool_call_id)
-    return () if call is None else make_line(Span("answers ", "dim"), Span(call_text(call), "tool"))
+def _with_call(session: SessionSource, position: int, entry: Entry, card: Card, home: str) -> Card:
+    """The card of a result with the call that it answers, which is another entry.
+
+    The results of a call are other entries too: the card of one says nothing about them.
+    """
+    if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
+        call = ToolCallLookup(session.transcript).find(position, entry.message.tool_call_id)
+        if call is not None:
+            facts = result_view(entry.message).facts
+            return msgspec.structs.replace(card, title=call_line(call, home), call=call, meta=facts)
+    return msgspec.structs.replace(card, open=False)
 
 
 def _card(card: Card, most: int | None) -> Iterator[DetailSection]:
     role = _ROLES.get(card.kind, "plain")
     if card.kind not in ("user", "assistant") or card.title not in ("User", "Assistant"):
-        state = "  ✗ failed" if card.error else "  (no result)" if card.open else ""
+        state = f"  {'✗ ' if card.error else ''}{' · '.join(card.status)}" if card.kind == "tool" else ""
         yield DetailSection(
-            make_line(Span(card.title, "heading"), Span(state, "error" if card.error else "dim"))
+            make_line(Span(card.title, "heading"), Span(state.rstrip(), "error" if card.error else "dim"))
         )
-    if card.meta and card.kind != "assistant":  # an answer has them in its first line
+    if card.meta and card.kind not in ("assistant", "tool"):  # they have them in their first line
         yield DetailSection(make_line(Span(" · ".join(card.meta), "dim")))
-    if card.arguments and card.arguments != "{}":
-        yield DetailSection(text=_limited(card.arguments, most), role="dim", indent="  ")
+    for section in card.sections():
+        if section.title:
+            yield DetailSection(make_line(Span(f"  {section.title}:", "dim")))
+        yield from _section(section, most)
     if card.body.strip():
         body_role: StyleRole = "error" if card.error else "plain" if role == "user" else role
         yield DetailSection(text=_limited(card.body.strip("\n"), most), role=body_role)
@@ -143,6 +152,15 @@ def _card(card: Card, most: int | None) -> Iterator[DetailSection]:
         yield DetailSection(
             make_line(Span(f"[image: {picture.mime_type}, {format_size(picture.size)}]", "custom"))
         )
+
+
+def _section(section: ToolSection, most: int | None) -> Iterator[DetailSection]:
+    text = _limited(section.text, most)
+    if section.kind != "diff":
+        yield DetailSection(text=text, role="dim", indent="  ")
+        return
+    for lines, role in diff_runs(text):
+        yield DetailSection(text=lines, role=role, indent="  ")
 
 
 def _limited(text: str, most: int | None) -> str:

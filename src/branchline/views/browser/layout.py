@@ -1,52 +1,58 @@
-"""How the browser shares the screen between the list and the preview, as there is room.
+"""How a screen is shared between a list and the pane that shows the row under the cursor.
 
-The style sheet of the browser says the same to Textual; the first picture, which is drawn without it, and the
-heads of the columns, which must be right before anything is laid out, go by what is said here.
+A larger screen never shows less of the list: as it gets wider the list keeps its columns, and as it gets
+higher its rows. The pane is below the list until there is room for both beside each other.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SMALLEST", "PaneLayout", "is_previewing", "is_wide", "layout_for"]
+__all__ = ["BROWSER_BARS", "SMALLEST", "TREE_BARS", "PaneLayout", "layout_for"]
 
 SMALLEST = (40, 10)
 """Columns and rows below which nothing can be read."""
-_WIDE = 110
-_TALL = 20
-_BARS = 5
-"""Lines that are always there: scope, search, heads of columns, what was seen, hints."""
-_PREVIEW_ROWS = 8
-_PREVIEW_PERCENT = 42
+BROWSER_BARS = 5
+"""Lines that the browser always has: scope, search, column names, what was seen, hints."""
+TREE_BARS = 4
+_LIST_COLUMNS = 120
+"""Columns that a list has before a pane is put beside it."""
+_PANE_COLUMNS = 40
+_LIST_ROWS = 11
+"""Rows that a list has before a pane is put below it."""
+_PANE_ROWS = 8
 
 
 class PaneLayout(NamedTuple):
-    """Where the preview stands, and what is left for the list."""
+    """Where the pane is, and what is left for the list."""
 
     beside: int
-    """Columns of the preview to the right of the list; 0 where there is none."""
+    """Columns of the pane to the right of the list; 0 where there is none."""
     below: int
-    """Rows of the preview below the list."""
+    """Rows of the pane below the list."""
     columns: int
     rows: int
+
+    @property
+    def has_pane(self) -> bool:
+        return bool(self.beside or self.below)
 
     def room(self, items: int) -> int:
         """How wide a row of so many is: more than fit have a scroll bar."""
         return self.columns - (1 if items > self.rows else 0)
 
 
-def is_wide(width: int) -> bool:
-    """Whether list and preview fit beside each other."""
-    return width >= _WIDE
-
-
-def is_previewing(width: int, height: int, *, wanted: bool | None = None) -> bool:
-    """Whether there is a preview; ``wanted`` is what a person has said about it."""
-    return (is_wide(width) or height > _TALL) if wanted is None else wanted
-
-
-def layout_for(width: int, height: int, *, crowded: bool, previewing: bool) -> PaneLayout:
-    """The layout for a screen; where it is crowded, the programs have a line of their own."""
-    beside = width * _PREVIEW_PERCENT // 100 if previewing and is_wide(width) else 0
-    below = _PREVIEW_ROWS if previewing and not is_wide(width) else 0
-    return PaneLayout(beside, below, width - beside, height - _BARS - crowded - below)
+def layout_for(width: int, height: int, *, bars: int, wanted: bool | None = None) -> PaneLayout:
+    """The layout for a screen with so many lines of bars; ``wanted`` is the user's choice about the pane."""
+    rows = height - bars
+    if wanted is False:
+        return PaneLayout(0, 0, width, rows)
+    if width >= _LIST_COLUMNS + _PANE_COLUMNS:
+        columns = max(_LIST_COLUMNS, width * 3 // 5)
+        return PaneLayout(width - columns, 0, columns, rows)
+    spare = rows - _LIST_ROWS
+    below = min(_PANE_ROWS, spare) if spare <= _PANE_ROWS else _PANE_ROWS + (spare - _PANE_ROWS) // 3
+    if wanted:
+        below = max(below, min(_PANE_ROWS, rows // 2))
+    below = max(0, below)
+    return PaneLayout(0, below, min(width, _LIST_COLUMNS), rows - below)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from branchline.views.cards import Card, cards
+from branchline.views.cards import Card, cards, outcome
 from branchline.views.humanize import count
 from branchline.views.session_source import SessionSource
 from branchline.views.spans import Line, Span, StyleRole, make_line
@@ -14,6 +14,8 @@ __all__ = ["last_cards", "preview_lines"]
 
 _ENTRIES = 12
 _LONGEST = 1500
+_FEWEST = 2
+"""Lines of a conversation below which none of it is shown."""
 _ROLES: dict[str, tuple[StyleRole, str]] = {
     "user": ("user", "you"),
     "assistant": ("assistant", "assistant"),
@@ -34,8 +36,10 @@ def last_cards(session: SessionSource, home: str = "") -> list[Card]:
 
 def preview_lines(facts: Sequence[Line], deck: Sequence[Card], columns: int, rows: int) -> list[Line]:
     """Facts, then as much of the end of the conversation as there are rows; results of tools left out."""
+    room = rows - len(facts)
+    if room < _FEWEST:
+        return list(facts)
     said = _said(deck, columns)
-    room = max(3, rows - len(facts))
     if len(said) > room:
         said = [make_line(Span("…", "dim")), *said[1 - room :]]
     return [*facts, *said]
@@ -55,10 +59,11 @@ def _said(deck: Sequence[Card], columns: int) -> list[Line]:
             ]
             continue
         if card.kind in ("tool", "bash"):
-            failed = Span("  ✗", "error") if card.error else Span("")
             lines.append(
                 make_line(
-                    Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"), Span(card.title, role), failed
+                    Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"),
+                    Span(card.title, role),
+                    *outcome(card),
                 )
             )
             continue

@@ -71,11 +71,3 @@ class Source(Protocol[_Session_co]):
     def rename(self, row: SessionRow, title: str) -> None:
         """Give a session a title; the file keeps its name."""
         ...
-
-    def remove(self, row: SessionRow) -> str:
-        """Move a session to the trash and return what brings it back."""
-        ...
-
-    def restore(self, row: SessionRow, token: str) -> None:
-        """Bring a removed session back."""
-        ...

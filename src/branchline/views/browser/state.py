@@ -19,7 +19,13 @@ from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
 from branchline.views.browser.source import Batch, Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
-from branchline.views.session_lines import ColumnWidths, columns_for, header_line, session_line
+from branchline.views.session_lines import (
+    NOT_COUNTED,
+    SessionColumns,
+    header_line,
+    screen_columns,
+    session_line,
+)
 from branchline.views.session_row import ListItem, SessionRow, SkippedFile, row_name
 from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
 from branchline.views.tool_calls import short_path
@@ -248,17 +254,19 @@ class BrowserState:
         item = self.items[index]
         name = row_name(item.row)
         return session_line(
-            item,
+            item.row,
             self._columns(columns),
             now=self.now(),
-            cost=self.costs.get(name),
-            marked=name in self.marked,
             home=self.home,
-            path=self.paths,
+            agent=item.agent,
+            cost=self.costs.get(name, NOT_COUNTED),
+            branch=item.branch,
+            marked=name in self.marked,
+            pinned=item.pinned,
         )
 
-    def _columns(self, width: int) -> ColumnWidths:
-        return columns_for(width, directory=self.scope == "all", path=self.paths)
+    def _columns(self, width: int) -> SessionColumns:
+        return screen_columns(width, directory=self.scope == "all", path=self.paths)
 
     def search_line(self, words: str, *, typing: bool = False) -> Line:
         """The words of a search as they are typed, and why the last ones could not be searched for."""
@@ -270,7 +278,7 @@ class BrowserState:
 
     def columns_line(self, width: int) -> Line:
         """The names of the columns."""
-        return header_line(self._columns(width), path=self.paths)
+        return header_line(self._columns(width))
 
     def top_pills(self) -> list[Pill]:
         """Where one is: scope, sort, and what else was chosen."""

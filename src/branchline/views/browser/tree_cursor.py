@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from branchline.tree import FILTERS, ROOT, Filter, Jump, Outline
 from branchline.views.browser.branch_names import BranchNames
@@ -26,8 +26,6 @@ _Session = TypeVar("_Session", bound=SessionSource)
 _STEP = 3
 _HERE = "  ← you are here"
 _LONGEST_NAME = 24
-_LONGEST = 1000
-"""Characters of a row that are looked at; no screen is wider."""
 
 
 class TreeCursor(Generic[_Session]):
@@ -84,11 +82,11 @@ class TreeCursor(Generic[_Session]):
         label = session.transcript.reading.labels.get(row.key)
         now = datetime.now().astimezone() if self.times else None
         role = entry_role(session.index, row.position)
-        text = self._texts(row.position)[:_LONGEST]
+        text = self._texts(row.position)
         if role == "error" and (finding := self._damage.of(row.position)):
             text = f"[damaged]: {finding.message}"
         line = make_line(
-            Span("› " if index == self.cursor else "  ", "active"),
+            "  ",  # the list marks the row under its cursor there
             Span(indentation(row, self.outline.gutters(index))[shift:], "dim"),
             *outline_line(
                 row,
@@ -97,6 +95,7 @@ class TreeCursor(Generic[_Session]):
                 label=label,
                 now=now,
             ),
+            *self._texts.outcome(row.position),
         )
         if row.position == self.leaf:
             return make_line(*cut_line(line, max(1, columns - len(_HERE))), Span(_HERE, "active"))
@@ -129,6 +128,39 @@ class TreeCursor(Generic[_Session]):
         self.words = words
         self.folded.clear()
         self._arrange()
+
+    def act(self, action: str, page: int = 1) -> bool:
+        """Do what a key of the selector stands for: ``fold``, ``turn(-1)``, ``only('all')`` …
+
+        ``page`` is how many rows are seen at once. False for what is not about rows.
+        """
+        name, _, given = action.rstrip(")").partition("(")
+        match name:
+            case "fold":
+                self.fold()
+            case "unfold":
+                self.unfold()
+            case "times":
+                self.times = not self.times
+            case "filter":
+                self.step_filter(int(given))
+            case "only":
+                self.toggle_filter(cast("Filter", given.strip("'")))
+            case "turn":
+                self.to_turn(int(given))
+            case "branch":
+                self.to_end(int(given))
+            case "step" if len(self):
+                self.move_to((self.cursor + int(given)) % len(self))
+            case "page":
+                self.move_to(max(0, min(self.cursor + int(given) * page, len(self) - 1)))
+            case "first":
+                self.move_to(0)
+            case "last":
+                self.move_to(len(self) - 1)
+            case _:
+                return False
+        return True
 
     # -- moving ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,208 @@
+"""The tree selector of the chat: the state, the rows and the keys are those of the browser's tree screen.
+
+Typing searches, Enter selects, Escape clears the search and then cancels. Shift+L edits the label of the
+entry under the cursor.
+"""
+
+from __future__ import annotations
+
+from prompt_toolkit.application import Application, get_app
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import FormattedTextControl, Layout, Window
+
+from branchline.chat.frontend import TreeChoice
+from branchline.cli.output import Output, Piece, paint
+from branchline.errors import BranchlineError
+from branchline.views.browser.entry_menu import refusal
+from branchline.views.browser.search_line import search_line
+from branchline.views.browser.tree_keys import TREE_FILTER_KEYS, TREE_LETTERS, TREE_MOVE_KEYS, Key
+from branchline.views.outline import EMPTY, counter, window
+from branchline.views.spans import with_cursor
+from branchline.views.text import one_line
+
+__all__ = ["select_entry"]
+
+_ROWS = 30
+_BARS = 4
+_KEYS = (
+    *TREE_MOVE_KEYS,
+    *TREE_FILTER_KEYS,
+    Key("up", "step(-1)", "up"),
+    Key("down", "step(1)", "down"),
+    Key("pageup", "page(-1)", "a page up"),
+    Key("pagedown", "page(1)", "a page down"),
+    Key("home", "first", "to the first row"),
+    Key("end", "last", "to the last row"),
+)
+_ESCAPE_WAIT = 0.05
+"""Seconds after which Escape is a key of its own and not the beginning of another one."""
+
+
+async def select_entry(question: str, choice: TreeChoice, out: Output, terminal: Input) -> str | None:
+    """The id of the entry that was selected; None if the user cancelled."""
+    return await _Selector(question, choice, out).application(terminal).run_async(handle_sigint=False)
+
+
+class _Selector:
+    """The selector on a terminal. ``label`` is the text being edited, None while rows are moved through."""
+
+    def __init__(self, question: str, choice: TreeChoice, out: Output) -> None:
+        self._question = question
+        self._choice = choice
+        self._state = choice.state
+        self._out = out
+        self._label: str | None = None
+        self._notice = ""
+
+    def application(self, terminal: Input) -> Application[str | None]:
+        window_ = Window(FormattedTextControl(self._screen, focusable=True), dont_extend_height=True)
+        made: Application[str | None] = Application(
+            layout=Layout(window_), key_bindings=self._keys(), input=terminal, erase_when_done=True
+        )
+        made.timeoutlen = made.ttimeoutlen = _ESCAPE_WAIT
+        return made
+
+    # -- showing --------------------------------------------------------------------------------------
+
+    @property
+    def _height(self) -> int:
+        return max(3, min(_ROWS, get_app().output.get_size().rows - _BARS - 1))
+
+    def _screen(self) -> StyleAndTextTuples:
+        state, columns = self._state, self._out.columns or 80
+        lines = [
+            self._line(
+                paint("heading", self._question),
+                paint("dim", "  Enter selects, Escape cancels, Shift+L labels, Ctrl+O filters, Ctrl+←→ fold"),
+            ),
+            self._line(*self._search()),
+        ]
+        for index in window(len(state), max(0, state.cursor), self._height):
+            line = state.line(index, columns)
+            lines.append(self._line(*(with_cursor(line) if index == state.cursor else line)))
+        if not len(state):
+            lines.append(self._line(paint("dim", EMPTY)))
+        lines.append(
+            self._line(paint("dim", counter(state.outline, state.cursor)), paint("warning", self._notice))
+        )
+        shown: StyleAndTextTuples = []
+        for line_ in lines:
+            shown += [*line_, ("", "\n")]
+        return shown[:-1]
+
+    def _search(self) -> tuple[Piece, ...]:
+        if self._label is None:
+            return search_line(self._state.words, " type to search", caret=True)
+        return (
+            paint("label", " label: "),
+            paint("title", self._label),
+            paint("active", "▏"),
+            paint("dim", "  Enter saves it, empty removes it, Escape cancels"),
+        )
+
+    def _line(self, *pieces: Piece) -> StyleAndTextTuples:
+        return list(to_formatted_text(ANSI(self._out.painted(*pieces))))
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def _keys(self) -> KeyBindings:
+        bindings = KeyBindings()
+        labelling = Condition(lambda: self._label is not None)
+        for key in _KEYS:
+            for names in _terminal_keys(key.keys):
+                bindings.add(*names, filter=~labelling)(lambda _event, action=key.action: self._act(action))
+
+        @bindings.add("enter")
+        def _(event: KeyPressEvent) -> None:
+            if self._label is not None:
+                self._save_label()
+            elif (key := self._key) is not None:
+                event.app.exit(result=key)
+
+        @bindings.add("escape")
+        def _(event: KeyPressEvent) -> None:
+            if self._label is not None:
+                self._label = None
+            elif self._state.words:
+                self._state.search("")
+            else:
+                event.app.exit(result=None)
+
+        @bindings.add("c-c")
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit(result=None)
+
+        @bindings.add("backspace")
+        def _(_event: KeyPressEvent) -> None:
+            self._typed((self._state.words if self._label is None else self._label)[:-1])
+
+        @bindings.add(Keys.BracketedPaste)
+        @bindings.add(Keys.Any)
+        def _(event: KeyPressEvent) -> None:
+            text = one_line(event.data) if event.data != " " else " "
+            if self._label is not None or text not in TREE_LETTERS:
+                self._typed((self._state.words if self._label is None else self._label) + text)
+
+        return bindings
+
+    @property
+    def _key(self) -> str | None:
+        state = self._state
+        return state.session.index.keys[state.position] if state.cursor >= 0 else None
+
+    def _typed(self, text: str) -> None:
+        if self._label is None:
+            self._state.search(text)
+        else:
+            self._label = text
+
+    def _act(self, action: str) -> None:
+        self._notice = ""
+        if action == "label":
+            self._begin_label()
+        else:
+            self._state.act(action, self._height)
+
+    def _begin_label(self) -> None:
+        if (key := self._key) is None:
+            return
+        session = self._state.session
+        why = refusal(session.transcript, "label")
+        if why is not None:
+            self._notice = f"   not labelled: {why}"
+        else:
+            self._label = session.label(key) or ""
+
+    def _save_label(self) -> None:
+        text, self._label = (self._label or "").strip(), None
+        if (key := self._key) is None:
+            return
+        try:
+            self._choice.label(key, text or None)
+        except (BranchlineError, OSError, ValueError) as problem:
+            self._notice = f"   not labelled: {problem}"
+            return
+        self._state.set_session(self._state.session)
+
+
+def _terminal_keys(keys: str) -> list[tuple[str, ...]]:
+    """Keys of the table as prompt_toolkit names them; those that a terminal cannot send are left out."""
+    found: list[tuple[str, ...]] = []
+    for key in keys.split(","):
+        *held, last = key.split("+")
+        match held:
+            case []:
+                found.append((last,))
+            case ["ctrl"]:
+                found.append((f"c-{last}",))
+            case ["alt"]:
+                found.append(("escape", last))
+            case ["shift"] if len(last) > 1:
+                found.append((f"s-{last}",))
+            case _:
+                pass
+    return found

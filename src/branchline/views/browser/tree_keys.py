@@ -1,0 +1,41 @@
+"""The keys of the tree selector, the same in the browser and in the chat."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["TREE_FILTER_KEYS", "TREE_LETTERS", "TREE_MOVE_KEYS", "Key"]
+
+
+class Key(NamedTuple):
+    """Keys, what they do, and in one word for the hint line (empty: not hinted at)."""
+
+    keys: str
+    action: str
+    words: str
+    hint: str = ""
+
+
+TREE_MOVE_KEYS = (
+    Key("ctrl+left,alt+left", "fold", "fold, or go to the start of the branch", "fold"),
+    Key("ctrl+right,alt+right", "unfold", "unfold, or go to the next branch"),
+    Key("left", "page(-1)", "a page up"),
+    Key("right", "page(1)", "a page down"),
+    Key("alt+up,shift+up", "turn(-1)", "to the previous prompt"),
+    Key("alt+down,shift+down", "turn(1)", "to the next prompt"),
+    Key("tab", "branch(1)", "to the next end of a branch", "next branch"),
+    Key("shift+tab", "branch(-1)", "to the previous end of a branch"),
+    Key("L,shift+l", "label", "label this entry; empty removes the label", "label"),
+    Key("T,shift+t", "times", "show when labels were set"),
+)
+TREE_FILTER_KEYS = (
+    Key("ctrl+o", "filter(1)", "next filter", "filter"),
+    Key("shift+ctrl+o,ctrl+shift+o", "filter(-1)", "previous filter"),
+    Key("ctrl+d", "only('default')", "filter: default"),
+    Key("ctrl+t", "only('no-tools')", "filter: without tool results"),
+    Key("ctrl+u", "only('user-only')", "filter: only prompts"),
+    Key("ctrl+l", "only('labeled-only')", "filter: only labelled entries"),
+    Key("ctrl+a", "only('all')", "filter: everything"),
+)
+TREE_LETTERS = frozenset("LT")
+"""Letters that act; all others are searched for."""

@@ -1,0 +1,67 @@
+"""Two texts compared line by line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+__all__ = ["Difference", "text_difference"]
+
+_LONGEST = 40_000  # lines of one side times lines of the other
+
+Difference = tuple[tuple[Literal[" ", "-", "+"], str], ...]
+"""Lines of a text: in both, only left, only right."""
+
+
+class _Trimmed(NamedTuple):
+    before: list[str]
+    left: list[str]
+    right: list[str]
+    after: list[str]
+
+
+def text_difference(left: str, right: str) -> Difference:
+    """The lines of two texts in order: those of both, and between them what only one of them has.
+
+    Between texts that are too long to be compared quickly, everything after the common beginning and before
+    the common end counts as replaced.
+    """
+    before, one, other, after = _trimmed(_lines(left), _lines(right))
+    return (
+        *((" ", line) for line in before),
+        *_changes(one, other),
+        *((" ", line) for line in after),
+    )
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n") if text else []
+
+
+def _trimmed(left: list[str], right: list[str]) -> _Trimmed:
+    """Beginning and end that are the same cost nothing to compare."""
+    shorter = min(len(left), len(right))
+    start = next((n for n in range(shorter) if left[n] != right[n]), shorter)
+    rest = shorter - start
+    end = next((n for n in range(rest) if left[-1 - n] != right[-1 - n]), rest)
+    return _Trimmed(
+        left[:start],
+        left[start : len(left) - end],
+        right[start : len(right) - end],
+        left[len(left) - end :],
+    )
+
+
+def _changes(left: list[str], right: list[str]) -> Iterator[tuple[Literal[" ", "-", "+"], str]]:
+    if len(left) * len(right) > _LONGEST:
+        yield from (("-", line) for line in left)
+        yield from (("+", line) for line in right)
+        return
+    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
+    for kind, start, end, other_start, other_end in matcher.get_opcodes():
+        if kind == "equal":
+            yield from ((" ", line) for line in left[start:end])
+        else:
+            yield from (("-", line) for line in left[start:end])
+            yield from (("+", line) for line in right[other_start:other_end])
