@@ -23,7 +23,9 @@ def run(run, world):
     return call
 
 
-def test_without_sessions_the_demo_is_shown_and_said_to_be_one(run, tmp_path):
+def test_without_sessions_the_demo_is_shown_and_said_to_be_one(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("BRANCHLINE_INDEX", "off")  # the one thing that looking may write
+
     result = run()
 
     assert result.stdout.startswith("No sessions yet.")

@@ -60,6 +60,12 @@ def library(world):
     place.chmod(0o700)
 
 
+@pytest.fixture(autouse=True)
+def no_index(monkeypatch) -> None:
+    """The index is the one thing that looking may write; where it is off, nothing is."""
+    monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+
 @pytest.mark.parametrize("command", READ, ids=" ".join)
 def test_looking_at_a_library_changes_nothing(command, library, world, tmp_path) -> None:
     from click.testing import CliRunner

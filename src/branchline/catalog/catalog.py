@@ -160,8 +160,12 @@ class Catalog:
         ready = []
         for update in updates:
             if not self.excludes(update.path):
-                with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair in a title
-                    ready.append((update, _encode(update.record), _prepared(update.text)))
+                try:
+                    record = _encode(update.record)
+                except UnicodeEncodeError:  # half a surrogate pair: lists read such a file every time
+                    update = update._replace(checked_ns=0)  # noqa: PLW2901
+                    record = _encode(_cleaned(msgspec.to_builtins(update.record)))
+                ready.append((update, record, _prepared(update.text)))
         if not ready:
             return
         with self.guarded(), self._transaction():
@@ -437,7 +441,7 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
         "leaf": _clean(update.leaf),
         "session": _clean(row.id),
         "agent": _clean(update.agent),
-        "format": row.format,
+        "format": _clean(row.format),
         "parent": _clean(row.parent_session),
         "cwd": _clean(row.cwd),
         "title": _clean(update.title),
@@ -463,6 +467,13 @@ def _clean(text: Any) -> Any:
     if isinstance(text, str) and not text.isascii():
         return text.encode("utf-8", "replace").decode("utf-8")
     return text
+
+
+def _cleaned(value: Any) -> Any:
+    """The same fields with texts that can be encoded."""
+    if isinstance(value, dict):
+        return {name: _cleaned(inner) for name, inner in value.items()}
+    return _clean(value)
 
 
 def _is_text(path: str) -> bool:
