@@ -25,13 +25,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from branchline import Session, SessionLibrary
-from branchline.context.timestamps import milliseconds
-from branchline.views.stats import StatsSource, Tally
+from branchline import SessionLibrary
 
 _HOMES = {"claude-code": ("CLAUDE_CONFIG_DIR", "projects"), "codex": ("CODEX_HOME", "sessions")}
 _COMMANDS = {
@@ -135,46 +133,24 @@ def _models(day: Mapping[str, Any]) -> Iterator[tuple[str, Tokens]]:
 
 
 def _counted_here(home: str, program: str) -> Table:
-    """As ``stats`` counts, with a tally for each day."""
+    """As ``branchline stats --by day,model`` counts, in UTC."""
     library = SessionLibrary.everywhere(
         agents=[program], subagents=True, environment={_HOMES[program][0]: home}, home=home
     )
-    rows = [*library.list(), *library.earlier_parts()]
-    tallies: dict[str, Tally] = {}
-    for row in sorted(rows, key=lambda row: (row.created or "", row.key)):
-        if row.path is None:
-            continue
-        with Session.open(row.path) as session:
-            reading = session.transcript.reading
-            for day in {_day(time) for time in set(session.index.times)} - {""}:
-                if day not in tallies:
-                    chosen = date.fromisoformat(day)
-                    tallies[day] = Tally(zone=UTC, since=chosen, until=chosen)
-                tallies[day].add(
-                    session.transcript,
-                    StatsSource(session.id, program, session.cwd),
-                    inherited=session.inherited_entries,
-                    skipped=reading.counted_elsewhere,
-                    answers=reading.answer_ids,
-                )
     found: Table = {}
-    for day, tally in tallies.items():
-        for group in tally.stats().model:
+    with library.statistics(zone=UTC) as statistics:
+        for group in statistics.groups("day", "model"):
+            day, model = group.keys
             spent = group.figures
             tokens = Tokens(*map(int, (spent.input, spent.cache_write, spent.cache_read, spent.output)))
             if any(tokens):
-                model = group.name.rpartition("/")[2]
-                found[day, model] = _added(found.get((day, model), Tokens()), tokens)
+                key = day, model.rpartition("/")[2]
+                found[key] = _added(found.get(key, Tokens()), tokens)
     return found
 
 
 def _added(one: Tokens, other: Tokens) -> Tokens:
     return Tokens(*map(sum, zip(one, other, strict=True)))
-
-
-def _day(time: str) -> str:
-    moment = milliseconds(time)
-    return "" if moment is None else datetime.fromtimestamp(moment / 1000, UTC).date().isoformat()
 
 
 def _report(name: str, ours: Table, theirs: Table, *, quiet: bool) -> bool:

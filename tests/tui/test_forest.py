@@ -24,7 +24,7 @@ def test_rows_have_indentation_age_preview_and_count_enter_goes_there_and_escape
         (parent,) = [line for line in lines if "Red checkout test" in line]
         (fork,) = [line for line in lines if "└─ In a fork: rewrite the token module" in line]
         assert parent.startswith("›●")  # the cursor, on the one we came from
-        assert parent.split()[1:3] == ["2w", "8"]
+        assert parent.split()[1:3] == ["2d", "8"]
         assert lines.index(fork) == lines.index(parent) + 1
         await press(pilot, "slash", "=refunds", "enter", "enter")
         assert isinstance(app.screen, BrowserScreen)
