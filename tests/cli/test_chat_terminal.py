@@ -154,6 +154,7 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.wait(r"^code 0")
 
 
+@pytest.mark.parity("OMP-10", "OMP-11", "OMP-17", part="in the chat")
 def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     """Filters, folds, labels and search have the same keys, and what Enter selects is where the chat goes."""
     terminal.wait(r"offline:echo · context 0")

@@ -382,6 +382,7 @@ def test_keys_that_come_faster_than_the_screen_is_drawn_act_on_the_row_that_they
     drive(app_on(path.parent), told)
 
 
+@pytest.mark.parity("OMP-17", part="the mark of the cursor")
 def test_the_mark_of_the_cursor_is_on_one_row_only_however_fast_it_moves(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "t")
