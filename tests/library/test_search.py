@@ -14,6 +14,8 @@ import branchline.catalog.record
 import branchline.library.search
 from branchline import Session, SessionLibrary
 from branchline.catalog import Catalog
+from branchline.demo import prepare
+from branchline.places import session_directory
 from branchline.views.hits import Hits, find_ranges, make_snippet
 from library.kit import talk
 from session.kit import assistant, user
@@ -131,6 +133,20 @@ def test_every_hit_opens_at_its_entry_also_on_an_abandoned_branch(library: Sessi
     assert session is not None
     with session:
         assert "zeppelins" in str(session.entry(hit.entry))
+
+
+def test_the_snippet_of_every_agent_shows_what_was_said(tmp_path: Path) -> None:
+    """Neither the directory of the session, nor a time, nor another field of the line."""
+    demo = prepare(str(tmp_path / "demo"))
+    directory = session_directory(demo.project, {"BRANCHLINE_HOME": demo.home})
+
+    hits = SessionLibrary(directory).search("tide", limit=100)
+
+    assert {hit.row.format for hit in hits.hits} >= {"pi", "piglet", "zot", "claude-code", "oh-my-pi"}
+    for hit in hits.hits:
+        start, end = hit.snippet.ranges[0]
+        assert hit.snippet.text[start:end].lower() == "tide"
+        assert str(tmp_path) not in hit.snippet.text
 
 
 def test_a_title_is_found_and_leads_to_the_leaf(library: SessionLibrary) -> None:

@@ -41,8 +41,18 @@ _NOT_TEXT = frozenset(
         "stopReason",
         "stop_reason",
         "responseId",
+        "cwd",
+        "gitBranch",
+        "userType",
+        "entrypoint",
+        "slug",
+        "time",
+        "ts",
+        "created_at",
+        "createdAt",
     }
 )
+"""Fields whose strings are ids, times, encoded data or facts about a session; objects in them are read."""
 
 
 def line_texts(line: bytes) -> list[str]:
@@ -61,7 +71,9 @@ def line_texts(line: bytes) -> list[str]:
         if isinstance(one, str):
             found.append(one)
         elif isinstance(one, dict):
-            waiting += reversed([inner for name, inner in one.items() if name not in _NOT_TEXT])
+            waiting += reversed(
+                [inner for name, inner in one.items() if name not in _NOT_TEXT or not isinstance(inner, str)]
+            )
         elif isinstance(one, list):
             waiting += reversed(one)
     return found
