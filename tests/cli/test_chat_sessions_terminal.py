@@ -98,7 +98,7 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
     terminal.say("/session tree")
     terminal.wait(r"^❯ .* └─ Child  \[current\]")
     terminal.press("Up")
-    terminal.wait(r"^❯ .* msgs  Parent")
+    terminal.wait(r"^❯ .* Parent")
     terminal.press("Enter")
     terminal.wait(r"session .* \(Parent\), 2 turns")
     terminal.say("offline: say back in the parent")

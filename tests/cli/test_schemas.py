@@ -221,6 +221,7 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
             "timestamp",
             "label",
             "arguments",
+            "call",
             "pictures",
             "error",
             "open",

@@ -301,7 +301,7 @@ def test_a_title_that_oh_my_pi_writes_into_its_slot_is_no_change(world) -> None:
 
     slot, rest = path.read_bytes()[:256], path.read_bytes()[256:]
     assert slot.endswith(b"\n")
-    new = slot.replace(b'"title":"', b'"title":"New ').replace(b"    ", b"", 1)
+    new = slot.replace(b'"title":"', b'"title":"New').replace(b"   ", b"", 1)
     path.write_bytes(new + rest)
     assert looked_at(path)["seal"]["state"] == "changed", "no entry says that the title is another one"
     fields = json.loads(new)

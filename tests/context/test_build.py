@@ -231,8 +231,8 @@ def test_a_damaged_line_on_the_path_gives_nothing_and_breaks_nothing():
     assert texts(context) == ["one", "three"]
 
 
-def test_an_unreadable_compaction_is_passed_over():
-    """Too deep for any parser: the entry keeps its place, and the one before it counts."""
+def test_a_compaction_with_a_value_too_deep_for_any_parser_counts():
+    """What is nested too deeply is left out of the record, and costs nothing else."""
     deep = "[" * 100_000 + "]" * 100_000
     line = (
         '{"type":"compaction","id":"e4","parentId":"e3","timestamp":"","summary":"new","details":'
@@ -245,7 +245,7 @@ def test_an_unreadable_compaction_is_passed_over():
         header + b"".join(good.raw(position) + b"\n" for position in range(3)) + line.encode()
     )
 
-    assert texts(build_context(session, at(session))) == ["sum", "more"]
+    assert texts(build_context(session, at(session))) == ["new"]
 
 
 # -- edits ------------------------------------------------------------------------------------------------

@@ -279,7 +279,7 @@ def test_another_file_at_the_path_is_not_appended_to(session, tmp_path):
         (tmp_path / "new").write_bytes(b"other\n")
         (tmp_path / "new").rename(session)
 
-        with pytest.raises(LogReplaced, match="another file lies at this path now"):
+        with pytest.raises(LogReplaced, match="the file was replaced"):
             append(log, b"{}\n")
 
     assert session.read_bytes() == b"other\n"

@@ -67,7 +67,10 @@ FOUND = [
     ("operator", "target_id", "a list in 980 lists", "Session, reading"),
     ("claude-code", "compactMetadata.preTokens", "ten to the 400th", "export FILE --format md"),
     ("induscode", "message.usage.cost.total", "ten to the 400th", "show FILE --full"),
-    ("pi", "usage", "an object with a surrogate for a key", "Tally"),
+    ("pi", "usage", "an object with a surrogate for a key", "statistics"),
+    ("pi", "version", "minus ten to the 400th", "stats --dir DIR"),
+    ("zot", "cumulative.cost_usd", "ten to the 400th", "tree FILE --search x"),
+    ("claude-code", "message.usage.output_tokens", "NaN", "show FILE"),
 ]
 
 

@@ -149,7 +149,7 @@ def test_a_quiet_answer_is_shown_while_it_is_the_leaf():
 def test_an_unknown_filter_or_position_is_refused():
     tree = grow("u -")
 
-    with pytest.raises(ValueError, match="there is no filter 'some'"):
+    with pytest.raises(ValueError, match="unknown filter 'some'"):
         outline(tree, "u", filter="some")
     with pytest.raises(ValueError, match="no position 1"):
         Outline(tree, 1)

@@ -162,7 +162,8 @@ class Catalog:
             if not self.excludes(update.path):
                 try:
                     record = _encode(update.record)
-                except UnicodeEncodeError:  # half a surrogate pair: lists read such a file every time
+                except (UnicodeEncodeError, OverflowError):
+                    # Half a surrogate pair, or a huge number: lists read such a file every time.
                     update = update._replace(checked_ns=0)  # noqa: PLW2901
                     record = _encode(_cleaned(msgspec.to_builtins(update.record)))
                 ready.append((update, record, _prepared(update.text)))
@@ -469,10 +470,15 @@ def _clean(text: Any) -> Any:
     return text
 
 
+_LARGEST = (1 << 63) - 1
+
+
 def _cleaned(value: Any) -> Any:
-    """The same fields with texts that can be encoded."""
+    """The same fields with texts and numbers that can be encoded."""
     if isinstance(value, dict):
         return {name: _cleaned(inner) for name, inner in value.items()}
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return _LARGEST if value > 0 else -_LARGEST
     return _clean(value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -69,10 +69,8 @@ def show_command(
             return
         deck = conversation_cards(live, path)
         if out.json:
-            import msgspec
-
             fields = {**position_fields(live), "title": live.title, "entries": path}
-            out.result("show", {**fields, "cards": [msgspec.to_builtins(card) for card in deck]})
+            out.result("show", {**fields, "cards": [_card_fields(card) for card in deck]})
         elif as_markdown:
             from branchline.views.markdown import markdown
 
@@ -83,6 +81,16 @@ def show_command(
             _print(out, deck, short_ids([card.id for card in deck], live.index.keys), full=full)
             if not path:
                 remark(f"{live.id} has nothing to show: it is empty or was reset")
+
+
+def _card_fields(card: Card) -> dict[str, Any]:
+    """A card as JSON. ``arguments`` repeats those of ``call`` as text, as the schema promises."""
+    import msgspec
+
+    from branchline.views.tool_views import json_text
+
+    arguments = "" if card.call is None else json_text(card.call.arguments)
+    return {**msgspec.to_builtins(card), "arguments": arguments}
 
 
 def conversation_cards(session: Session, path: list[str]) -> list[Card]:

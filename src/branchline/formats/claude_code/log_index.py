@@ -109,7 +109,8 @@ def answer_key(message: str, request: str | None) -> str:
 
 def spent_at(position: int, output: float | None) -> int:
     """Which record says how much was written, as one number: more first, then earlier."""
-    return int(min(max(output or 0, 0), _MOST)) << 40 | (_LAST_PLACE - position)
+    written = int(min(max(0, output or 0), _MOST))  # in this order: NaN is never the larger one
+    return written << 40 | (_LAST_PLACE - position)
 
 
 def usage_owner(spent: int) -> int:

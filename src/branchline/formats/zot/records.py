@@ -118,7 +118,10 @@ def _usage(line: bytes, reading: ZotLogIndex, position: int, common: Fields) -> 
         "cache_read": totals.cache_read_tokens - before.cache_read_tokens,
         "cache_write": totals.cache_write_tokens - before.cache_write_tokens,
     }
-    cost = Cost(total=round(totals.cost_usd - before.cost_usd, 12))
+    try:
+        cost = Cost(total=round(totals.cost_usd - before.cost_usd, 12))
+    except OverflowError:  # an integer beyond all floats
+        cost = Cost()
     usage = Usage(**tokens, total_tokens=sum(tokens.values()), cost=cost)
     speaker = CurrentModel(reading.meta_at(position))
     return UsageEntry(kind="turn", provider=speaker.provider, model=speaker.model, usage=usage, **common)
