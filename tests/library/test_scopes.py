@@ -13,6 +13,7 @@ from session.kit import assistant, user
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
     monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 

@@ -21,6 +21,7 @@ from branchline.formats import EntryLog
 from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import suffix_of, without_suffix
 from branchline.log import FileLog
+from branchline.plugins.formats import detect
 from branchline.tree import Finding, severity
 
 __all__ = ["RepairReport", "RepairResult", "repair"]
@@ -57,6 +58,8 @@ def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | Non
     with FileLog(path) as log:
         old = transcript_of(log, path)
         result = _repaired(old, path)
+        if not result.entries and not _is_session(result.data, old):
+            raise NotASession(f"cannot repair {path}: no entry in it can be read")
         damage, left = _damage(old), _damage(_read(result.data, old))
         needed = result.needed or len(left) < len(damage)
         if needed:
@@ -73,6 +76,14 @@ def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | Non
 
 def _damage(transcript: EntryLog) -> tuple[Finding, ...]:
     return tuple(finding for finding in check_log(transcript) if severity(finding.kind) == "damage")
+
+
+def _is_session(data: bytes, old: EntryLog) -> bool:
+    """Whether a copy without entries is still recognized as a session of its format, by its header."""
+    try:
+        return detect(data, old.name) is old.format
+    except NotASession:
+        return False
 
 
 def _read(data: bytes, old: EntryLog) -> EntryLog:
