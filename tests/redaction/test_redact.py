@@ -509,7 +509,7 @@ def test_time_grows_with_the_text_and_not_with_its_square(unit) -> None:
     first = min(seconds(small) for _ in range(3))
 
     # Sixteen times the text; the square of that would be 256 times the time.
-    assert min(seconds(large) for _ in range(3)) < 64 * max(first, 0.002)
+    assert any(seconds(large) < 64 * max(first, 0.002) for _ in range(3))
 
 
 def test_many_lines_take_seconds_for_a_hundred_megabytes() -> None:
