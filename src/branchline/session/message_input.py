@@ -94,8 +94,8 @@ def _why_not(role: str, fields: dict[str, Any]) -> str | None:
         return _provider_words(f"the role {role!r}", _PROVIDER_ROLES[role])
     if role in _FOREIGN_ROLES:
         return None
-    read = message_from_fields(fields)
-    if isinstance(read, UnknownMessage):
+    # Prompts and answers need nothing but content, which is looked at below.
+    if role not in ("user", "assistant") and isinstance(message_from_fields(fields), UnknownMessage):
         known = f"there are {_ROLES}; UnknownMessage(role=…, fields=…) keeps it out of the context"
         return f"the role {role!r} is not known; {known}"
     for name in _NEEDED.get(role, ()):
