@@ -20,7 +20,7 @@ def switch_index(*, on: bool) -> None:
 def exclude_from_index(pattern: str) -> int:
     """Leave files whose path is like this pattern out of the index; returns how many were in it."""
     if not pattern.strip():
-        raise ValueError("which files? Give a pattern such as /work/secret/*")
+        raise ValueError("which files? Give a pattern such as /home/me/secret/*")
     known = settings.load().settings.index_exclude
     if pattern not in known:
         change_settings(lambda text: set_value(text, "index_exclude", [*known, pattern]))

@@ -102,7 +102,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bool, _says("Keep an index of all sessions in the cache directory, for lists and searches.")
     ] = True
     index_exclude: Annotated[
-        tuple[str, ...], _says("Session files that the index leaves out, as patterns such as /work/secret/*.")
+        tuple[str, ...],
+        _says("Session files that the index leaves out, as patterns such as /home/me/secret/*."),
     ] = ()
     prices: Annotated[
         tuple[str, ...],

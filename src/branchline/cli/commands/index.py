@@ -23,7 +23,7 @@ __all__ = ["index_command"]
     branchline index
     branchline index --status
     branchline index --rebuild
-    branchline index --exclude '/work/secret/*'
+    branchline index --exclude '/home/me/secret/*'
     branchline index --off
     """,
 )
