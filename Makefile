@@ -54,7 +54,8 @@ demo: $(VENV)/ready  ## write the demo library of the package again
 
 lock:  ## write requirements/*.txt again (needs uv)
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
-		--upgrade --group dev --all-extras pyproject.toml -o requirements/dev.txt -q
+		--upgrade --group dev --extra all --extra openai-agents --extra langgraph --extra pydantic-ai \
+		pyproject.toml -o requirements/dev.txt -q
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--upgrade --constraints requirements/dev.txt pyproject.toml -o requirements/base.txt -q
 	@! grep -n '://' requirements/*.txt
