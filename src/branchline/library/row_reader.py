@@ -38,6 +38,7 @@ __all__ = [
 
 _NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
 _HEAD = 1 << 16
+_LEAST = 4095
 _AT_ONCE = 1 << 18
 """Files up to this size are read by one call and looked at in memory."""
 _PREVIEW = 200
@@ -129,7 +130,8 @@ def read_log(
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
-    wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
+    # One more than there is: a shorter answer is everything. Sizes of sessions in databases are estimates.
+    wanted = min(max(stored.size, _LEAST) + 1, _AT_ONCE)
     start = read(0, wanted)
     whole = len(start) < wanted
     if whole:
