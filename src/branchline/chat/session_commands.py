@@ -77,7 +77,7 @@ async def session(chat: Chat, words: str) -> None:
 
 async def sessions(chat: Chat, words: str) -> None:
     """Pick another session of this directory and continue there."""
-    await _switch(chat, words or await SessionSwitcher(chat).pick())
+    await _switch(chat, words or await SessionSwitcher(chat.front, chat.services, chat.conductor).pick())
 
 
 async def forest(chat: Chat, words: str) -> None:
