@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from branchline.catalog.documents import git_branch_of
 from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
+from branchline.library.branch_count import count_branches
 from branchline.library.harness_text import spoken_text
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect
@@ -176,6 +178,8 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
             row,
             last_activity_ms=None,
             messages=None,
+            prompts=None,
+            branches=None,
             total_messages=None,
             findings=None,
             problem=None if listed.problem is None else _reason(listed.problem),
@@ -209,6 +213,9 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         title=reading.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
+        prompts=sum(tree.roles[place] == "user" for place in path),
+        branches=count_branches(tree),
+        git_branch=git_branch_of(transcript),
         total_messages=tree.types.count("message") - _pieces(tree),
         first_prompt=first_prompt_line(transcript),
         format=reading.format,
