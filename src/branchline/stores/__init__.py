@@ -1,6 +1,6 @@
 """Keyed logs behind one small protocol: files, memory, SQLite and PostgreSQL."""
 
-from branchline.stores.address import open_store
+from branchline.stores.address import is_address, open_store
 from branchline.stores.files import FilesStore, snapshot_of
 from branchline.stores.keys import key_for, parts_of
 from branchline.stores.memory import MemoryStore
@@ -42,6 +42,7 @@ __all__ = [
     "check_key",
     "close_store",
     "drafts_in",
+    "is_address",
     "key_for",
     "open_store",
     "parts_of",
