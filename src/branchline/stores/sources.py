@@ -39,8 +39,8 @@ from branchline.stores.protocol import (
     ScanResult,
     SkippedFile,
     StoredLog,
-    by_newest,
     is_key,
+    page_of,
 )
 
 __all__ = [
@@ -131,7 +131,9 @@ class DatabaseStore:
         """How a session is addressed."""
         return f"{self.path}#{key}"
 
-    def scan(self) -> ScanResult:
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
         database = self._database
         found: list[StoredLog] = []
         hidden: list[SkippedFile] = []
@@ -141,8 +143,7 @@ class DatabaseStore:
                 found.append(self._stored(one, status))
             else:
                 hidden.append(SkippedFile(self.path_of(one.id), "its name is not a valid id"))
-        found.sort(key=by_newest)
-        return ScanResult(found, hidden)
+        return ScanResult(page_of(found, limit, after, prefix), hidden)
 
     def stat(self, key: str) -> StoredLog | None:
         database = self._database
