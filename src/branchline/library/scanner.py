@@ -427,8 +427,12 @@ class MachineScanner:
             if format_.database is None or path is None or has_suffix(path):
                 yield stored, identity
                 continue
+            store = DatabaseStore(path, format_)
             try:
-                sessions, unlisted = DatabaseStore(path, format_).scan()
+                if not store.is_recognized():
+                    hidden[path] = SkippedFile(path, f"not a database of {format_.name}")
+                    continue
+                sessions, unlisted = store.scan()
             except (BranchlineError, OSError):
                 yield stored, identity
                 continue

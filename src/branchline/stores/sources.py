@@ -115,6 +115,11 @@ class DatabaseStore:
             self._format = self._recognized()
         return self._format
 
+    def is_recognized(self) -> bool:
+        """Whether the tables are those of the format; of a database without any, nobody knows."""
+        tables = read_database(self.path, tables_of)
+        return not tables or self._database.recognizes(tables)
+
     def _recognized(self) -> Format:
         tables = read_database(self.path, tables_of)
         for format_ in _formats_with_databases():
