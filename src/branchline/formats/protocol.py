@@ -270,6 +270,8 @@ class SessionVersion(NamedTuple):
     modified_ms: int
     version: tuple[object, ...]
     """Numbers and texts of which one changes whenever the lines of the session do."""
+    header: Header | None = None
+    """The header, if the table that lists sessions holds it."""
 
 
 class DatabaseSessions(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -115,8 +116,13 @@ def iso_time(ms: object) -> str:
     """Unix milliseconds as files write them; empty if it is not a time."""
     if not isinstance(ms, int | float) or not 0 <= ms <= _LAST_MS:
         return ""
-    moment = datetime.fromtimestamp(ms // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{int(ms % 1000):03d}Z"
+    seconds, rest = divmod(int(ms), 1000)
+    return f"{_second(seconds)}.{rest:03d}Z"
+
+
+@lru_cache(1024)  # several entries share a second
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
 
 
 def one_line(data: object) -> bytes:

@@ -21,7 +21,8 @@ __all__ = ["OpencodeDatabase"]
 NAME = "opencode"
 _DELETED = "+deleted"
 _VERSIONS = """
-SELECT session.id, session.time_updated, session.title, session.revert, session.directory,
+SELECT session.id, session.parent_id, session.directory, session.title, session.version, session.revert,
+    session.time_created, session.time_updated,
     messages.count, messages.changed, messages.size, parts.count, parts.changed, parts.size
 FROM session
 LEFT JOIN (
@@ -59,42 +60,49 @@ class OpencodeDatabase(DatabaseSessions):
 
     def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
         own_id = session_id.removesuffix(_DELETED)
-        for row in query(_SESSION, own_id):
+        row = next(query(_SESSION, own_id), None)
+        if row is not None:
+            lines = EntryLines(NAME)
+            yield lines.header(_header(row))
             messages = list(_stored_messages(query, own_id))
-            if own_id != session_id:
-                yield from _session_lines(row, messages, _deleted_messages(query, own_id, messages))
-            else:
-                yield from _session_lines(row, messages, [])
+            deleted = _deleted_messages(query, own_id, messages) if own_id != session_id else []
+            yield from _entry_lines(row, messages, deleted, lines)
 
 
 def _version(row: tuple[Any, ...]) -> SessionVersion:
-    session_id, updated, *rest = row
-    _, _, _, messages, changed, size, parts, parts_changed, parts_size = rest
+    messages, changed, size, parts, parts_changed, parts_size = row[8:]
+    updated = row[7]
     times = [time for time in (updated, changed, parts_changed) if isinstance(time, int | float)]
+    header = _header(row)
     return SessionVersion(
-        _text(session_id),
+        header.id,
         _whole(size) + _whole(parts_size) + 256 * (_whole(messages) + 1) + 128 * _whole(parts),
         int(max(times, default=0)),
         row,
+        header,
     )
 
 
-def _session_lines(
-    row: tuple[Any, ...], messages: list[StoredMessage], deleted: list[tuple[int, StoredMessage]]
+def _header(row: tuple[Any, ...]) -> Header:
+    session_id, parent, directory, _, version, _, created, *_ = row
+    return Header(
+        id=_text(session_id),
+        version=3,
+        timestamp=iso_time(created),
+        cwd=_text(directory),
+        parent_session=_text(parent) or None,
+        metadata={"version": _text(version)} if version else None,
+    )
+
+
+def _entry_lines(
+    row: tuple[Any, ...],
+    messages: list[StoredMessage],
+    deleted: list[tuple[int, StoredMessage]],
+    lines: EntryLines,
 ) -> Iterator[bytes]:
-    raw_id, parent, directory, title, version, revert, created, updated = row
-    session_id = _text(raw_id)
-    lines = EntryLines(NAME)
-    yield lines.header(
-        Header(
-            id=session_id,
-            version=3,
-            timestamp=iso_time(created),
-            cwd=_text(directory),
-            parent_session=_text(parent) or None,
-            metadata={"version": _text(version)} if version else None,
-        )
-    )
+    session_id, _, _, title, _, revert, _, updated = row
+    session_id = _text(session_id)
     entries = MessageEntries(lines)
     tips: dict[int, str | None] = {}
     waiting = sorted(deleted, key=lambda one: (one[1].row.time.created, one[1].id))
