@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
     from branchline.formats.codex import CODEX
     from branchline.formats.induscode import INDUSCODE
+    from branchline.formats.llm import LLM
     from branchline.formats.oh_my_pi import OH_MY_PI
+    from branchline.formats.opencode import OPENCODE
     from branchline.formats.operator import OPERATOR
     from branchline.formats.piglet import PIGLET
     from branchline.formats.zot import ZOT
@@ -42,7 +44,9 @@ __all__ = [
     "CLAUDE_CODE",
     "CODEX",
     "INDUSCODE",
+    "LLM",
     "OH_MY_PI",
+    "OPENCODE",
     "OPERATOR",
     "PI",
     "PIGLET",
