@@ -10,6 +10,7 @@ from branchline.formats.log_index import ByteRange, LabelState, LogIndex
 from branchline.formats.peek import Peek, peek, unpacked_head
 from branchline.formats.pi import PI
 from branchline.formats.protocol import (
+    CompanionFile,
     CompressedFiles,
     Content,
     ExternalParts,
@@ -20,6 +21,7 @@ from branchline.formats.protocol import (
     FormatWriter,
     LogReader,
     ReadingLimits,
+    SessionFacts,
     SplitFiles,
     TitleFiles,
 )
@@ -27,24 +29,33 @@ from branchline.formats.protocol import (
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
     from branchline.formats.codex import CODEX
+    from branchline.formats.copilot import COPILOT
+    from branchline.formats.gemini import GEMINI
     from branchline.formats.induscode import INDUSCODE
+    from branchline.formats.kimi import KIMI
     from branchline.formats.oh_my_pi import OH_MY_PI
     from branchline.formats.operator import OPERATOR
     from branchline.formats.piglet import PIGLET
+    from branchline.formats.qwen import QWEN
     from branchline.formats.zot import ZOT
 
 __all__ = [
     "BUILTIN_FORMATS",
     "CLAUDE_CODE",
     "CODEX",
+    "COPILOT",
+    "GEMINI",
     "INDUSCODE",
+    "KIMI",
     "OH_MY_PI",
     "OPERATOR",
     "PI",
     "PIGLET",
+    "QWEN",
     "ZOT",
     "BuiltinFormat",
     "ByteRange",
+    "CompanionFile",
     "CompressedFiles",
     "Content",
     "EntryLog",
@@ -60,6 +71,7 @@ __all__ = [
     "LogReader",
     "Peek",
     "ReadingLimits",
+    "SessionFacts",
     "SplitFiles",
     "TitleFiles",
     "agent_name",

@@ -172,8 +172,8 @@ class Session(SessionShortcuts, SessionQueries):
             log.close()
             raise
         pen.waits = draft is not None
+        pen.transcript.describe(locator.external_facts(format_, log.path, pen.transcript.reading.header))
         header = pen.transcript.reading.header
-        pen.transcript.external_title = locator.external_title(format_, log.path, header)
         known = locator.known_cwd(format_, header, log.path)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
