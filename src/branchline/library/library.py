@@ -35,7 +35,18 @@ from branchline.log import Durability
 from branchline.places import Place
 from branchline.plugins.formats import BrokenFormat
 from branchline.session import Session
-from branchline.stores import FilesStore, Store, StoredLog, TrashItem, TrashStore, check_key, trash_of
+from branchline.stores import (
+    FilesStore,
+    Store,
+    StoredLog,
+    TrashItem,
+    TrashStore,
+    check_key,
+    database_at,
+    snapshot_of,
+    trash_of,
+)
+from branchline.stores.protocol import chunks
 from branchline.views.forest import Forest, build_forest
 from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
@@ -78,7 +89,7 @@ class SessionLibrary(LibraryShortcuts):
         if isinstance(where, MachineScanner):
             self._scanner = where
         else:
-            store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
+            store = _store_at(where) if isinstance(where, str | os.PathLike) else where
             assert store is not None
             self._scanner = StoreScanner(store, None if cwd is None else places.resolve_cwd(cwd))
         self._clock = clock
@@ -317,8 +328,8 @@ class SessionLibrary(LibraryShortcuts):
     def search_text(self, row: SessionRow, query: Query) -> SearchText | None:
         """What is said inside a session; None when a quick look shows that the query cannot match."""
         if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
-            with open(row.path, "rb") as file:
-                if not may_match(query, file.read()):
+            with snapshot_of(row.path) as read:
+                if not may_match(query, b"".join(chunks(read))):
                     return None
         with self._open(row) as session:
             return contents_of(session.transcript)
@@ -458,6 +469,11 @@ class SessionLibrary(LibraryShortcuts):
     def prior_turns(self, session: Session) -> builtins.list[Prompt]:
         """What the person said on the active path, oldest first."""
         return builtins.list(turns.prior_turns(session))
+
+
+def _store_at(path: _Path) -> Store:
+    """The sessions in a directory, or in a database of another program."""
+    return database_at(os.fspath(path)) or FilesStore(path)
 
 
 def _prune(scanner: StoreScanner, *, dry_run: bool) -> Iterable[PruneResult]:
