@@ -337,6 +337,34 @@ class TitleFiles(Protocol):
         ...
 
 
+class SessionFacts(NamedTuple):
+    """What other files say about a session; None where they say nothing."""
+
+    title: str | None = None
+    cwd: str | None = None
+    parent: str | None = None
+    """The session that this one came from."""
+
+    def completed(self, header: Header) -> Header:
+        """The header with what it does not say itself."""
+        cwd, parent = header.cwd or self.cwd or "", header.parent_session or self.parent
+        if (cwd, parent) == (header.cwd, header.parent_session):
+            return header
+        return msgspec.structs.replace(header, cwd=cwd, parent_session=parent)
+
+
+class CompanionFile(Protocol):
+    """A small file near a session file that says what the session file does not."""
+
+    def companion(self, path: str) -> str | None:
+        """The path of that file, for the path of a session file."""
+        ...
+
+    def facts(self, data: bytes) -> SessionFacts:
+        """What its content says; damage says nothing."""
+        ...
+
+
 class ExternalParts(Protocol[IndexT_contra]):
     """Parts of entries that a program keeps in other files."""
 
@@ -382,6 +410,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """What follows the suffix in the names of compressed files."""
     file_patterns: tuple[str, ...] = ("*.jsonl", "*/*.jsonl")
     """Session files below a root: names with ``*`` for any text, ``**`` for any number of folders."""
+    session_folder: int = 0
+    """How many folders above a file the one is that is named for its session; 0 if the file itself is."""
     subagent_patterns: tuple[str, ...] = ()
     """The same for the sessions of sub-agents, where these are kept apart."""
     unsupported: Mapping[str, str] = {}
@@ -421,6 +451,12 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
         """The key of a file: its name without the suffix."""
         return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
 
+    def session_name(self, path: str) -> str:
+        """What the session in a file is called by its place: the name of the file, or of a folder."""
+        for _ in range(self.session_folder):
+            path = posixpath.dirname(path)
+        return posixpath.basename(path) if self.session_folder else self.key_of(path)
+
     def unsupported_error(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
         reason = self.unsupported.get(what, f"the format has no place for it ({what})")
@@ -440,6 +476,7 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     compression: CompressedFiles | None = None
     splitting: SplitFiles | None = None
     titles: TitleFiles | None = None
+    companion: CompanionFile | None = None
     external_parts: ExternalParts[IndexT] | None = None
     limits: ReadingLimits | None = None
     database: DatabaseSessions | None = None

@@ -21,7 +21,7 @@ from branchline.library.branch_count import count_branches
 from branchline.library.harness_text import spoken_text
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect
-from branchline.session.locator import assembled_content
+from branchline.session.locator import assembled_content, external_facts
 from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
@@ -195,6 +195,8 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
 
 def _transcript(log: _Log) -> EntryLog:
     transcript = EntryLog(log.format, log.read, log.name)
+    if log.format.companion is not None:
+        transcript.describe(external_facts(log.format, log.name, transcript.reading.header))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
     return transcript
@@ -210,7 +212,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         header,
         model_of(transcript, path),
         draft=draft,
-        title=reading.title,
+        title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
         prompts=sum(tree.roles[place] == "user" for place in path),

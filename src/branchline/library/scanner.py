@@ -25,7 +25,7 @@ from branchline.errors import (
     NotSupported,
     SessionNotFound,
 )
-from branchline.formats import EntryLog, Format
+from branchline.formats import EntryLog, Format, Peek
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.lookup import current_of_thread
 from branchline.library.real_path import real_path
@@ -42,7 +42,7 @@ from branchline.log import Durability
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import BrokenFormat, format_named, peek
 from branchline.session import Session
-from branchline.session.locator import known_cwd
+from branchline.session.locator import external_facts, known_cwd
 from branchline.stores import (
     DatabaseStore,
     FilesStore,
@@ -464,7 +464,7 @@ class MachineScanner:
                 *format_.traits.file_patterns,
                 *(format_.traits.subagent_patterns if self.subagents else ()),
             ]
-            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
+            return [walk(place.root, layout, folder, format_.traits.session_name) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
@@ -496,14 +496,14 @@ class MachineScanner:
             return self._problem(file, problem)
 
     def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
-        format_, header = peek(read, file.path, expected=_expected(file))
+        format_, header = _peek(read, file.path, _expected(file))
         return self.row_of(file, _header_record(file.stored, format_, header))
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
         # Where all projects lie together most files are those of others, and their headers are enough.
         if self.cwd is not None and file.place.is_shared:
-            format_, header = peek(read, file.path, expected=expected)
+            format_, header = _peek(read, file.path, expected)
             record = _header_record(file.stored, format_, header)
             if self._reason(file, record) is not None:
                 if see is not None:
@@ -526,7 +526,7 @@ class MachineScanner:
             key=file.stored.key,
             agent=place.agent if name == place.format.name else name,
             cwd=row.cwd or self._cwd_of_folder(file, record),
-            title=self._titles_of(place).get(row.id) or row.title,
+            title=self._title_elsewhere(file, place, row) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
         )
@@ -565,6 +565,12 @@ class MachineScanner:
         if not record.row.cwd:
             return _UNKNOWN_CWD if file.place.is_shared else None
         return None if os.path.normpath(record.row.cwd) in self._cwds else ELSEWHERE
+
+    def _title_elsewhere(self, file: FoundFile, place: places.Place, row: SessionRow) -> str | None:
+        """The title that a program keeps in another file, which changes without the session file."""
+        if place.format.companion is not None and row.format == place.format.name:
+            return external_facts(place.format, file.path, None).title
+        return self._titles_of(place).get(row.id)
 
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
         found = self._titles.get(place.root)
@@ -656,10 +662,19 @@ def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
 def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
     """The header and the name of the format; neither when no format knows the log."""
     try:
-        found = peek(read, stored.path or stored.key)
+        found = _peek(read, stored.path or stored.key)
     except NotASession:
         return None, ""
     return found.header, found.format.name
+
+
+def _peek(read: Read, path: str, expected: Format | None = None) -> Peek:
+    """Format and header of a file, with what its companion adds to the header."""
+    found = peek(read, path, expected=expected)
+    if found.header is None or found.format.companion is None:
+        return found
+    facts = external_facts(found.format, path, found.header)
+    return found._replace(header=facts.completed(found.header))
 
 
 def _header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:

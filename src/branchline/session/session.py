@@ -198,8 +198,8 @@ class Session(SessionShortcuts, SessionQueries):
             log.close()
             raise
         pen.waits = draft is not None
+        pen.transcript.describe(locator.external_facts(format_, log.name, pen.transcript.reading.header))
         header = pen.transcript.reading.header
-        pen.transcript.external_title = locator.external_title(format_, log.name, header)
         known = locator.known_cwd(format_, header, log.name)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
