@@ -1,4 +1,4 @@
-"""``export``: a session as a file, whole or only the path to the leaf."""
+"""``export``: a session as a file, whole or in part."""
 
 from __future__ import annotations
 
@@ -9,20 +9,49 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_session
+from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.words import count, format_size
 from branchline.errors import FileExists
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from branchline.actions.export import ExportFormat, Redaction
 
-__all__ = ["export_command"]
+__all__ = ["export_command", "page_options", "printed_redactions"]
+
+
+def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what goes into a page."""
+    for option in reversed(
+        (
+            click.option(
+                "--branch", "branch_only", is_flag=True, help="Export only the active path, with its labels."
+            ),
+            click.option("--from", "first", metavar="ENTRY", help="First entry of the path (pages only)."),
+            click.option("--to", "last", metavar="ENTRY", help="Last entry of the path (default: the leaf)."),
+            click.option(
+                "--no-tools", is_flag=True, help="Omit what tools were asked and said (pages only)."
+            ),
+            click.option("--no-thinking", is_flag=True, help="Omit thinking (pages only)."),
+            click.option("--no-images", is_flag=True, help="Omit images (pages only)."),
+            click.option(
+                "--portable",
+                is_flag=True,
+                help="Omit the working directory and the parent session; mask local names in pages.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
 
 
 @command(
     "export",
     examples="""
     branchline export @last --format md -o talk.md
+    branchline export @last -o talk.html         one page that opens without a network
     branchline export 01a1ddf5 --branch -o branch.jsonl
     branchline export @last | gzip > session.jsonl.gz
     branchline export ~/.local/state/zot/sessions/x/y.jsonl -o y.zotsession
@@ -32,12 +61,11 @@ __all__ = ["export_command"]
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "md", "zotsession"]),
-    help="jsonl, md (the active path) or zotsession (default: by the extension of FILE).",
+    type=click.Choice(["jsonl", "md", "html", "zotsession"]),
+    help="jsonl, md (the active path), html (one page) or zotsession (default: by the extension of FILE).",
 )
-@click.option("--branch", "branch_only", is_flag=True, help="Export only the active path, with its labels.")
+@page_options
 @click.option("--no-redact", is_flag=True, help="Do not redact keys, tokens and passwords.")
-@click.option("--portable", is_flag=True, help="Omit the working directory and the parent session.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Output file or directory (default: -, standard output)."
 )
@@ -49,8 +77,13 @@ def export_command(
     session: str,
     kind: ExportFormat | None,
     branch_only: bool,  # noqa: FBT001
-    no_redact: bool,  # noqa: FBT001
+    first: str | None,
+    last: str | None,
+    no_tools: bool,  # noqa: FBT001
+    no_thinking: bool,  # noqa: FBT001
+    no_images: bool,  # noqa: FBT001
     portable: bool,  # noqa: FBT001
+    no_redact: bool,  # noqa: FBT001
     output: str | None,
     force: bool,  # noqa: FBT001
     verbose: bool,  # noqa: FBT001
@@ -62,8 +95,18 @@ def export_command(
     """
     from branchline.actions.export import ExportRequest, export, render
 
-    request = ExportRequest(format=kind, branch=branch_only, portable=portable, redact=not no_redact)
     with resolve_session(session, directory) as live:
+        request = ExportRequest(
+            format=kind,
+            branch=branch_only,
+            first=None if first is None else resolve_entry(live, first),
+            entry=None if last is None else resolve_entry(live, last),
+            tools=not no_tools,
+            thinking=not no_thinking,
+            images=not no_images,
+            portable=portable,
+            redact=not no_redact,
+        )
         if output in (None, "-"):
             if out.json:
                 raise click.UsageError("--json describes the exported file; name one with -o FILE")
@@ -77,14 +120,19 @@ def export_command(
         except FileExists as problem:
             raise click.ClickException(f"{problem}; --force replaces it") from None
     if out.json:
-        redacted = None
-        if result.redacted is not None:
-            redacted = [{"kind": each.kind, "count": each.count} for each in result.redacted]
         fields = {"session": result.session, "format": result.format, "branch": result.branch}
+        redacted = printed_redactions(result.redacted)
         out.result("export", {**fields, "path": result.path, "size": result.size, "redacted": redacted})
     else:
         out.line(f"exported {result.session} to {result.path} ({format_size(result.size)})")
     _remark_redacted(result.redacted, verbose=verbose)
+
+
+def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
+    """What was replaced, as JSON."""
+    if redacted is None:
+        return None
+    return [{"kind": each.kind, "count": each.count} for each in redacted]
 
 
 def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -> None:
