@@ -1,8 +1,8 @@
-"""Sessions that are not files of lines: one of many in a database, or a document.
+"""Sessions that are not files of lines: one of many in a database, a document, or packed into a page.
 
 Each is presented as a read-only log of JSON lines, made by its format when it is read. The session ``ID`` of
-the database ``FILE`` has the path ``FILE#ID``; a document has the path of its file. Everything that opens
-sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these paths.
+the database ``FILE`` has the path ``FILE#ID``; a document or a page has the path of its file. Everything that
+opens sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these paths.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain
+from types import ModuleType
 from typing import NamedTuple
 
 from branchline.errors import (
@@ -25,6 +26,7 @@ from branchline.errors import (
     NotSupported,
     ReadOnly,
     SessionNotFound,
+    TooLarge,
 )
 from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, Format, SessionVersion
 from branchline.formats.detect import builtin_format
@@ -33,6 +35,7 @@ from branchline.log import Durability, FileLog, Log, Spool, Writer
 from branchline.plugins.formats import installed_formats
 from branchline.stores.files import snapshot_of_file
 from branchline.stores.foreign_database import is_database, read_database, reading_database, tables_of
+from branchline.stores.packed import Allowance
 from branchline.stores.protocol import (
     FileStamp,
     Read,
@@ -251,6 +254,8 @@ def snapshot_of(path: str) -> AbstractContextManager[Read]:
         return DatabaseStore(address.file).snapshot(address.session)
     if (documents := _documents_at(path)) is not None:
         return _document_snapshot(path, documents)
+    if is_page(path):
+        return _page_snapshot(path)
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.snapshot(_only_key(database))
     return snapshot_of_file(path)
@@ -281,6 +286,9 @@ def open_log(path: str, *, durability: Durability = "fsync") -> FileLog | Derive
             lambda: _document_content(path, documents),
             lambda: _document_version(path, documents),
         )
+    if is_page(path):
+        key = _page_key(path)
+        return DerivedLog(path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)))
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.open(_only_key(database))
     return FileLog(path, durability=durability)
@@ -468,3 +476,49 @@ def _document_content(path: str, format_: Format) -> Spool:
 
     with FileLog(path, writable=False) as log:
         return Spool(documents.lines(log, path, companion))
+
+
+# -- pages ------------------------------------------------------------------------------------------------
+
+_PAGES = (".html", ".htm")
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is that of a page, which may hold an exported session."""
+    return path.lower().endswith(_PAGES) and os.path.isfile(path)
+
+
+def _page_content(path: str) -> Spool:
+    """The lines of the session in a page. NotASession if it has none, or if they were changed."""
+    with _page_reader(path) as (pages, read):
+        size = os.path.getsize(path)
+        return Spool(Allowance().check(pages.packed_lines(read), size))
+
+
+def _page_key(path: str) -> str:
+    """What the session was called, else what the page is."""
+    with _page_reader(path) as (pages, read):
+        key = pages.page_provenance(read).key
+    name = os.path.splitext(os.path.basename(path))[0]
+    return key if is_key(key) else name if is_key(name) else "page"
+
+
+@contextlib.contextmanager
+def _page_reader(path: str) -> Iterator[tuple[ModuleType, Read]]:
+    from branchline.views.html import single_page  # noqa: PLC0415  only pages need it
+
+    with FileLog(path, writable=False) as log:
+        try:
+            single_page.require_single_page(log.read(0, 4096))
+            yield single_page, log.read
+        except (NotASession, TooLarge) as problem:
+            raise type(problem)(f"cannot open {path}: {problem}") from None
+
+
+@contextlib.contextmanager
+def _page_snapshot(path: str) -> Iterator[Read]:
+    content = _page_content(path)
+    try:
+        yield content.read
+    finally:
+        content.close()
