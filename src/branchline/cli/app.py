@@ -68,6 +68,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, show its status, or turn it off."),
         "plugins": ("plugins", "List installed plugins and their problems."),
+        "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
@@ -76,6 +77,7 @@ _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in fam
 _ENVIRONMENT = {
     "BRANCHLINE_HOME": "directory of sessions and settings",
     "BRANCHLINE_CONFIG": "settings file",
+    "BRANCHLINE_CACHE=0": "reads large sessions without the cache of their skeletons",
     "BRANCHLINE_THEME, …": "overrides one setting (`branchline config` lists them)",
     "NO_COLOR": "disables colours",
 }

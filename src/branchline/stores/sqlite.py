@@ -32,13 +32,20 @@ from branchline.log import Durability, TornTail, create_directory, filesystem_wa
 from branchline.log.protocol import require_lines
 from branchline.log.system import describe_oserror
 from branchline.log.tail import is_complete_json, read_tail
-from branchline.stores.protocol import Read, ScanResult, StoredLog, TrashItem, check_key
+from branchline.stores.protocol import (
+    FileStamp,
+    Read,
+    ScanResult,
+    StoredLog,
+    TrashItem,
+    check_key,
+    hashed,
+)
 from branchline.stores.range_locks import RangeLocks
-from branchline.stores.rows import LogRow, cut, rows_of, window
+from branchline.stores.rows import APPLICATION, LogRow, cut, rows_of, window
 
 __all__ = ["SqliteLog", "SqliteStore"]
 
-_APPLICATION = 0x424C4E31
 _VERSION = 1
 _OFFSET_BITS = 40
 _LONGEST_LOG = 1 << _OFFSET_BITS
@@ -59,9 +66,10 @@ CREATE TABLE session (
 CREATE UNIQUE INDEX session_key ON session (key) WHERE state < 2;
 CREATE INDEX session_newest ON session (state, modified DESC, key);
 CREATE TABLE line (at INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE tree (session INTEGER PRIMARY KEY, covered INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
 """
 _LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
-_COLUMNS = "key, size, modified"
+_COLUMNS = "id, key, size, modified"
 
 
 class _Connection(sqlite3.Connection):
@@ -124,17 +132,21 @@ class SqliteStore:
             values += [prefix, prefix + _LAST]
         select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"  # noqa: S608
         rows = self._ask(f"list the sessions in {self.path}", select, *values, -1 if limit is None else limit)
-        return ScanResult([_stored(row) for row in rows], [])
+        return ScanResult([self._stored(row) for row in rows], [])
 
     def stat(self, key: str) -> StoredLog | None:
         # The second condition tells SQLite that the partial index covers it.
         select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"  # noqa: S608
         rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
-        return _stored(rows[0]) if rows else None
+        return self._stored(rows[0]) if rows else None
 
     def drafts(self) -> list[StoredLog]:
         select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"  # noqa: S608
-        return [_stored(row) for row in self._ask(f"list the drafts in {self.path}", select)]
+        return [self._stored(row) for row in self._ask(f"list the drafts in {self.path}", select)]
+
+    def path_of(self, key: str) -> str:
+        """How a session is addressed."""
+        return f"{self.path}#{key}"
 
     @contextmanager
     def snapshot(self, key: str) -> Iterator[Read]:
@@ -243,9 +255,9 @@ class SqliteStore:
             row = _one(connection, select, int(number))
             if row is None:
                 raise absent
-            self._require_free(connection, f"restore {token!r} from the trash", row[0])
+            self._require_free(connection, f"restore {token!r} from the trash", row[1])
             connection.execute("UPDATE session SET state = was WHERE id = ?", (int(number),))
-        return _stored(row)
+        return self._stored(row)
 
     def close(self) -> None:
         while self._idle:
@@ -316,6 +328,12 @@ class SqliteStore:
             return []
         with self.reading(doing) as connection:
             return connection.execute(select, values).fetchall()
+
+    def _stored(self, row: tuple[Any, ...]) -> StoredLog:
+        number, key, size, modified = row
+        # A log only grows, so that its number and its size say what is in it.
+        stamp = FileStamp(0, hashed((self.path, number)), size, modified * 1_000_000, hashed((number, size)))
+        return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
 
     def _require_free(self, connection: sqlite3.Connection, doing: str, key: str) -> None:
         if _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2", key) is not None:
@@ -394,7 +412,7 @@ class SqliteStore:
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error as problem:
             raise self._problem(f"open {self.path}", problem) from problem
-        if application not in (_APPLICATION, 0) or (application == 0 and tables):
+        if application not in (APPLICATION, 0) or (application == 0 and tables):
             raise NotASession(f"{self.path} is a SQLite database of another program, not of branchline")
         if version > _VERSION:
             raise NotSupported(
@@ -423,7 +441,7 @@ class SqliteStore:
                 if connection.execute("PRAGMA user_version").fetchone() == (0,):
                     for statement in _SCHEMA.split(";\n"):
                         connection.execute(statement)
-                    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
                     connection.execute(f"PRAGMA user_version = {_VERSION}")
                 connection.execute("COMMIT")
             except BaseException:
@@ -491,6 +509,16 @@ class SqliteLog:
     def unlink(self) -> None:
         with self._store.writing(f"delete {self.name}") as connection:
             _delete(connection, self._number)
+
+    def saved_index(self) -> tuple[int, bytes] | None:
+        select = "SELECT covered, body FROM tree WHERE session = ?"
+        with self._store.reading(f"read {self.name}") as connection:
+            row = _one(connection, select, self._number)
+        return None if row is None else (row[0], row[1])
+
+    def save_index(self, covered: int, index: bytes) -> None:
+        with self._store.writing(f"keep the index of {self.name}", "os") as connection:
+            connection.execute("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", (self._number, covered, index))
 
     def close(self) -> None:
         """Do nothing: connections belong to the store."""
@@ -579,16 +607,12 @@ def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow])
 def _delete(connection: sqlite3.Connection, number: int) -> None:
     base = number << _OFFSET_BITS
     connection.execute("DELETE FROM line WHERE at >= ? AND at < ?", (base, base + _LONGEST_LOG))
+    connection.execute("DELETE FROM tree WHERE session = ?", (number,))
     connection.execute("DELETE FROM session WHERE id = ?", (number,))
 
 
 def _one(connection: sqlite3.Connection, statement: str, *values: object) -> tuple[Any, ...] | None:
     return connection.execute(statement, values).fetchone()  # type: ignore[no-any-return]
-
-
-def _stored(row: tuple[Any, ...]) -> StoredLog:
-    key, size, modified = row
-    return StoredLog(key, size, modified / 1000)
 
 
 def _now() -> int:
