@@ -17,7 +17,6 @@ import os
 import re
 import threading
 
-from branchline.errors import NotSupported
 from branchline.stores.protocol import ClosableStore
 from branchline.stores.rows import APPLICATION
 
@@ -58,9 +57,9 @@ def is_address(where: str) -> bool:
 def own_store(where: str) -> ClosableStore:
     """The database that such a text names. NotSupported if the package for it is not installed."""
     if is_server_address(where):
-        raise NotSupported(
-            f"cannot open {where.rsplit('@', maxsplit=1)[-1]}: there is no store for servers yet"
-        )
+        from branchline.stores.postgres import PostgresStore  # noqa: PLC0415  needs psycopg
+
+        return PostgresStore(where)
     from branchline.stores.sqlite import SqliteStore  # noqa: PLC0415  loads sqlite3
 
     return SqliteStore(os.path.expanduser(where))

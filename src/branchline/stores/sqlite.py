@@ -130,18 +130,18 @@ class SqliteStore:
             table += " INDEXED BY session_key"
             wanted += " AND state < 2 AND key >= ? AND key < ?"
             values += [prefix, prefix + _LAST]
-        select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"  # noqa: S608
+        select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"
         rows = self._ask(f"list the sessions in {self.path}", select, *values, -1 if limit is None else limit)
         return ScanResult([self._stored(row) for row in rows], [])
 
     def stat(self, key: str) -> StoredLog | None:
         # The second condition tells SQLite that the partial index covers it.
-        select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"  # noqa: S608
+        select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"
         rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
         return self._stored(rows[0]) if rows else None
 
     def drafts(self) -> list[StoredLog]:
-        select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"  # noqa: S608
+        select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"
         return [self._stored(row) for row in self._ask(f"list the drafts in {self.path}", select)]
 
     def path_of(self, key: str) -> str:
@@ -251,7 +251,7 @@ class SqliteStore:
         if not number.isdecimal() or not os.path.exists(self.path):
             raise absent
         with self.writing(f"restore {token!r} from the trash of {self.path}") as connection:
-            select = f"SELECT {_COLUMNS} FROM session WHERE id = ? AND state = 2"  # noqa: S608
+            select = f"SELECT {_COLUMNS} FROM session WHERE id = ? AND state = 2"
             row = _one(connection, select, int(number))
             if row is None:
                 raise absent
