@@ -28,9 +28,9 @@ from branchline.errors import (
     ReadOnly,
     SessionNotFound,
 )
-from branchline.log import Durability, TornTail, create_directory, filesystem_warning, sync_directory
+from branchline.log import Durability, TornTail, create_directory, filesystem_warning, publish_file
 from branchline.log.protocol import require_lines
-from branchline.log.system import describe_oserror
+from branchline.log.system import describe_oserror, random_name
 from branchline.log.tail import is_complete_json, read_tail
 from branchline.stores.protocol import (
     FileStamp,
@@ -412,8 +412,9 @@ class SqliteStore:
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error as problem:
             raise self._problem(f"open {self.path}", problem) from problem
-        if application not in (APPLICATION, 0) or (application == 0 and tables):
-            raise NotASession(f"{self.path} is a SQLite database of another program, not of branchline")
+        if application != APPLICATION:
+            what = "a SQLite database of another program" if tables else "empty"
+            raise NotASession(f"{self.path} is {what}, not a database of branchline")
         if version > _VERSION:
             raise NotSupported(
                 f"cannot open {self.path}: its schema is version {version}, this branchline knows up to "
@@ -421,33 +422,29 @@ class SqliteStore:
             )
 
     def _create(self) -> None:
-        """Make the database, if there is none yet."""
-        if self._idle or (os.path.exists(self.path) and os.path.getsize(self.path)):
+        """Make the database, if there is none yet. Nobody sees it before it is complete."""
+        if self._idle or os.path.exists(self.path):
             return
         if (warning := filesystem_warning(self.path)) is not None:
             raise NotSupported(f"cannot create a database here, use a directory of files: {warning}")
-        directory = os.path.dirname(self.path)
+        folder, name = os.path.split(self.path)
+        temporary = os.path.join(folder, f".{name[:100]}.{random_name()}.tmp")
         try:
-            create_directory(directory)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-            sync_directory(directory)
+            create_directory(folder)
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            try:
+                _write_schema(temporary)
+                with contextlib.suppress(FileExistsError):  # another process was faster
+                    publish_file(temporary, self.path)
+            finally:
+                for leftover in (temporary, f"{temporary}-wal", f"{temporary}-shm", f"{temporary}-journal"):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(leftover)
+        except sqlite3.Error as problem:
+            raise self._problem(f"create {self.path}", problem) from problem
         except OSError as problem:
             kind = ReadOnly if isinstance(problem, PermissionError) else NotSaved
             raise kind(f"cannot create {self.path}: {describe_oserror(problem)}") from problem
-        with self.reading(f"create {self.path}") as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                if connection.execute("PRAGMA user_version").fetchone() == (0,):
-                    for statement in _SCHEMA.split(";\n"):
-                        connection.execute(statement)
-                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                    connection.execute(f"PRAGMA user_version = {_VERSION}")
-                connection.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
 
     def _problem(self, doing: str, problem: sqlite3.Error) -> Exception:
         text, name = str(problem), getattr(problem, "sqlite_errorname", "")
@@ -596,6 +593,17 @@ class SqliteWriter:
     def close(self) -> None:
         """End the right to append."""
         self._open = False
+
+
+def _write_schema(path: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.executescript(_SCHEMA)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
 
 
 def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow]) -> None:
