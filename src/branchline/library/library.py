@@ -19,24 +19,17 @@ from branchline import places, settings
 from branchline.catalog import Catalog
 from branchline.clock import Clock, SystemClock
 from branchline.errors import SessionNotFound
-from branchline.library import turns
-from branchline.library.catalog_rows import CatalogRows
-from branchline.library.description import describe
-from branchline.library.inferred_parents import ParentInference
 from branchline.library.listing import LazyListing, Progress
 from branchline.library.lookup import by_id, by_title, require_one
 from branchline.library.real_path import real_path
 from branchline.library.row_reader import deep_row, shallow_row
 from branchline.library.rows import BranchNode, Prompt, PruneResult
 from branchline.library.scanner import MachineScanner, Scanner, SeenFile, StoredSession, StoreScanner
-from branchline.library.search_text import contents_of, may_match
 from branchline.library.shortcuts import LibraryShortcuts
 from branchline.log import Durability
 from branchline.places import Place
 from branchline.plugins.formats import BrokenFormat
-from branchline.session import Session
 from branchline.stores import FilesStore, Store, StoredLog, TrashItem, TrashStore, check_key, trash_of
-from branchline.views.forest import Forest, build_forest
 from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
 
@@ -44,6 +37,8 @@ if TYPE_CHECKING:
     from branchline.catalog.sql import SqlResult
     from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
+    from branchline.session import Session
+    from branchline.views.forest import Forest
     from branchline.views.hits import Hits
     from branchline.views.stats import Dimension, Group
 
@@ -150,6 +145,8 @@ class SessionLibrary(LibraryShortcuts):
         files, hidden = self._scanner.scan()
         if not deep:
             return LazyListing(files, self._scanner.shallow_row, hidden, limit=limit)
+        from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
+
         rows = CatalogRows(self._scanner, files, self._open_catalog)
         return LazyListing(files, rows, hidden, limit=limit, done=rows.flush, notes=lambda: rows.notes)
 
@@ -223,6 +220,9 @@ class SessionLibrary(LibraryShortcuts):
         Reads headers only; with ``deep`` each file is read, so that rows tell what is in it, and what Claude
         Code copies without saying so is found by the records that the copies share.
         """
+        from branchline.library.inferred_parents import ParentInference  # noqa: PLC0415  lists need none
+        from branchline.views.forest import build_forest  # noqa: PLC0415
+
         files, hidden = self._scanner.scan()
         if not deep:
             return build_forest(
@@ -250,6 +250,8 @@ class SessionLibrary(LibraryShortcuts):
 
     def describe(self, id: str | SessionRow) -> Description:  # noqa: A002
         """A session at a glance. SessionNotFound when there is none."""
+        from branchline.library.description import describe  # noqa: PLC0415
+
         row = self._require(id)
         with self._scanner.read(row) as (stored, transcript):
             return describe(stored, transcript, draft=row.draft)
@@ -316,6 +318,8 @@ class SessionLibrary(LibraryShortcuts):
 
     def search_text(self, row: SessionRow, query: Query) -> SearchText | None:
         """What is said inside a session; None when a quick look shows that the query cannot match."""
+        from branchline.library.search_text import contents_of, may_match  # noqa: PLC0415
+
         if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
             with open(row.path, "rb") as file:
                 if not may_match(query, file.read()):
@@ -453,10 +457,14 @@ class SessionLibrary(LibraryShortcuts):
 
     def tree(self, session: Session) -> builtins.list[BranchNode]:
         """Every entry of every root, depth first, with what it says on one line."""
+        from branchline.library import turns  # noqa: PLC0415
+
         return builtins.list(turns.branch_nodes(session))
 
     def prior_turns(self, session: Session) -> builtins.list[Prompt]:
         """What the person said on the active path, oldest first."""
+        from branchline.library import turns  # noqa: PLC0415
+
         return builtins.list(turns.prior_turns(session))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -34,8 +34,6 @@ from branchline.library.row_reader import (
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import BrokenFormat, format_named, peek
-from branchline.session import Session
-from branchline.session.locator import known_cwd
 from branchline.stores import (
     FilesStore,
     Read,
@@ -50,6 +48,9 @@ from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
+
+if TYPE_CHECKING:
+    from branchline.session import Session
 
 __all__ = ["FoundFile", "MachineScanner", "Scanner", "See", "SeenFile", "StoreScanner", "StoredSession"]
 
@@ -285,6 +286,8 @@ class StoreScanner:
             yield stored, read_log(read, stored)
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
         return Session.from_store(self.store, row.key, durability=durability, clock=clock)
 
     def waiting(self) -> Sequence[SessionRow]:
@@ -506,6 +509,8 @@ class MachineScanner:
         format_ = (
             file.place.format if file.place.format.name == record.format else format_named(record.format)
         )
+        from branchline.session.locator import known_cwd  # noqa: PLC0415  few formats need it
+
         return known_cwd(format_, header, file.path)
 
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
@@ -568,6 +573,8 @@ class MachineScanner:
             yield stored, read_log(read, stored)
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        from branchline.session import Session  # noqa: PLC0415  as above
+
         if row.draft:
             store, key, _draft = self.stored(row)
             return Session.from_store(store, key, durability=durability, clock=clock)
@@ -672,8 +679,7 @@ def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) 
     files = list(files)
     paths = {file.path for file in files}
     for file in files:
-        plain, packed = os.path.splitext(file.path)
-        if packed == ".zst" and plain in paths:
+        if file.path.endswith(".zst") and file.path.removesuffix(".zst") in paths:
             hidden[file.path] = SkippedFile(file.path, "an uncompressed copy of this session exists")
         else:
             yield file
