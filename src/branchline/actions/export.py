@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal, assert_never
 
 import msgspec
@@ -36,8 +37,10 @@ __all__ = [
     "ExportRequest",
     "ExportResult",
     "Redaction",
+    "Redactor",
     "Rendered",
     "export",
+    "redacted_entries",
     "render",
 ]
 
@@ -361,7 +364,11 @@ def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
         for key, state in session.transcript.reading.labels.items()
     }
     text = markdown(
-        cards(_entries(session, redactor, entry), labels=labels, home=os.path.expanduser("~")),
+        cards(
+            redacted_entries(session, session.path(entry), redactor),
+            labels=labels,
+            home=os.path.expanduser("~"),
+        ),
         title=redactor.text(session.title or "Conversation"),
         facts=map(redactor.text, facts),
     )
@@ -369,14 +376,13 @@ def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _entries(session: Session, redactor: Redactor, entry: str | None) -> list[Entry]:
-    """The records of a path, redacted."""
-    path = session.path(entry)
+def redacted_entries(session: Session, keys: Sequence[str], redactor: Redactor) -> list[Entry]:
+    """The records of some entries, with secrets replaced in their lines, where they are whole."""
     if redactor.off:
-        return session.entries(path)
+        return session.entries(keys)
     transcript = session.transcript
     entries = []
-    for record, entry_id in zip(session.entries(path), path, strict=True):
+    for record, entry_id in zip(session.entries(keys), keys, strict=True):
         position = session.index.position(entry_id)
         line = transcript.raw(position)
         clean = redactor.lines(line)

@@ -32,6 +32,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Browse": {
         "browse": ("browse", "Open the full-screen browser."),
+        "web": ("web", "Show sessions in a web browser."),
         "search": ("search", "Find words, files and patterns in all sessions."),
         "ls": ("ls", "List the sessions of this directory, or all sessions."),
         "show": ("show", "Show a conversation from its start to the leaf."),
@@ -68,6 +69,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, show its status, or turn it off."),
         "plugins": ("plugins", "List installed plugins and their problems."),
+        "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}

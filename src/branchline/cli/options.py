@@ -51,6 +51,7 @@ _RELATED: Mapping[str, str] = {
     "inspect": "check, tree, stats",
     "label": "tree, name",
     "ls": "forest, show, stats",
+    "mcp": "search, show, plugins",
     "models": "chat, config",
     "name": "ls, label",
     "new": "append, fork",

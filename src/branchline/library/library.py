@@ -29,7 +29,18 @@ from branchline.library.shortcuts import LibraryShortcuts
 from branchline.log import Durability
 from branchline.places import Place
 from branchline.plugins.formats import BrokenFormat
-from branchline.stores import FilesStore, Store, StoredLog, TrashItem, TrashStore, check_key, trash_of
+from branchline.stores import (
+    FilesStore,
+    Store,
+    StoredLog,
+    TrashItem,
+    TrashStore,
+    check_key,
+    database_at,
+    snapshot_of,
+    trash_of,
+)
+from branchline.stores.protocol import chunks
 from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
 
@@ -73,7 +84,7 @@ class SessionLibrary(LibraryShortcuts):
         if isinstance(where, MachineScanner):
             self._scanner = where
         else:
-            store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
+            store = _store_at(where) if isinstance(where, str | os.PathLike) else where
             assert store is not None
             self._scanner = StoreScanner(store, None if cwd is None else places.resolve_cwd(cwd))
         self._clock = clock
@@ -321,8 +332,8 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.library.search_text import contents_of, may_match  # noqa: PLC0415
 
         if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
-            with open(row.path, "rb") as file:
-                if not may_match(query, file.read()):
+            with snapshot_of(row.path) as read:
+                if not may_match(query, b"".join(chunks(read))):
                     return None
         with self._open(row) as session:
             return contents_of(session.transcript)
@@ -466,6 +477,11 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.library import turns  # noqa: PLC0415
 
         return builtins.list(turns.prior_turns(session))
+
+
+def _store_at(path: _Path) -> Store:
+    """The sessions in a directory, or in a database of another program."""
+    return database_at(os.fspath(path)) or FilesStore(path)
 
 
 def _prune(scanner: StoreScanner, *, dry_run: bool) -> Iterable[PruneResult]:

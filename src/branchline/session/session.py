@@ -43,7 +43,7 @@ from branchline.entries import (
 from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, NotASession, ReadOnly
 from branchline.formats import EntryLog
-from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
+from branchline.log import DecompressedLog, Durability, Log, MemoryLog
 from branchline.log.system import opening
 from branchline.plugins.formats import detect
 from branchline.session import forks, locator
@@ -59,7 +59,7 @@ from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.queries import SessionQueries
 from branchline.session.shortcuts import SessionShortcuts
 from branchline.session.writer import SessionWriter
-from branchline.stores import FilesStore, MemoryStore, Store
+from branchline.stores import DerivedLog, FilesStore, MemoryStore, Store, open_log
 from branchline.stores.files import draft_at
 from branchline.tree import ROOT
 
@@ -150,20 +150,21 @@ class Session(SessionShortcuts, SessionQueries):
         yet opens its draft.
         """
         draft = draft_at(os.fspath(path))
-        log = FileLog(path if draft is None else draft[0].draft_path(draft[1]), durability=durability)
+        place = os.path.abspath(os.fspath(path)) if draft is None else draft[0].draft_path(draft[1])
+        log: Log = open_log(place, durability=durability)
         try:
-            with opening(log.path):
+            with opening(log.name):
                 head = log.read(0, _HEAD)
-                format_ = detect(head, log.path)
-                if (content := locator.assembled_content(format_, log, log.path, head)) is not None:
+                format_ = detect(head, log.name)
+                if (content := locator.assembled_content(format_, log, log.name, head)) is not None:
                     log.close()
-                    log = DecompressedLog(log.path, content)
-                folder, suffix = os.path.dirname(log.path), format_.traits.suffix
+                    log = DecompressedLog(log.name, content)
+                folder, suffix = os.path.dirname(log.name), format_.traits.suffix
                 pen = SessionWriter(
                     format_,
                     log=log,
                     store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
-                    key=format_.traits.key_of(log.path),
+                    key=log.key if isinstance(log, DerivedLog) else format_.traits.key_of(log.name),
                     draft=draft is not None,
                     durability=durability,
                 )
@@ -173,8 +174,8 @@ class Session(SessionShortcuts, SessionQueries):
             raise
         pen.waits = draft is not None
         header = pen.transcript.reading.header
-        pen.transcript.external_title = locator.external_title(format_, log.path, header)
-        known = locator.known_cwd(format_, header, log.path)
+        pen.transcript.external_title = locator.external_title(format_, log.name, header)
+        known = locator.known_cwd(format_, header, log.name)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
     @classmethod

@@ -27,7 +27,7 @@ from branchline import places
 from branchline.formats import EntryLog, Format
 from branchline.log import DecompressedLog, FileLog, Log
 
-__all__ = ["open_log"]
+__all__ = ["open_entry_log"]
 
 _SMALLEST = 4 << 20
 _MAGIC = b"BLSKEL01"
@@ -71,7 +71,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Stamp).decode
 
 
-def open_log(format_: Format, log: Log) -> EntryLog:
+def open_entry_log(format_: Format, log: Log) -> EntryLog:
     """The index of a log, from the skeleton cache if that is possible, and kept there if it is worth it."""
     if not isinstance(log, FileLog) or isinstance(log, DecompressedLog) or log.size() < _SMALLEST:
         return EntryLog(format_, log.read, log.name)

@@ -16,8 +16,8 @@ from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank,
 from branchline.formats import EntryLog, Format
 from branchline.log import Durability, FileLog, Log, MemoryLog, TornTail, replace_file
 from branchline.log.open_files import find_overwriter
-from branchline.session.skeletons import open_log
-from branchline.stores import DraftStore, FilesStore, Store, TrashStore
+from branchline.session.skeletons import open_entry_log
+from branchline.stores import DerivedLog, DraftStore, FilesStore, Store, TrashStore
 
 __all__ = ["SessionWriter"]
 
@@ -63,7 +63,7 @@ class SessionWriter:
             self.transcript: EntryLog = EntryLog(format, MemoryLog(start).read, key)
         else:
             self._lock_as_the_program_does(log)
-            self.transcript = open_log(format, log)
+            self.transcript = open_entry_log(format, log)
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ class SessionWriter:
     @property
     def path(self) -> str | None:
         """Where the session lies, or will lie once it has a reply; None in memory."""
-        if isinstance(self._log, FileLog) and not self.draft:
+        if isinstance(self._log, FileLog | DerivedLog) and not self.draft:
             return self._log.path
         return self.store.path_of(self.key) if isinstance(self.store, FilesStore) else None
 

@@ -1,6 +1,6 @@
-"""Keyed logs behind one small protocol: files and memory."""
+"""Keyed logs behind one small protocol: files, memory, and the databases and documents of other programs."""
 
-from branchline.stores.files import FilesStore, snapshot_of
+from branchline.stores.files import FilesStore
 from branchline.stores.memory import MemoryStore
 from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
 from branchline.stores.protocol import (
@@ -17,9 +17,22 @@ from branchline.stores.protocol import (
     drafts_in,
     trash_of,
 )
+from branchline.stores.sources import (
+    DatabaseStore,
+    DerivedLog,
+    SessionAddress,
+    address_in,
+    database_at,
+    gone,
+    open_log,
+    snapshot_of,
+    stored_at,
+)
 
 __all__ = [
     "Allowance",
+    "DatabaseStore",
+    "DerivedLog",
     "DraftStore",
     "FileStamp",
     "FilesStore",
@@ -27,14 +40,20 @@ __all__ = [
     "MemoryStore",
     "Read",
     "ScanResult",
+    "SessionAddress",
     "SkippedFile",
     "Store",
     "StoredLog",
     "TrashItem",
     "TrashStore",
+    "address_in",
     "check_key",
+    "database_at",
     "drafts_in",
+    "gone",
+    "open_log",
     "snapshot_of",
+    "stored_at",
     "trash_of",
     "unpacked",
     "unpacked_for_listing",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -28,6 +28,7 @@ __all__ = [
     "TrashStore",
     "by_newest",
     "check_key",
+    "chunks",
     "drafts_in",
     "trash_of",
 ]
@@ -164,6 +165,14 @@ class TrashStore(Store, Protocol):
         ...
 
 
+def chunks(read: Read) -> Iterator[bytes]:
+    """The bytes of a log from its beginning to its end."""
+    offset = 0
+    while data := read(offset, _CHUNK):
+        yield data
+        offset += len(data)
+
+
 def drafts_in(store: Store) -> list[StoredLog]:
     """The drafts of a store, newest first; none in a store that has no drafts."""
     return store.drafts() if isinstance(store, DraftStore) else []
@@ -176,6 +185,7 @@ def trash_of(store: Store) -> TrashStore:
     raise NotSupported(f"{store.name} has no trash: nothing can be removed from it")
 
 
+_CHUNK = 1 << 20
 _LONGEST = 249
 """Bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}").fullmatch
