@@ -283,7 +283,7 @@ class Catalog:
         documents = text.documents
         counted = self._counted(documents)
         many(
-            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     number,
@@ -300,6 +300,7 @@ class Catalog:
                     one.on_path,
                     one.mark,
                     count,
+                    one.failed,
                 )
                 for number, (one, count) in enumerate(zip(documents, counted, strict=True), first)
             ],

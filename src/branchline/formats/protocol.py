@@ -411,6 +411,10 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False
     """Whether a running program may write at an offset of its own, over what others append meanwhile."""
+    keeps_days: float | None = None
+    """How many days after their last change the agent deletes sessions, by default; None if it does not."""
+    keeps_days_setting: str = ""
+    """The name of that number in ``settings.json`` beside the folder of the sessions, if it is there."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from branchline.session import Session
     from branchline.views.forest import Forest
     from branchline.views.hits import Hits
+    from branchline.views.session_details import SessionDetails
     from branchline.views.stats import Dimension, Group
 
 __all__ = ["SessionLibrary"]
@@ -153,13 +154,24 @@ class SessionLibrary(LibraryShortcuts):
 
     def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
         """Rows as they are read, the file that changed last first; with a ``limit`` at most so many."""
+        from branchline.library.annotations import Annotations  # noqa: PLC0415  searches need none of it
+
         files, hidden = self._scanner.scan()
+        notes = Annotations()
         if not deep:
-            return LazyListing(files, self._scanner.shallow_row, hidden, limit=limit)
+            return LazyListing(files, notes.applying(self._scanner.shallow_row), hidden, limit=limit)
         from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
 
         rows = CatalogRows(self._scanner, files, self._open_catalog)
-        return LazyListing(files, rows, hidden, limit=limit, done=rows.flush, notes=lambda: rows.notes)
+        told = [] if notes.problem is None else [notes.problem]
+        return LazyListing(
+            files,
+            notes.applying(rows),
+            hidden,
+            limit=limit,
+            done=rows.flush,
+            notes=lambda: [*rows.notes, *told],
+        )
 
     def list(
         self,
@@ -177,6 +189,20 @@ class SessionLibrary(LibraryShortcuts):
         there are so many rows. An exception that ``progress`` raises ends the listing.
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
+
+    def rows_at(self, paths: Iterable[str]) -> builtins.list[SessionRow]:
+        """The rows of the sessions with these paths, in the order of lists; others are not read."""
+        wanted = {os.path.realpath(path) for path in paths}
+        files, _hidden = self._scanner.scan()
+        from branchline.library.annotations import Annotations  # noqa: PLC0415  as above
+
+        row_of = Annotations().applying(self._scanner.header_row)
+        chosen = (
+            file
+            for file in files
+            if (path := self._scanner.stored_log(file).path) is not None and os.path.realpath(path) in wanted
+        )
+        return [row for row in map(row_of, chosen) if isinstance(row, SessionRow)]
 
     def earlier_parts(self) -> builtins.list[SessionRow]:
         """The files that a listed session continues: not listed themselves, but paid for as well."""
@@ -399,6 +425,20 @@ class SessionLibrary(LibraryShortcuts):
         """What was said and spent by one or two dimensions, such as ``"day"`` or ``("month", "model")``."""
         with self.statistics(since=since, until=until) as found:
             return found.groups(*((by,) if isinstance(by, str) else by))
+
+    def details(
+        self, rows: Sequence[SessionRow], *, seconds: float | None = None
+    ) -> dict[str, SessionDetails]:
+        """What these sessions did: tokens, cost, models, tools, files, errors.
+
+        The keys are the paths of the rows. Sessions that the index does not have yet are read; those that
+        cannot be read within ``seconds`` are left out.
+        """
+        from branchline.context.prices import PriceList, is_price  # noqa: PLC0415  lists need none of it
+        from branchline.library.details import session_details  # noqa: PLC0415  as above
+
+        prices = PriceList(filter(is_price, settings.load().settings.prices))
+        return session_details(self._scanner, self._open_catalog, rows, prices=prices, seconds=seconds)
 
     def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
         """The answer to a SELECT statement over the views of the index, which is brought up to date first.

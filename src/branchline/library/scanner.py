@@ -74,6 +74,7 @@ _CONTINUED = "a later file continues the same session"
 _ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
 _ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
 _LARGEST_TITLES = 1 << 26
+_DAY_MS = 86_400_000
 
 
 class StoredSession(NamedTuple):
@@ -382,6 +383,7 @@ class MachineScanner:
         self.places: list[places.Place] = known.places
         self.broken_formats: list[BrokenFormat] = known.broken
         self._titles: dict[str, Mapping[str, str]] = {}
+        self._days_kept: dict[str, float | None] = {}
 
     @property
     def name(self) -> str:
@@ -406,7 +408,7 @@ class MachineScanner:
                         found[identity] = FoundFile(stored, place)
                     elif place.agent not in {one.agent for one in (before.place, *before.others)}:
                         found[identity] = before._replace(others=(*before.others, place))
-        files = list(_unpacked_first(found.values(), hidden))
+        files = list(_unpacked_first(_originals_first(found.values(), hidden), hidden))
         earlier = self._earlier(files)
         hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
         files = [file for file in files if file not in earlier]
@@ -525,7 +527,16 @@ class MachineScanner:
             title=self._titles_of(place).get(row.id) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
+            archived=place.is_archive,
+            expires_ms=None if place.is_archive else self._expiry(place, file.stored),
         )
+
+    def _expiry(self, place: places.Place, stored: StoredLog) -> int | None:
+        """When the agent deletes a session, as its settings say."""
+        days = self._days_kept.get(place.root, -1.0)
+        if days == -1.0:
+            days = self._days_kept[place.root] = places.days_kept(place)
+        return None if days is None else round(stored.modified * 1000 + days * _DAY_MS)
 
     def stored_log(self, file: FoundFile) -> StoredLog:
         return file.stored
@@ -705,6 +716,24 @@ def _expected(file: FoundFile) -> Format | None:
 def _is_only_ours(file: FoundFile) -> bool:
     """Whether the folder alone tells the project: ours are never shared; what is imported keeps its cwd."""
     return file.place.agent == places.NATIVE_AGENT and not file.place.is_shared
+
+
+def _originals_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
+    """The files without archived copies of those that are still there."""
+    files = list(files)
+    if not any(file.place.is_archive for file in files):
+        yield from files
+        return
+    originals = {_place_in_agent(file) for file in files if not file.place.is_archive}
+    for file in files:
+        if file.place.is_archive and _place_in_agent(file) in originals:
+            hidden[file.path] = SkippedFile(file.path, "an archived copy of a session that still exists")
+        else:
+            yield file
+
+
+def _place_in_agent(file: FoundFile) -> tuple[str, str]:
+    return file.place.agent, os.path.relpath(file.path, file.place.root)
 
 
 def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:

@@ -35,6 +35,7 @@ from branchline.views.session_row import SessionRow
 if TYPE_CHECKING:
     from branchline.catalog.documents import Document
     from branchline.formats import EntryLog
+    from branchline.library.annotations import Annotations
     from branchline.library.regex_worker import RegexWorker
 
 __all__ = ["search"]
@@ -114,6 +115,12 @@ class _Run:
         self.searched = 0
         self.ended = ""
         self.files, _hidden = scanner.scan()
+        self.annotations: Annotations | None = None
+        if any(term.field == "tag" for term in query.terms):
+            from branchline.library.annotations import Annotations  # noqa: PLC0415  few searches ask for tags
+
+            self.annotations = Annotations()
+            self.notes += filter(None, [self.annotations.problem])
 
     # -- with and without an index --------------------------------------------------------------------
 
@@ -172,18 +179,21 @@ class _Run:
 
     def _row(self, one: _Known) -> SessionRow | None:
         row = self.scanner.row_of(one.file, one.known.decoded())
-        return None if isinstance(row, SkippedFile) else row
+        return None if isinstance(row, SkippedFile) else self._annotated(row)
+
+    def _annotated(self, row: SessionRow) -> SessionRow:
+        return row if self.annotations is None else self.annotations.applied(row)
 
     def _allowed(self, catalog: Catalog, covered: dict[int, _Known]) -> set[int] | None:
         """The files that the scope and the terms about whole sessions allow; None for all that are there."""
         allowed: set[int] | None = None
         for term in self.query.terms:
             if term.field in ("model", "branch", "cost", "tokens", "label") or (
-                term.field == "is" and term.text != "abandoned"
+                term.field == "is" and term.text not in ("abandoned", "archived")
             ):
                 some = files_matching(catalog, term)
                 allowed = some if allowed is None else allowed & some
-        named = [term for term in self.query.terms if term.field in ("agent", "cwd")]
+        named = [term for term in self.query.terms if _is_about_row(term)]
         if self.scanner.restricts and self.scanner.cwd is None and not named:  # only sub-agents are left out
             started = subagent_files(catalog)
             return (covered.keys() if allowed is None else allowed & covered.keys()) - started
@@ -408,6 +418,7 @@ class _Run:
         row = self.scanner.deep_row(file, see)
         if isinstance(row, SkippedFile) or not seen:
             return
+        row = self._annotated(row)
         ((transcript, documents),) = seen
         if not _session_allows(self.query.terms, row, transcript, documents):
             return
@@ -528,11 +539,25 @@ def _documents_with(
             at = lowered.find(needle, end)
 
 
+def _is_about_row(term: Term) -> bool:
+    """Whether a term asks what a row says by itself."""
+    return term.field in ("agent", "cwd", "tag") or (term.field == "is" and term.text == "archived")
+
+
 def _is_named(terms: Sequence[Term], row: SessionRow) -> bool:
-    return all(
-        term.text in ((row.agent or row.format or "") if term.field == "agent" else (row.cwd or "")).lower()
-        for term in terms
-    )
+    for term in terms:
+        match term.field:
+            case "agent":
+                hit = term.text in (row.agent or row.format or "").lower()
+            case "cwd":
+                hit = term.text in (row.cwd or "").lower()
+            case "tag":
+                hit = term.text in row.tags
+            case _:
+                hit = row.archived
+        if not hit:
+            return False
+    return True
 
 
 def _allows(terms: Sequence[Term], role: str, tool: str, ms: int | None, on_path: bool) -> bool:  # noqa: FBT001
@@ -571,7 +596,7 @@ def _session_allows(
 
     for term in terms:
         match term.field:
-            case "agent" | "cwd":
+            case _ if _is_about_row(term):
                 hit = _is_named([term], row)
             case "model":
                 models = {one.model.lower() for one in documents}
