@@ -52,8 +52,11 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "fork": ("branch", "Copy a path into a new, linked session."),
         "label": ("label", "Label an entry."),
         "name": ("label", "Set the title of a session."),
+        "tag": ("tag", "Tag a session of any agent."),
+        "note": ("tag", "Write a note about a session of any agent."),
     },
     "Maintain": {
+        "archive": ("archive", "Keep copies of sessions that their agent will delete."),
         "rm": ("trash", "Move sessions to the trash."),
         "restore": ("trash", "Restore a session from the trash."),
         "prune": ("trash", "Move empty sessions to the trash."),
