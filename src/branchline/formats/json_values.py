@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["dict_of", "list_of", "text_of", "whole_number"]
+__all__ = ["dict_of", "iso_time", "list_of", "text_of", "whole_number"]
+
+_LAST_INSTANT = 253402300799999  # the end of the year 9999, in milliseconds
 
 
 def dict_of(value: Any) -> dict[str, Any]:
@@ -24,3 +27,11 @@ def whole_number(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1 << 60:
         return 0
     return int(value)
+
+
+def iso_time(milliseconds: float | None) -> str:
+    """A time in milliseconds as text; "" for none, or for one beyond all dates."""
+    if milliseconds is None or not 0 < milliseconds <= _LAST_INSTANT:
+        return ""
+    time = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -408,8 +408,6 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """What follows the suffix in the names of compressed files."""
     file_patterns: tuple[str, ...] = ("*.jsonl", "*/*.jsonl")
     """Session files below a root: names with ``*`` for any text, ``**`` for any number of folders."""
-    session_folder: int = 0
-    """How many folders above a file the one is that is named for its session; 0 if the file itself is."""
     subagent_patterns: tuple[str, ...] = ()
     """The same for the sessions of sub-agents, where these are kept apart."""
     unsupported: Mapping[str, str] = {}
@@ -443,15 +441,13 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
 
-    def key_of(self, path: str) -> str:
-        """The key of a file: its name without the suffix."""
+    def stem_of(self, path: str) -> str:
+        """The name of a file without the suffix."""
         return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
 
-    def session_name(self, path: str) -> str:
-        """What the session in a file is called by its place: the name of the file, or of a folder."""
-        for _ in range(self.session_folder):
-            path = posixpath.dirname(path)
-        return posixpath.basename(path) if self.session_folder else self.key_of(path)
+    def key_of(self, path: str) -> str:
+        """The key of a session: the name of its file, unless a program names the folder for the session."""
+        return self.stem_of(path)
 
     def unsupported_error(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""

@@ -164,7 +164,7 @@ class Session(SessionShortcuts, SessionQueries):
                     format_,
                     log=log,
                     store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
-                    key=log.key if isinstance(log, DerivedLog) else format_.traits.key_of(log.name),
+                    key=log.key if isinstance(log, DerivedLog) else format_.traits.stem_of(log.name),
                     draft=draft is not None,
                     durability=durability,
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import Any
 
@@ -22,11 +23,18 @@ _CUT = re.compile(
     rb'\s*\{\s*"type"\s*:\s*"(?:session|user|assistant|tool|system)\.[a-z_.]+"\s*,\s*"data"\s*:\s*\{'
 )
 
-TRAITS = FormatTraits(
+
+class CopilotTraits(FormatTraits, frozen=True, kw_only=True):
+    """All files have one name; their folders are named for the sessions."""
+
+    def key_of(self, path: str) -> str:
+        return posixpath.basename(posixpath.dirname(path)) or self.stem_of(path)
+
+
+TRAITS = CopilotTraits(
     name="copilot",
     records_cost=False,
     file_patterns=("*/events.jsonl",),
-    session_folder=1,
     compaction_embeds_tail=True,
 )
 

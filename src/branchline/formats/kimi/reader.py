@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from branchline.context import ModelRef
 from branchline.entries import Header
+from branchline.formats.json_values import iso_time
 from branchline.formats.kimi.log_index import KimiLogIndex, wire_path
 from branchline.formats.kimi.rows import Row
 from branchline.formats.lines import Lines
@@ -20,11 +20,10 @@ from branchline.formats.log_index import ByteRange
 from branchline.formats.typed_rows import TypedReader
 from branchline.tree import ROOT
 
-__all__ = ["KimiReader", "iso_time"]
+__all__ = ["KimiReader"]
 
 READ_ONLY = "sessions of Kimi Code are read-only; fork it into a native session to continue"
 _MAIN = "main"
-_LAST_INSTANT = 253402300799999  # the end of the year 9999, in milliseconds
 
 
 class KimiReader(TypedReader[Row]):
@@ -172,7 +171,7 @@ class KimiReader(TypedReader[Row]):
         return self._tip
 
     def _speak(self, row: Row) -> None:
-        if row.time is not None and 0 < row.time <= _LAST_INSTANT:
+        if row.time is not None and iso_time(row.time):
             self._spoken = row.time if self._spoken is None else max(self._spoken, row.time)
 
     # -- the end --------------------------------------------------------------------------------------
@@ -205,14 +204,6 @@ class KimiReader(TypedReader[Row]):
             parent_session=parent,
             metadata={"protocolVersion": self._version} if self._version else None,
         )
-
-
-def iso_time(milliseconds: float | None) -> str:
-    """A time in milliseconds as text; "" for none, or for one beyond all dates."""
-    if milliseconds is None or not 0 < milliseconds <= _LAST_INSTANT:
-        return ""
-    time = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _words(content: Any) -> str:
