@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import date
+from functools import lru_cache
 from typing import Any
 
-__all__ = ["dict_of", "iso_time", "list_of", "text_of", "whole_number"]
+__all__ = ["LAST_INSTANT", "dict_of", "iso_time", "list_of", "text_of", "whole_number"]
 
-_LAST_INSTANT = 253402300799999  # the end of the year 9999, in milliseconds
+LAST_INSTANT = 253402300799999
+"""The end of the year 9999, in milliseconds."""
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 def dict_of(value: Any) -> dict[str, Any]:
@@ -31,7 +34,14 @@ def whole_number(value: Any) -> int:
 
 def iso_time(milliseconds: float | None) -> str:
     """A time in milliseconds as text; "" for none, or for one beyond all dates."""
-    if milliseconds is None or not 0 < milliseconds <= _LAST_INSTANT:
+    if milliseconds is None or not 0 < milliseconds <= LAST_INSTANT:
         return ""
-    time = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    days, rest = divmod(int(milliseconds), 86_400_000)
+    seconds, rest = divmod(rest, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    return f"{_day(days)}T{minutes // 60:02}:{minutes % 60:02}:{seconds:02}.{rest:03}Z"
+
+
+@lru_cache(maxsize=64)
+def _day(number: int) -> str:
+    return date.fromordinal(_EPOCH + number).isoformat()

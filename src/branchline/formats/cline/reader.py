@@ -10,17 +10,16 @@ from branchline.entries import Header
 from branchline.formats.cline.log_index import ClineLogIndex
 from branchline.formats.cline.prompts import is_context, is_tool_output, typed_words
 from branchline.formats.cline.rows import Row
-from branchline.formats.json_values import iso_time
+from branchline.formats.json_values import LAST_INSTANT, iso_time
 from branchline.formats.lines import Lines
-from branchline.formats.typed_rows import TypedReader
-from branchline.tree import ROOT
+from branchline.formats.typed_rows import ReplayReader
 
 __all__ = ["ClineReader"]
 
 READ_ONLY = "sessions of Cline are read-only; fork it into a native session to continue"
 
 
-class ClineReader(TypedReader[Row]):
+class ClineReader(ReplayReader[Row]):
     """Reads one session from the lines that its documents are joined to."""
 
     format_name = "cline"
@@ -32,7 +31,6 @@ class ClineReader(TypedReader[Row]):
         super().__init__(ClineLogIndex())
         self._path = path
         self._head = Row()
-        self._tip = ROOT
         self._prompt = ""
         self._spoken: float | None = None
 
@@ -42,33 +40,26 @@ class ClineReader(TypedReader[Row]):
             return
         super().take(fields, line, offset)
 
-    def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
-        if not lines.alone and not all(row.role or row.cline or row.spent for row in rows):
-            return False
-        tree = self.reading.tree
-        first, counts = len(tree), []
-        for number, row in enumerate(rows, lines.number):
-            before = len(tree)
-            self._take_row(row, number)
-            counts.append(len(tree) - before)
-        self.locate(first, lines, counts)
-        return True
+    def are_regular(self, rows: Sequence[Row]) -> bool:
+        return all(row.role or row.cline or row.spent for row in rows)
 
-    def _take_row(self, row: Row, number: int) -> None:
+    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
+        del lines, index
+        key = row.id or f"line-{number}"
         if row.cline:
             self._head = row
         elif row.spent is not None and not row.role:
-            self._add("usage", row, f"line-{number}")
+            self._add("usage", row, key)
         elif row.is_summary:
-            self._add("compaction", row, row.id or f"line-{number}")
+            self._add("compaction", row, key)
         elif row.metadata is not None and row.metadata.display_only:
-            self._add("custom_message", row, row.id or f"line-{number}")
+            self._add("custom_message", row, key)
         elif row.role == "assistant":
-            self._take_answer(row, row.id or f"line-{number}")
+            self._take_answer(row, key)
         elif row.role == "user":
-            self._take_prompt(row, row.id or f"line-{number}")
+            self._take_prompt(row, key)
         else:
-            self._add("custom", row, row.id or f"line-{number}")
+            self._add("custom", row, key)
 
     def _take_answer(self, row: Row, key: str) -> None:
         self._speak(row)
@@ -100,17 +91,10 @@ class ClineReader(TypedReader[Row]):
             self._add("message", row, name, "user")
 
     def _add(self, type: str, row: Row, key: str, role: str | None = None) -> int:  # noqa: A002
-        """Add an entry behind the last one."""
-        tree = self.reading.tree
-        name, count = key, 1
-        while name in tree.positions:
-            count += 1
-            name = f"{key}#{count}"
-        self._tip = tree.add(name, self._tip, type=type, time=iso_time(row.ts), role=role)
-        return self._tip
+        return self.add(key, type, iso_time(row.ts), role)
 
     def _speak(self, row: Row) -> None:
-        if row.ts is not None and iso_time(row.ts):
+        if row.ts is not None and 0 < row.ts <= LAST_INSTANT:
             self._spoken = row.ts if self._spoken is None else max(self._spoken, row.ts)
 
     def is_record(self, data: bytes) -> bool:
