@@ -32,6 +32,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Browse": {
         "browse": ("browse", "Open the full-screen browser."),
+        "web": ("web", "Show sessions in a web browser."),
         "search": ("search", "Find words, files and patterns in all sessions."),
         "ls": ("ls", "List the sessions of this directory, or all sessions."),
         "show": ("show", "Show a conversation from its start to the leaf."),

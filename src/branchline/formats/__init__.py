@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from branchline.formats.gemini import GEMINI
     from branchline.formats.induscode import INDUSCODE
     from branchline.formats.kimi import KIMI
+    from branchline.formats.llm import LLM
     from branchline.formats.oh_my_pi import OH_MY_PI
+    from branchline.formats.opencode import OPENCODE
     from branchline.formats.operator import OPERATOR
     from branchline.formats.piglet import PIGLET
     from branchline.formats.qwen import QWEN
@@ -53,7 +55,9 @@ __all__ = [
     "GEMINI",
     "INDUSCODE",
     "KIMI",
+    "LLM",
     "OH_MY_PI",
+    "OPENCODE",
     "OPERATOR",
     "PI",
     "PIGLET",

@@ -111,6 +111,20 @@ BUILTIN_FORMATS = (
     ),
     BuiltinFormat("qwen", (".qwen",), begins=b'{"uuid":"'),
     BuiltinFormat("claude-code", (".claude",), ("CLAUDE_CONFIG_DIR",), begins=b'{"parentUuid":'),
+    BuiltinFormat(
+        "opencode",
+        (".local/share/opencode",),
+        ("XDG_DATA_HOME", "OPENCODE_DB"),
+        begins=b'{"type":"session","version":3,"agent":"opencode",',
+        has_database=True,
+    ),
+    BuiltinFormat(
+        "llm",
+        (".config/io.datasette.llm", "Library/Application Support/io.datasette.llm"),
+        ("LLM_USER_PATH", "XDG_CONFIG_HOME"),
+        begins=b'{"type":"session","version":3,"agent":"llm",',
+        has_database=True,
+    ),
 )
 
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"

@@ -21,6 +21,7 @@ __all__ = ["EntryLog"]
 
 _MARK = 4096  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
+_GAP = 1 << 14  # bytes between two lines that are cheaper to read than to ask for a second time
 _NOT_OPENING = bytes(set(range(256)) - set(b"[{\n"))
 _PLAIN_ID = re.compile(r"[0-9A-Za-z_-]+")
 _T = TypeVar("_T")
@@ -175,6 +176,27 @@ class EntryLog(Generic[IndexT_co]):
             )
         return data
 
+    def raws(self, positions: Sequence[int]) -> list[bytes]:
+        """The lines of many entries, in this order; lines that are near each other are read together."""
+        ordered = sorted((self.reading.span(position), position) for position in set(positions))
+        found: dict[int, bytes] = {}
+        number = 0
+        while number < len(ordered):
+            start = end = ordered[number][0].offset
+            together: list[tuple[int, int, int]] = []
+            while number < len(ordered):
+                span, position = ordered[number]
+                stop = span.offset + span.size
+                if together and (span.offset - end > _GAP or stop - start > _GATHER):
+                    break
+                together.append((span.offset - start, stop - start, position))
+                end = max(end, stop)
+                number += 1
+            data = self._read(start, end - start)
+            for first, last, position in together:
+                found[position] = data[first:last] if last <= len(data) else self.raw(position)
+        return [found[position] for position in positions]
+
     def entry(self, position: int) -> Entry:
         line = self.raw(position)
         if self.is_restored:
@@ -200,7 +222,8 @@ class EntryLog(Generic[IndexT_co]):
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
             if 16 * len(wanted) < len(ends):
-                found += map(self.entry, wanted)
+                lines = zip(self.raws(wanted), wanted, strict=True)
+                found += [decode(json_codec.bounded(line), reading, position) for line, position in lines]
                 continue
             data = self._lines_of(block)
             if 2 * len(wanted) > len(ends) and _is_shallow(data, ends):

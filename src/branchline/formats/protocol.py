@@ -270,6 +270,8 @@ class SessionVersion(NamedTuple):
     modified_ms: int
     version: tuple[object, ...]
     """Numbers and texts of which one changes whenever the lines of the session do."""
+    header: Header | None = None
+    """The header, if the table that lists sessions holds it."""
 
 
 class DatabaseSessions(Protocol):
@@ -426,6 +428,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the summary of a compaction follows the messages that it keeps, instead of preceding them."""
     records_cost: bool = True
     """Whether files say what answers cost; otherwise the cost is unknown, not zero."""
+    records_cwd: bool = True
+    """Whether sessions say their working directory; otherwise it is unknown, not empty."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
     rounds_integers: bool = False

@@ -391,7 +391,7 @@ class MachineScanner:
     def earlier_parts(self) -> Sequence[FoundFile]:
         return sorted(self._scan()[2], key=lambda file: file.path)
 
-    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], set[FoundFile]]:
+    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
         found: dict[tuple[object, ...], FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
@@ -406,7 +406,8 @@ class MachineScanner:
         files = list(_unpacked_first(found.values(), hidden))
         earlier = self._earlier(files)
         hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
-        files = [file for file in files if file not in earlier]
+        passed = {file.path for file in earlier}
+        files = [file for file in files if file.path not in passed]
         files.sort(key=lambda file: by_newest(file.stored))
         return files, list(hidden.values()), earlier
 
@@ -427,8 +428,12 @@ class MachineScanner:
             if format_.database is None or path is None or has_suffix(path):
                 yield stored, identity
                 continue
+            store = DatabaseStore(path, format_)
             try:
-                sessions, unlisted = DatabaseStore(path, format_).scan()
+                if not store.is_recognized():
+                    hidden[path] = SkippedFile(path, f"not a database of {format_.name}")
+                    continue
+                sessions, unlisted = store.scan()
             except (BranchlineError, OSError):
                 yield stored, identity
                 continue
@@ -437,16 +442,16 @@ class MachineScanner:
                 yield session, (*identity, session.key)
 
     @staticmethod
-    def _earlier(files: Sequence[FoundFile]) -> set[FoundFile]:
+    def _earlier(files: Sequence[FoundFile]) -> list[FoundFile]:
         """The files that another one continues as the same session."""
         by_format: dict[str, list[FoundFile]] = {}
         for file in files:
             by_format.setdefault(file.place.agent, []).append(file)
-        found: set[FoundFile] = set()
+        found: list[FoundFile] = []
         for group in by_format.values():
             if (splitting := group[0].place.format.splitting) is not None:
                 superseded = splitting.superseded(file.path for file in group)
-                found.update(file for file in group if file.path in superseded)
+                found += [file for file in group if file.path in superseded]
         return found
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
@@ -470,6 +475,8 @@ class MachineScanner:
         return self.header_row(file)
 
     def header_row(self, file: FoundFile) -> SessionRow | SkippedFile:
+        if (header := file.stored.header) is not None:
+            return self.row_of(file, _header_record(file.stored, file.place.format, header))
         try:
             with snapshot_of(file.path) as read:
                 return self._header_row(file, read)

@@ -1,11 +1,15 @@
-"""Keyed logs behind one small protocol: files, memory, and the databases and documents of other programs."""
+"""Keyed logs behind one small protocol: files, memory, databases, and the sources of other programs."""
 
+from branchline.stores.address import is_address, open_store
 from branchline.stores.files import FilesStore
+from branchline.stores.keys import key_for, parts_of
 from branchline.stores.memory import MemoryStore
 from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
 from branchline.stores.protocol import (
+    ClosableStore,
     DraftStore,
     FileStamp,
+    LoadStore,
     Read,
     ScanResult,
     SkippedFile,
@@ -14,6 +18,7 @@ from branchline.stores.protocol import (
     TrashItem,
     TrashStore,
     check_key,
+    close_store,
     drafts_in,
     trash_of,
 )
@@ -31,12 +36,14 @@ from branchline.stores.sources import (
 
 __all__ = [
     "Allowance",
+    "ClosableStore",
     "DatabaseStore",
     "DerivedLog",
     "DraftStore",
     "FileStamp",
     "FilesStore",
     "Listed",
+    "LoadStore",
     "MemoryStore",
     "Read",
     "ScanResult",
@@ -48,10 +55,15 @@ __all__ = [
     "TrashStore",
     "address_in",
     "check_key",
+    "close_store",
     "database_at",
     "drafts_in",
     "gone",
+    "is_address",
+    "key_for",
     "open_log",
+    "open_store",
+    "parts_of",
     "snapshot_of",
     "stored_at",
     "trash_of",

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain
 from typing import NamedTuple
@@ -39,8 +39,8 @@ from branchline.stores.protocol import (
     ScanResult,
     SkippedFile,
     StoredLog,
-    by_newest,
     is_key,
+    page_of,
 )
 
 __all__ = [
@@ -112,26 +112,22 @@ class DatabaseStore:
     def format(self) -> Format:
         """The format of its sessions. NotASession if no known program has such tables."""
         if self._format is None:
-            self._format = self._recognized()
+            status = os.stat(self.path)
+            self._format = _format_of(self.path, (status.st_dev, status.st_ino, status.st_mtime_ns))
         return self._format
 
-    def _recognized(self) -> Format:
+    def is_recognized(self) -> bool:
+        """Whether the tables are those of the format; of a database without any, nobody knows."""
         tables = read_database(self.path, tables_of)
-        for format_ in _formats_with_databases():
-            if format_.database is not None and format_.database.recognizes(tables):
-                return format_
-        if not tables:
-            raise NotASession(
-                f"cannot read {self.path}: the database has no tables; "
-                "if it was copied, its -wal file may be missing"
-            )
-        raise NotASession(f"{self.path} is a database of no known agent")
+        return not tables or self._database.recognizes(tables)
 
     def path_of(self, key: str) -> str:
         """How a session is addressed."""
         return f"{self.path}#{key}"
 
-    def scan(self) -> ScanResult:
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
         database = self._database
         found: list[StoredLog] = []
         hidden: list[SkippedFile] = []
@@ -141,8 +137,7 @@ class DatabaseStore:
                 found.append(self._stored(one, status))
             else:
                 hidden.append(SkippedFile(self.path_of(one.id), "its name is not a valid id"))
-        found.sort(key=by_newest)
-        return ScanResult(found, hidden)
+        return ScanResult(page_of(found, limit, after, prefix), hidden)
 
     def stat(self, key: str) -> StoredLog | None:
         database = self._database
@@ -205,7 +200,9 @@ class DatabaseStore:
             one.modified_ms * 1_000_000,
             _hashed(one.version),
         )
-        return StoredLog(one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp)
+        return StoredLog(
+            one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp, header=one.header
+        )
 
     def _no_session(self, key: str) -> SessionNotFound:
         return SessionNotFound(f"no session named {key!r} in {self.path}")
@@ -215,6 +212,21 @@ class DatabaseStore:
             f"cannot {doing} in {self.path}: databases of {self.format.name} are only read; "
             "fork or convert the session instead"
         )
+
+
+@lru_cache(64)
+def _format_of(path: str, state: tuple[int, ...]) -> Format:
+    """The format of a database; ``state`` tells one file at this path from another."""
+    del state
+    tables = read_database(path, tables_of)
+    for format_ in _formats_with_databases():
+        if format_.database is not None and format_.database.recognizes(tables):
+            return format_
+    if not tables:
+        raise NotASession(
+            f"cannot read {path}: the database has no tables; if it was copied, its -wal file may be missing"
+        )
+    raise NotASession(f"{path} is a database of no known agent")
 
 
 def _formats_with_databases() -> Iterator[Format]:
