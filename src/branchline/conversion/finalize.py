@@ -84,7 +84,7 @@ def finish(conversion: ConversionState) -> None:
             common = _common(conversion, f"label {number}", standing)
             common["timestamp"] = state.time or common["timestamp"]
             _add(conversion, Label(**common, target=named, label=state.text))
-    if _stands_elsewhere(conversion):
+    if _stands_elsewhere(conversion) or (conversion.target.traits.ends_with_position and len(out.tree)):
         _add(conversion, Leaf(**_common(conversion, "leaf", standing), target=standing))
 
 

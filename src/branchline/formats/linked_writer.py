@@ -71,6 +71,8 @@ class LinkedWriter(Generic[IndexT]):
         self._written: dict[str, _Written] = {}
         self._ids: dict[str, str] = {}  # of records of this call, by the ids of their entries
         self._lines: list[bytes] = []
+        self.last = index.tree.keys[-1] if len(index.tree) else None
+        """The last record of the file, for formats that know only one line of them."""
 
     # -- what a format writes -------------------------------------------------------------------------
 

@@ -581,8 +581,8 @@ class Session(SessionShortcuts, SessionQueries):
         format_ = self._pen.format
         return type(self).create(
             self.cwd or None,
-            store=self.store if format_.writer is not None else None,
-            format=format_.name if format_.writer is not None else None,
+            store=self.store if format_.is_appendable else None,
+            format=format_.name if format_.is_appendable else None,
             durability=self._pen.durability,
             clock=self._clock,
         )

@@ -35,6 +35,9 @@ TRAITS = FormatTraits(
     subagent_patterns=("*/subagents/*/agent-*.jsonl",),
     compaction_embeds_tail=True,
     unsupported=CANNOT,
+    appendable=False,
+    active_branch_last=True,
+    ends_with_position=True,
 )
 
 
