@@ -470,7 +470,7 @@ def _branch(session: Session, request: ExportRequest) -> bytes:
     It has the format of its agent; for agents whose sessions are only read, ours.
     """
     format_ = session.transcript.format
-    if format_.writer is not None and not format_.traits.native_entries:
+    if format_.is_appendable and not format_.traits.native_entries:
         return _own_branch(session, request)
     header = Header(
         version=3,

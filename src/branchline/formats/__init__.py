@@ -32,6 +32,7 @@ from branchline.formats.protocol import (
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
+    from branchline.formats.cline import CLINE
     from branchline.formats.codex import CODEX
     from branchline.formats.copilot import COPILOT
     from branchline.formats.gemini import GEMINI
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILTIN_FORMATS",
     "CLAUDE_CODE",
+    "CLINE",
     "CODEX",
     "COPILOT",
     "GEMINI",

@@ -195,6 +195,15 @@ class FormatHome(Protocol):
         directory, roots = self.directory(cwd, environment, home), self.roots(environment, home)
         return roots if directory is None or directory in roots else [directory]
 
+    def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        """Where a new session may be put: the first directory is created if it does not exist.
+
+        One with ``*`` or ``?`` in it is a pattern, which only a directory that exists can match. None where
+        nobody knows.
+        """
+        directory = self.directory(header.cwd, environment, home)
+        return () if directory is None else (directory,)
+
     def file_key(self, header: Header) -> str:
         """The name of a new session's file, without the suffix."""
         return header.id
@@ -337,6 +346,11 @@ class TitleFiles(Protocol):
         """The titles in such a file, by session id."""
         ...
 
+    def title_line(self, session_id: str, title: str, time: str) -> bytes | None:
+        """The line that gives a session a title, for the end of such a file; None where none can be added."""
+        del session_id, title, time
+        return None
+
 
 class SessionFacts(NamedTuple):
     """What other files say about a session; None where they say nothing."""
@@ -411,8 +425,6 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """What follows the suffix in the names of compressed files."""
     file_patterns: tuple[str, ...] = ("*.jsonl", "*/*.jsonl")
     """Session files below a root: names with ``*`` for any text, ``**`` for any number of folders."""
-    session_folder: int = 0
-    """How many folders above a file the one is that is named for its session; 0 if the file itself is."""
     subagent_patterns: tuple[str, ...] = ()
     """The same for the sessions of sub-agents, where these are kept apart."""
     unsupported: Mapping[str, str] = {}
@@ -427,8 +439,6 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Types of side records that in this program are steps of a path, as conversation entries are."""
     compaction_embeds_tail: bool = False
     """Whether a compaction holds the messages that it keeps, instead of naming the first of them."""
-    summary_follows_tail: bool = False
-    """Whether the summary of a compaction follows the messages that it keeps, instead of preceding them."""
     records_cost: bool = True
     """Whether files say what answers cost; otherwise the cost is unknown, not zero."""
     records_cwd: bool = True
@@ -451,16 +461,24 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """The name of that number in ``settings.json`` beside the folder of the sessions, if it is there."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
+    appendable: bool = True
+    """Whether sessions can be appended to. If not, only whole new files are written."""
+    active_branch_last: bool = False
+    """Whether the active branch of a new file stands behind all others, each branch in one piece."""
+    rolls_back_turns: bool = False
+    """Whether branches are turns that were rolled back: each begins with a prompt and holds no compaction."""
+    splits_answers: bool = False
+    """Whether one answer may be written as several entries."""
+    ends_with_position: bool = False
+    """Whether a new file ends with lines that say where it stands."""
 
-    def key_of(self, path: str) -> str:
-        """The key of a file: its name without the suffix."""
+    def stem_of(self, path: str) -> str:
+        """The name of a file without the suffix."""
         return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
 
-    def session_name(self, path: str) -> str:
-        """What the session in a file is called by its place: the name of the file, or of a folder."""
-        for _ in range(self.session_folder):
-            path = posixpath.dirname(path)
-        return posixpath.basename(path) if self.session_folder else self.key_of(path)
+    def key_of(self, path: str) -> str:
+        """The key of a session: the name of its file, unless a program names the folder for the session."""
+        return self.stem_of(path)
 
     def unsupported_error(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
@@ -497,6 +515,11 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
         if self.writer is None:
             raise NotSupported(f"sessions of {self.name} are read-only; fork one to continue it")
         return self.writer
+
+    @property
+    def is_appendable(self) -> bool:
+        """Whether entries can be added to a session of this program."""
+        return self.writer is not None and self.traits.appendable
 
     def compression_of(self, head: bytes) -> CompressedFiles | None:
         """How to decompress a file that begins like this; None if it is not compressed."""

@@ -469,7 +469,7 @@ class MachineScanner:
                 *format_.traits.file_patterns,
                 *(format_.traits.subagent_patterns if self.subagents else ()),
             ]
-            return [walk(place.root, layout, folder, format_.traits.session_name) for folder in place.folders]
+            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]

@@ -21,6 +21,8 @@ __all__ = ["CopilotReader"]
 _NOTICES = frozenset({"session.error", "session.warning", "session.info"})
 _IDS = re.compile(rb'"id":"([0-9A-Za-z-]{1,64})","timestamp":"[^"\\]*","parentId":(?:null|"([^"\\]*)")')
 
+READ_ONLY = "sessions of Copilot CLI are read-only; fork it into a native session to continue"
+
 
 class CopilotReader(LinkedReader[Row]):
     """Reads one session; the folder of its file has its id for a name."""
@@ -99,6 +101,8 @@ class CopilotReader(LinkedReader[Row]):
         reading = self.reading
         reading.title = self._prompt or None
         reading.last_message_time = milliseconds(self._spoken)
+        if reading.read_only is None:
+            reading.read_only = READ_ONLY
         if not reading.lines:
             return
         folder = posixpath.basename(posixpath.dirname(self._path))

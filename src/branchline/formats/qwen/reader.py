@@ -19,6 +19,8 @@ _SYSTEM = {"custom_title": "session_info", "chat_compression": "compaction"}
 _IDS = re.compile(rb'"uuid"\s*:\s*"([^"\\]+)"\s*,\s*"parentUuid"\s*:\s*(?:null|"([^"\\]*)")')
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
+READ_ONLY = "sessions of Qwen Code are read-only; fork it into a native session to continue"
+
 
 class QwenReader(LinkedReader[Row]):
     """Reads one session; the name of its file is its id."""
@@ -84,6 +86,8 @@ class QwenReader(LinkedReader[Row]):
         reading = self.reading
         reading.title = self._title.strip() or self._prompt or None
         reading.last_message_time = milliseconds(self._spoken)
+        if reading.read_only is None:
+            reading.read_only = READ_ONLY
         if reading.lines:
             reading.header = self._header()
 

@@ -12,6 +12,7 @@ from branchline.entries import (
     Custom,
     CustomMessage,
     Entry,
+    Image,
     Message,
     MessageEntry,
     SessionInfo,
@@ -23,6 +24,7 @@ from branchline.entries import (
 )
 from branchline.formats.common.gemini_parts import (
     answer_blocks,
+    blocks_of,
     prompt_blocks,
     response_blocks,
     response_failed,
@@ -105,7 +107,10 @@ def _result(parts: Any, about: dict[str, Any], time: int | None) -> ToolResult:
     return ToolResult(
         tool_call_id=text_of(first.get("id")) or text_of(about.get("callId")),
         tool_name=text_of(first.get("name")),
-        content=tuple(block for response in found for block in response_blocks(response)),
+        content=(
+            *(block for response in found for block in response_blocks(response)),
+            *(block for block in blocks_of(parts) if isinstance(block, Image)),
+        ),
         is_error=any(map(response_failed, found)) or about.get("status") in ("error", "cancelled"),
         timestamp=time,
     )
