@@ -32,6 +32,9 @@ ROW = {
     "problem",
     "agent",
     "subagent",
+    "git_branch",
+    "branches",
+    "prompts",
 }
 
 CONFIG = {"schema", "file", "exists", "settings", "sources", "lines", "findings"}

@@ -77,6 +77,7 @@ _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in fam
 _ENVIRONMENT = {
     "BRANCHLINE_HOME": "directory of sessions and settings",
     "BRANCHLINE_CONFIG": "settings file",
+    "BRANCHLINE_CACHE=0": "reads large sessions without the cache of their skeletons",
     "BRANCHLINE_THEME, …": "overrides one setting (`branchline config` lists them)",
     "NO_COLOR": "disables colours",
 }

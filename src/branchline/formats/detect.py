@@ -44,6 +44,10 @@ class BuiltinFormat(NamedTuple):
     """Those that say where else it keeps things."""
     begins: bytes = b""
     """How most of its files begin, and none of the others': then it is asked before them."""
+    has_database: bool = False
+    """Whether it keeps sessions in SQLite databases."""
+    documents: str = ""
+    """A regular expression for the paths of sessions that it keeps as documents."""
 
     def load(self) -> Format:
         module = self.name.replace("-", "_")

@@ -8,7 +8,7 @@ parameter is the program's own :class:`~branchline.formats.log_index.LogIndex`.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -35,6 +35,8 @@ IndexT_contra = TypeVar("IndexT_contra", bound=LogIndex, contravariant=True)
 __all__ = [
     "CompressedFiles",
     "Content",
+    "DatabaseSessions",
+    "DocumentFiles",
     "ExternalParts",
     "Format",
     "FormatHome",
@@ -43,7 +45,9 @@ __all__ = [
     "FormatWriter",
     "LinkFields",
     "LogReader",
+    "Query",
     "ReadingLimits",
+    "SessionVersion",
     "SplitFiles",
     "TitleFiles",
     "header_in",
@@ -253,6 +257,68 @@ class SplitFiles(Protocol):
         ...
 
 
+Query = Callable[..., Iterator[tuple[Any, ...]]]
+"""``query(sql, *values)``: the rows of a SELECT statement. Text comes as UTF-8 bytes, never decoded."""
+
+
+class SessionVersion(NamedTuple):
+    """One session of a database, as a list needs it."""
+
+    id: str
+    size: int
+    """The bytes of its rows."""
+    modified_ms: int
+    version: tuple[object, ...]
+    """Numbers and texts of which one changes whenever the lines of the session do."""
+
+
+class DatabaseSessions(Protocol):
+    """Sessions that a program keeps together in SQLite databases.
+
+    ``branchline.stores`` opens the databases, without disturbing the program, and runs the statements.
+    """
+
+    def recognizes(self, tables: Collection[str]) -> bool:
+        """Whether a database with these tables is one of this program."""
+        ...
+
+    def sessions(self, query: Query) -> Iterable[SessionVersion]:
+        """Every session of a database; one statement for all of them, because lists ask for it."""
+        ...
+
+    def session(self, query: Query, session_id: str) -> SessionVersion | None:
+        """One session; None if there is none with this id."""
+        return next((one for one in self.sessions(query) if one.id == session_id), None)
+
+    def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
+        """The session as lines of JSON, each with its newline, for the reader of this format.
+
+        The first line is the header and is recognized by ``sniff``. Nothing is yielded for a session that
+        does not exist.
+        """
+        ...
+
+
+class DocumentFiles(Protocol):
+    """Sessions that a program keeps as documents, or in several files each, instead of one file of lines."""
+
+    def recognizes(self, path: str) -> bool:
+        """Whether a file with this path holds such a session."""
+        ...
+
+    def companions(self, path: str) -> Sequence[str]:
+        """The other files that a session consists of, whether they exist or not."""
+        del path
+        return ()
+
+    def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
+        """The session as lines of JSON, each with its newline, for the reader of this format.
+
+        ``companion`` returns the content of one of :meth:`companions`, None if it cannot be read.
+        """
+        ...
+
+
 class TitleFiles(Protocol):
     """Titles that a program keeps outside the session files."""
 
@@ -372,6 +438,8 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     titles: TitleFiles | None = None
     external_parts: ExternalParts[IndexT] | None = None
     limits: ReadingLimits | None = None
+    database: DatabaseSessions | None = None
+    documents: DocumentFiles | None = None
 
     @property
     def name(self) -> str:

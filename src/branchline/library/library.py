@@ -45,8 +45,10 @@ from branchline.stores import (
     close_store,
     key_for,
     open_store,
+    snapshot_of,
     trash_of,
 )
+from branchline.stores.protocol import chunks
 from branchline.views.forest import Forest, build_forest
 from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
@@ -379,8 +381,8 @@ class SessionLibrary(LibraryShortcuts):
     def search_text(self, row: SessionRow, query: Query) -> SearchText | None:
         """What is said inside a session; None when a quick look shows that the query cannot match."""
         if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
-            with open(row.path, "rb") as file:
-                if not may_match(query, file.read()):
+            with snapshot_of(row.path) as read:
+                if not may_match(query, b"".join(chunks(read))):
                     return None
         with self._open(row) as session:
             return contents_of(session.transcript)

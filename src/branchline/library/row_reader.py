@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from branchline.catalog.documents import git_branch_of
 from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
+from branchline.library.branch_count import count_branches
 from branchline.library.harness_text import spoken_text
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect
@@ -38,6 +40,7 @@ __all__ = [
 
 _NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
 _HEAD = 1 << 16
+_LEAST = 4095
 _AT_ONCE = 1 << 18
 """Files up to this size are read by one call and looked at in memory."""
 _PREVIEW = 200
@@ -129,7 +132,8 @@ def read_log(
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
-    wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
+    # One more than there is: a shorter answer is everything. Sizes of sessions in databases are estimates.
+    wanted = min(max(stored.size, _LEAST) + 1, _AT_ONCE)
     start = read(0, wanted)
     whole = len(start) < wanted
     if whole:
@@ -174,6 +178,8 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
             row,
             last_activity_ms=None,
             messages=None,
+            prompts=None,
+            branches=None,
             total_messages=None,
             findings=None,
             problem=None if listed.problem is None else _reason(listed.problem),
@@ -207,6 +213,9 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         title=reading.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
+        prompts=sum(tree.roles[place] == "user" for place in path),
+        branches=count_branches(tree),
+        git_branch=git_branch_of(transcript),
         total_messages=tree.types.count("message") - _pieces(tree),
         first_prompt=first_prompt_line(transcript),
         format=reading.format,

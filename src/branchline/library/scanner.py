@@ -17,7 +17,14 @@ from branchline import places
 from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
-from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
+from branchline.errors import (
+    Ambiguous,
+    BranchlineError,
+    LogError,
+    NotASession,
+    NotSupported,
+    SessionNotFound,
+)
 from branchline.formats import EntryLog, Format
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.lookup import current_of_thread
@@ -37,6 +44,7 @@ from branchline.plugins.formats import BrokenFormat, format_named, peek
 from branchline.session import Session
 from branchline.session.locator import known_cwd
 from branchline.stores import (
+    DatabaseStore,
     FilesStore,
     Read,
     SkippedFile,
@@ -45,6 +53,7 @@ from branchline.stores import (
     check_key,
     drafts_in,
     snapshot_of,
+    stored_at,
 )
 from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
@@ -383,12 +392,12 @@ class MachineScanner:
         return sorted(self._scan()[2], key=lambda file: file.path)
 
     def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], set[FoundFile]]:
-        found: dict[tuple[int, int], FoundFile] = {}
+        found: dict[tuple[object, ...], FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
             for walked in self._walked(place):
                 hidden.update({item.name: item for item in walked.hidden})
-                for stored, identity in walked.found:
+                for stored, identity in self._opened(place, walked, hidden):
                     before = found.get(identity)
                     if before is None:
                         found[identity] = FoundFile(stored, place)
@@ -400,6 +409,32 @@ class MachineScanner:
         files = [file for file in files if file not in earlier]
         files.sort(key=lambda file: by_newest(file.stored))
         return files, list(hidden.values()), earlier
+
+    @staticmethod
+    def _opened(
+        place: places.Place, walked: WalkResult, hidden: dict[str, SkippedFile]
+    ) -> Iterator[tuple[StoredLog, tuple[object, ...]]]:
+        """What was found, with the sessions of a database in its place, and documents with all their files.
+
+        A database that cannot be read is listed itself, as reading it says why.
+        """
+        format_, documents = place.format, place.format.documents
+        for stored, identity in walked.found:
+            path = stored.path
+            if documents is not None and path is not None and documents.recognizes(path):
+                yield stored_at(path, stored.key) or stored, identity
+                continue
+            if format_.database is None or path is None or has_suffix(path):
+                yield stored, identity
+                continue
+            try:
+                sessions, unlisted = DatabaseStore(path, format_).scan()
+            except (BranchlineError, OSError):
+                yield stored, identity
+                continue
+            hidden.update({item.name: item for item in unlisted})
+            for session in sessions:
+                yield session, (*identity, session.key)
 
     @staticmethod
     def _earlier(files: Sequence[FoundFile]) -> set[FoundFile]:
@@ -559,11 +594,9 @@ class MachineScanner:
     @contextmanager
     def read(self, row: SessionRow) -> Iterator[tuple[StoredLog, EntryLog]]:
         path = _path(row)
-        try:
-            status = os.stat(path)
-        except FileNotFoundError:
-            raise SessionNotFound(f"{path} no longer exists") from None
-        stored = StoredLog(row.key, status.st_size, status.st_mtime, path)
+        stored = stored_at(path, row.key)
+        if stored is None:
+            raise SessionNotFound(f"{path} no longer exists")
         with snapshot_of(path) as read:
             yield stored, read_log(read, stored)
 

@@ -16,7 +16,8 @@ from branchline.errors import BranchlineError, LogError, NotASession, NotSupport
 from branchline.formats import PI, Content, Format, SplitFiles, agent_name
 from branchline.log import Spool
 from branchline.plugins.formats import format_named, peek
-from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
+from branchline.stores import Allowance, FilesStore, MemoryStore, Store, unpacked
+from branchline.stores.files import snapshot_of_file
 
 __all__ = [
     "NATIVE",
@@ -105,7 +106,7 @@ class _File:
         return os.stat(self._path).st_size
 
     def read(self, offset: int, size: int) -> bytes:
-        with snapshot_of(self._path) as read:
+        with snapshot_of_file(self._path) as read:
             return read(offset, size)
 
 

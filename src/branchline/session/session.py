@@ -46,7 +46,7 @@ from branchline.entries import (
 from branchline.entries.lenient import content_from
 from branchline.errors import EntryNotFound, InvalidId, NotASession, ReadOnly, SessionMoved
 from branchline.formats import EntryLog
-from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
+from branchline.log import DecompressedLog, Durability, Log, MemoryLog
 from branchline.log.system import opening
 from branchline.plugins.formats import detect
 from branchline.session import forks, locator
@@ -63,7 +63,17 @@ from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.queries import SessionQueries
 from branchline.session.shortcuts import SessionShortcuts
 from branchline.session.writer import SessionWriter
-from branchline.stores import FilesStore, MemoryStore, Store, check_key
+from branchline.stores import (
+    DerivedLog,
+    FilesStore,
+    MemoryStore,
+    Store,
+    address_in,
+    addressed_store,
+    check_key,
+    is_address,
+    open_log,
+)
 from branchline.stores.files import draft_at
 from branchline.tree import ROOT
 
@@ -166,7 +176,7 @@ class Session(SessionShortcuts, SessionQueries):
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """The session in a file. Reads it, changes nothing.
+        """The session in a file, or with ``FILE#ID`` in a database. Reads it, changes nothing.
 
         Raises FileMissing, PermissionDenied or IsADirectory (all of them CannotOpen, and the builtin OSError
         of that name) if the file cannot be opened, NotASession if nothing in it is a session, NotSupported if
@@ -174,21 +184,26 @@ class Session(SessionShortcuts, SessionQueries):
         it unpacks to more than the setting ``max_unpacked`` allows. The path of a session that is not there
         yet opens its draft.
         """
+        address = address_in(os.fspath(path))
+        if address is not None and is_address(address.file):
+            store = addressed_store(address)
+            return cls.from_store(store, address.session, durability=durability, clock=clock)
         draft = draft_at(os.fspath(path))
-        log = FileLog(path if draft is None else draft[0].draft_path(draft[1]), durability=durability)
+        place = os.path.abspath(os.fspath(path)) if draft is None else draft[0].draft_path(draft[1])
+        log: Log = open_log(place, durability=durability)
         try:
-            with opening(log.path):
+            with opening(log.name):
                 head = log.read(0, _HEAD)
-                format_ = detect(head, log.path)
-                if (content := locator.assembled_content(format_, log, log.path, head)) is not None:
+                format_ = detect(head, log.name)
+                if (content := locator.assembled_content(format_, log, log.name, head)) is not None:
                     log.close()
-                    log = DecompressedLog(log.path, content)
-                folder, suffix = os.path.dirname(log.path), format_.traits.suffix
+                    log = DecompressedLog(log.name, content)
+                folder, suffix = os.path.dirname(log.name), format_.traits.suffix
                 pen = SessionWriter(
                     format_,
                     log=log,
                     store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
-                    key=format_.traits.key_of(log.path),
+                    key=log.key if isinstance(log, DerivedLog) else format_.traits.key_of(log.name),
                     draft=draft is not None,
                     durability=durability,
                 )
@@ -198,8 +213,8 @@ class Session(SessionShortcuts, SessionQueries):
             raise
         pen.waits = draft is not None
         header = pen.transcript.reading.header
-        pen.transcript.external_title = locator.external_title(format_, log.path, header)
-        known = locator.known_cwd(format_, header, log.path)
+        pen.transcript.external_title = locator.external_title(format_, log.name, header)
+        known = locator.known_cwd(format_, header, log.name)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
     @classmethod

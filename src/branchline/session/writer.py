@@ -27,7 +27,8 @@ from branchline.log import (
     replace_file,
 )
 from branchline.log.open_files import find_overwriter
-from branchline.stores import DraftStore, FilesStore, Store, TrashStore
+from branchline.session.skeletons import open_entry_log
+from branchline.stores import AddressedStore, DerivedLog, DraftStore, Store, TrashStore
 
 __all__ = ["SessionWriter"]
 
@@ -75,7 +76,7 @@ class SessionWriter:
             self.transcript: EntryLog = EntryLog(format, MemoryLog(start).read, key)
         else:
             self._lock_as_the_program_does(log)
-            self.transcript = EntryLog(format, log.read, log.name)
+            self.transcript = open_entry_log(format, log)
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -87,9 +88,9 @@ class SessionWriter:
     @property
     def path(self) -> str | None:
         """Where the session lies, or will lie once it has a reply; None in memory."""
-        if isinstance(self._log, FileLog) and not self.draft:
+        if isinstance(self._log, FileLog | DerivedLog) and not self.draft:
             return self._log.path
-        return self.store.path_of(self.key) if isinstance(self.store, FilesStore) else None
+        return self.store.path_of(self.key) if isinstance(self.store, AddressedStore) else None
 
     def catch_up(self) -> int:
         """Take in what others wrote; returns how many entries are new."""

@@ -44,7 +44,7 @@ from branchline.stores.protocol import (
 from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
 from branchline.stores.trash import Trash
 
-__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of", "store_at", "why_hidden"]
+__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of_file", "store_at", "why_hidden"]
 
 SIDE_FOLDER = ".branchline"
 """The hidden folder beside session files."""
@@ -345,8 +345,8 @@ def store_at(path: str) -> FilesStore:
     return FilesStore(folder, suffix=suffix_of(name))
 
 
-def snapshot_of(path: str) -> AbstractContextManager[Read]:
-    """A cheap look at the session file at a path, whatever directory it lies in."""
+def snapshot_of_file(path: str) -> AbstractContextManager[Read]:
+    """A cheap look at the file at a path, whatever directory it lies in."""
     return _Snapshot(path, None)
 
 

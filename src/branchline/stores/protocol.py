@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -17,6 +17,7 @@ from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
 
 __all__ = [
+    "AddressedStore",
     "ClosableStore",
     "DraftStore",
     "FileStamp",
@@ -30,8 +31,10 @@ __all__ = [
     "TrashStore",
     "by_newest",
     "check_key",
+    "chunks",
     "close_store",
     "drafts_in",
+    "hashed",
     "page_of",
     "trash_of",
 ]
@@ -187,6 +190,15 @@ class LoadStore(Store, Protocol):
 
 
 @runtime_checkable
+class AddressedStore(Store, Protocol):
+    """A store whose logs can be named from outside: files, and databases by ``FILE#KEY``."""
+
+    def path_of(self, key: str) -> str:
+        """The path by which a log is opened, whether or not there is one yet."""
+        ...
+
+
+@runtime_checkable
 class ClosableStore(Store, Protocol):
     """A store that holds connections or files between calls."""
 
@@ -201,6 +213,26 @@ def close_store(store: Store) -> None:
         store.close()
 
 
+def chunks(read: Read) -> Iterator[bytes]:
+    """The bytes of a log from its beginning to its end."""
+    offset = 0
+    while data := read(offset, _CHUNK):
+        yield data
+        offset += len(data)
+
+
+def hashed(values: tuple[object, ...]) -> int:
+    """A number for a stamp that is the same in every process.
+
+    As a time it is in the past, so that nothing seems to have changed just now.
+    """
+    from hashlib import blake2b  # noqa: PLC0415  files need none
+
+    return int.from_bytes(
+        blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big"
+    )
+
+
 def drafts_in(store: Store) -> list[StoredLog]:
     """The drafts of a store, newest first; none in a store that has no drafts."""
     return store.drafts() if isinstance(store, DraftStore) else []
@@ -213,6 +245,7 @@ def trash_of(store: Store) -> TrashStore:
     raise NotSupported(f"{store.name} has no trash: nothing can be removed from it")
 
 
+_CHUNK = 1 << 20
 _LONGEST = 249
 """Bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}").fullmatch
