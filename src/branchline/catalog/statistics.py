@@ -168,7 +168,8 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
     run("CREATE TEMP TABLE IF NOT EXISTS extra (id INTEGER PRIMARY KEY)")
     run("DELETE FROM temp.extra")
     run(
-        "INSERT INTO temp.extra SELECT min(doc.id) FROM doc INDEXED BY doc_copies JOIN temp.scope USING (file)"
+        "INSERT INTO temp.extra SELECT min(doc.id)"
+        " FROM doc INDEXED BY doc_copies JOIN temp.scope USING (file)"
         " WHERE doc.counted = 0 AND NOT EXISTS"
         " (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = 1"
         " AND other.file IN (SELECT file FROM temp.scope)) GROUP BY doc.mark"
