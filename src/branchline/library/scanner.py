@@ -394,6 +394,8 @@ class MachineScanner:
         return files, hidden
 
     def earlier_parts(self) -> Sequence[FoundFile]:
+        if all(place.format.splitting is None for place in self.places):
+            return []
         return sorted(self._scan()[2], key=lambda file: file.path)
 
     def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
