@@ -10,6 +10,8 @@ import pytest
 
 ADAPTERS = {
     "openai_agents": ("agents", "openai-agents"),
+    "langgraph": ("langgraph", "langgraph"),
+    "pydantic_ai": ("pydantic_ai", "pydantic-ai"),
 }
 
 
