@@ -33,6 +33,7 @@ __all__ = [
     "roots_of",
     "session_directory",
     "sessions_root",
+    "skeleton_directory",
 ]
 
 NATIVE_AGENT = "branchline"
@@ -62,6 +63,12 @@ def cache_directory(environment: Mapping[str, str] | None = None, home: str | No
     import platformdirs  # noqa: PLC0415  as above
 
     return platformdirs.user_cache_dir("branchline", appauthor=False)
+
+
+def skeleton_directory() -> str:
+    """The folder for the indexes of large session files."""
+    # With a home it needs no import, and opening a large session takes less time than importing would.
+    return os.path.join(cache_directory(home=os.path.expanduser("~")), "skeletons")
 
 
 def _cache_home(environment: Mapping[str, str], home: str) -> str:

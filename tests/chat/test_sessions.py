@@ -52,10 +52,32 @@ def test_continue_takes_the_newest_resume_lets_one_pick_and_picking_nothing_star
 
     assert newest.file == new
     assert picked.file == old
-    assert asked.asked == ["Continue which session?"]
+    assert asked.asked == ["Continue which session? (this directory)"]
     assert fresh.file not in (old, new)
     assert len(fresh) == 0
     assert left.remarks == ["nothing selected; starting a new session"]
+
+
+@pytest.mark.parity("IND-13", part="sessions of every directory in the picker")
+def test_the_picker_at_the_start_switches_to_the_sessions_of_every_directory(project, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    here, there = made(project, "said here"), made(elsewhere, "said there")
+    shown: list[list[str]] = []
+
+    def look(picker: Picker) -> str:
+        shown.append([option.key for option in picker.options])
+        (scope,) = (action for action in picker.actions if action.key == "tab")
+        with pytest.raises(StopIteration) as ended:
+            scope.run(None).send(None)
+        shown.append([option.key for option in ended.value.value.options])
+        return there
+
+    session, _ = begun(project, StartOptions(resume=""), look)
+
+    assert shown[0] == [here]
+    assert set(shown[1]) == {here, there}
+    assert session.file == there
 
 
 def test_continue_and_resume_without_any_session_start_afresh(project):

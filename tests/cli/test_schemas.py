@@ -32,6 +32,9 @@ ROW = {
     "problem",
     "agent",
     "subagent",
+    "git_branch",
+    "branches",
+    "prompts",
 }
 
 CONFIG = {"schema", "file", "exists", "settings", "sources", "lines", "findings"}
@@ -145,6 +148,7 @@ SCHEMAS = {
     ("completion", "bash"): {"schema", "shell", "script"},
     ("demo",): {"schema", "sessions", "seen", "hidden", "unreadable"},
     ("plugins",): {"schema", "plugins", "problems"},
+    ("mcp",): {"schema", "tools"},
     ("chat", "--print", "hello"): POSITION | {"answer", "ending", "error", "model", "usage"},
     ("resume", "talk"): {"schema", "session", "file", "agent", "command", "cwd", "cwd_exists"},
     ("inspect", "talk"): {

@@ -432,3 +432,12 @@ def test_every_message_has_a_role():
         "compactionSummary",
         "note",
     ]
+
+
+@pytest.mark.parity("OMP-23", part="messages of a context")
+def test_a_message_of_a_context_has_the_role_of_its_message():
+    session = Session.in_memory()
+    session.append_message("a question")
+    session.append_message({"role": "assistant", "content": [{"type": "text", "text": "an answer"}]})
+
+    assert [message.role for message in session.context().messages] == ["user", "assistant"]

@@ -140,6 +140,7 @@ def _sample_files() -> dict[str, list[Path]]:
         "piglet": sorted((CORPUS / "piglet" / "sessions").rglob("*.jsonl")),
         "claude-code": sorted((CORPUS / "claude-code").glob("synthetic/**/*.jsonl")),
         "codex": sorted((CORPUS / "codex").glob("synthetic/**/rollout-*.jsonl")),
+        **{name: sorted((CORPUS / name).rglob("*.jsonl")) for name in ("qwen", "copilot", "gemini", "kimi")},
     }  # fmt: skip
 
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Literal, assert_never
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, assert_never
 
 import msgspec
 
 from branchline.actions.output_file import output_directory, write_new
 from branchline.clock import SystemClock, iso, local_time
+from branchline.context.javascript import stringify
+from branchline.conversion import branch_tips
 from branchline.entries import Entry, Header, encode_header, splice
 from branchline.errors import NotSaved, NotSupported, SecretsLeft
 from branchline.formats import EntryLog
@@ -26,9 +29,11 @@ from branchline.redaction import Hit, redact, redact_bytes, require_clean
 from branchline.session import Session
 from branchline.session.forks import fork_position
 from branchline.stores import MemoryStore
+from branchline.stores.protocol import is_key
 from branchline.views.cards import cards
 from branchline.views.markdown import markdown
 from branchline.views.text import safe
+from branchline.views.trajectories import Trajectory, atif, openai_line, otel, sharegpt_line, trajectory_of
 
 __all__ = [
     "ENDINGS",
@@ -36,13 +41,30 @@ __all__ = [
     "ExportRequest",
     "ExportResult",
     "Redaction",
+    "Redactor",
     "Rendered",
     "export",
+    "export_branches",
+    "redacted_entries",
     "render",
 ]
 
-ExportFormat = Literal["jsonl", "md", "zotsession"]
-ENDINGS: dict[ExportFormat, str] = {"jsonl": JSONL, "md": ".md", "zotsession": ".zotsession"}
+ExportFormat = Literal["jsonl", "md", "zotsession", "atif", "otel", "openai", "sharegpt"]
+ENDINGS: dict[ExportFormat, str] = {
+    "jsonl": JSONL,
+    "md": ".md",
+    "zotsession": ".zotsession",
+    "atif": ".atif.json",
+    "otel": ".otel.json",
+    "openai": ".openai.jsonl",
+    "sharegpt": ".sharegpt.jsonl",
+}
+_TRAJECTORIES: dict[ExportFormat, Callable[[Trajectory], dict[str, Any]]] = {
+    "atif": atif,
+    "otel": otel,
+    "openai": openai_line,
+    "sharegpt": sharegpt_line,
+}
 _PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
 """The header field that names the parent, for formats in which only the header does."""
 
@@ -55,7 +77,7 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     entry: str | None = None
     """Export the path to this entry (default: everything, or the path to the leaf)."""
     branch: bool = False
-    """Only the path, with its labels. A Markdown document always has only the path."""
+    """Only the path, with its labels. A document (md, atif, otel) always has only the path."""
     portable: bool = False
     """Without the working directory and the parent session."""
     redact: bool = True
@@ -89,6 +111,8 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
     branch: bool
     redacted: tuple[Redaction, ...] | None
     """What was replaced; None if redaction was off."""
+    leaf: str | None = None
+    """The last entry of an exported path."""
 
     @property
     def secrets(self) -> int:
@@ -115,13 +139,51 @@ def export(
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
     rendered = _render(session, request, "" if names_directory else target)
     if (directory := output_directory(path)) is not None:
-        ending = (
-            session.transcript.format.traits.suffix
-            if rendered.format == "jsonl"
-            else ENDINGS[rendered.format]
-        )
-        target = os.path.join(directory, session.key + ending)
+        target = os.path.join(directory, session.key + _ending(session, rendered.format))
+    return _written(session, target, request, rendered, force=force)
 
+
+def export_branches(
+    session: Session,
+    path: str | os.PathLike[str],
+    request: ExportRequest | None = None,
+    *,
+    force: bool = False,
+) -> list[ExportResult]:
+    """Write one file for each branch into a directory, the active branch first; each is a path to its leaf.
+
+    In trajectories, what a branch shares with those before it is marked as copied. Raises as :func:`export`
+    does, and NotSupported if the path is not a directory (one that ends with a slash is created).
+    """
+    request = ExportRequest() if request is None else request
+    directory = output_directory(path)
+    if directory is None:
+        raise NotSupported(f"one file per branch needs a directory, and {os.fspath(path)} is not one")
+    results = []
+    known: set[str] = set()
+    for number, leaf in enumerate(_leaves(session), 1):
+        one = msgspec.structs.replace(request, entry=leaf, branch=True)
+        rendered = _render(session, one, "", known)
+        name = f"{session.key}.{leaf}" if is_key(f"{session.key}.{leaf}") else f"{session.key}.{number}"
+        target = os.path.join(directory, name + _ending(session, rendered.format))
+        results.append(_written(session, target, one, rendered, force=force))
+    return results
+
+
+def _leaves(session: Session) -> list[str]:
+    """The last entry of each branch, the active one first."""
+    tips = [session.index.keys[position] for position in branch_tips(session.transcript)]
+    active = session.path()[-1:]
+    return active + [tip for tip in tips if tip not in active]
+
+
+def _ending(session: Session, format_: ExportFormat) -> str:
+    return session.transcript.format.traits.suffix if format_ == "jsonl" else ENDINGS[format_]
+
+
+def _written(
+    session: Session, target: str, request: ExportRequest, rendered: Rendered, *, force: bool
+) -> ExportResult:
     def scan(finished: str) -> None:
         with open(finished, "rb") as file:
             _require_clean(session, rendered.format, file.read())
@@ -134,6 +196,7 @@ def export(
         format=rendered.format,
         branch=rendered.branch,
         redacted=rendered.redacted,
+        leaf=request.entry,
     )
 
 
@@ -145,7 +208,7 @@ def render(session: Session, request: ExportRequest, *, name: str = "") -> Rende
     return rendered
 
 
-def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
+def _render(session: Session, request: ExportRequest, name: str, known: set[str] | None = None) -> Rendered:
     format_ = request.format or _format_of(name)
     redactor = Redactor(off=not request.redact)
     branch = request.branch or request.entry is not None
@@ -159,6 +222,10 @@ def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
         case "jsonl":
             lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
             data = _lines(session, lines, redactor)
+        case "atif" | "otel" | "openai" | "sharegpt":
+            branch = branch or format_ in ("atif", "otel")
+            leaves = [request.entry] if branch else _leaves(session)
+            data = _trajectories(session, format_, leaves, redactor, set() if known is None else known)
         case _:
             assert_never(format_)
     return Rendered(format=format_, branch=branch, data=data, redacted=redactor.found())
@@ -167,6 +234,9 @@ def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
 def _format_of(name: str) -> ExportFormat:
     """The format that the ending of a file name asks for; a name without an ending asks for none."""
     base = os.path.basename(name)
+    for format_ in _TRAJECTORIES:
+        if base.lower().endswith(ENDINGS[format_]):
+            return format_
     ending = os.path.splitext(base)[1].lower()
     if ending in (".md", ".markdown"):
         return "md"
@@ -176,7 +246,7 @@ def _format_of(name: str) -> ExportFormat:
         return "jsonl"
     raise NotSupported(
         f"cannot export to {base}: unknown export format {ending}; "
-        "choose .jsonl, .md or .zotsession, or name the format"
+        f"choose {', '.join(ENDINGS.values())}, or name the format"
     )
 
 
@@ -340,6 +410,34 @@ def _own_branch(session: Session, request: ExportRequest) -> bytes:
         return copy.transcript.bytes_between(0, None)
 
 
+# -- trajectories ------------------------------------------------------------------------------------------
+
+
+def _trajectories(
+    session: Session,
+    format_: ExportFormat,
+    leaves: Sequence[str | None],
+    redactor: Redactor,
+    known: set[str],
+) -> bytes:
+    """A line of JSON for each path; ``known`` are the entries of paths that were exported before."""
+    inherited = set(session.index.keys[: session.inherited_entries])
+    lines = []
+    for leaf in leaves:
+        path = session.path(leaf)
+        trajectory = trajectory_of(
+            redacted_entries(session, path, redactor),
+            session=session.id,
+            agent="branchline" if session.format == "pi" else session.format,
+            title=None if session.title is None else redactor.text(session.title),
+            inherited=inherited | known,
+        )
+        known.update(path)
+        line = stringify(_TRAJECTORIES[format_](trajectory)).encode("utf-8", "replace")
+        lines.append(redactor.lines(line + b"\n"))
+    return b"".join(lines)
+
+
 # -- documents --------------------------------------------------------------------------------------------
 
 
@@ -361,7 +459,11 @@ def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
         for key, state in session.transcript.reading.labels.items()
     }
     text = markdown(
-        cards(_entries(session, redactor, entry), labels=labels, home=os.path.expanduser("~")),
+        cards(
+            redacted_entries(session, session.path(entry), redactor),
+            labels=labels,
+            home=os.path.expanduser("~"),
+        ),
         title=redactor.text(session.title or "Conversation"),
         facts=map(redactor.text, facts),
     )
@@ -369,14 +471,13 @@ def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _entries(session: Session, redactor: Redactor, entry: str | None) -> list[Entry]:
-    """The records of a path, redacted."""
-    path = session.path(entry)
+def redacted_entries(session: Session, keys: Sequence[str], redactor: Redactor) -> list[Entry]:
+    """The records of some entries, with secrets replaced in their lines, where they are whole."""
     if redactor.off:
-        return session.entries(path)
+        return session.entries(keys)
     transcript = session.transcript
     entries = []
-    for record, entry_id in zip(session.entries(path), path, strict=True):
+    for record, entry_id in zip(session.entries(keys), keys, strict=True):
         position = session.index.position(entry_id)
         line = transcript.raw(position)
         clean = redactor.lines(line)

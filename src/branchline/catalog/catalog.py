@@ -29,7 +29,7 @@ from branchline.catalog.documents import Document, Spending
 from branchline.catalog.record import CatalogFile, FileUpdate, TextUpdate
 from branchline.catalog.words import prepared
 from branchline.context import milliseconds
-from branchline.stores import FileStamp
+from branchline.stores import FileStamp, gone
 
 if TYPE_CHECKING:
     import sqlite3
@@ -179,7 +179,7 @@ class Catalog:
             moved = self.connection.execute(
                 "SELECT id, path FROM file WHERE inode = ? AND device = ?", (stamp.inode, stamp.device)
             ).fetchone()
-            if moved is None or os.path.exists(moved[1]) or self.excludes(path):
+            if moved is None or not gone([moved[1]]) or self.excludes(path):
                 return None
             self.connection.execute("UPDATE OR IGNORE file SET path = ? WHERE id = ?", (path, moved[0]))
             return self.files([path]).get(path)
@@ -200,7 +200,8 @@ class Catalog:
         """Drop files that are not there any more, or that the person excluded; returns how many."""
         with self.guarded():
             known = [path for (path,) in self.connection.execute("SELECT path FROM file")]
-        return self.forget(path for path in known if self.excludes(path) or not os.path.exists(path))
+        missing = gone(known)
+        return self.forget(path for path in known if path in missing or self.excludes(path))
 
     @staticmethod
     def delete(environment: Mapping[str, str] | None = None, home: str | None = None) -> None:

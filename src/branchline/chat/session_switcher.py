@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from branchline.actions.remove import RemovedSession, remove, undo
-from branchline.chat.frontend import Picker, PickerAction
+from branchline.chat.frontend import Frontend, Picker, PickerAction
 from branchline.chat.pickers import session_picker
+from branchline.chat.services import Services
+from branchline.conductor import Conductor
 from branchline.errors import BranchlineError
-
-if TYPE_CHECKING:
-    from branchline.chat.chat import Chat
 
 __all__ = ["SessionSwitcher"]
 
@@ -21,22 +19,28 @@ _QUESTION = "Continue which session?"
 
 
 class SessionSwitcher:
-    """What is shown, and what was deleted last."""
+    """What is shown, and what was deleted last. ``conductor`` runs this chat's session, once it has one."""
 
-    def __init__(self, chat: Chat) -> None:
-        self._chat = chat
-        self._everywhere = False
+    def __init__(self, front: Frontend, services: Services, conductor: Conductor | None = None) -> None:
+        self._front = front
+        self._services = services
+        self._conductor = conductor
+        self._everywhere = not services.sessions()
         self._removed: list[RemovedSession] = []
 
     async def pick(self) -> str | None:
         """The session that the person picks; None when they leave."""
-        return await self._chat.front.pick(self._picker())
+        return await self._front.pick(self._picker())
+
+    @property
+    def _current(self) -> str | None:
+        return None if self._conductor is None else self._conductor.session.file
 
     def _picker(self) -> Picker:
-        rows = self._chat.services.sessions(everywhere=self._everywhere)
+        rows = self._services.sessions(everywhere=self._everywhere)
         scope = "all directories" if self._everywhere else "this directory"
         other = "this directory" if self._everywhere else "all directories"
-        picker = session_picker(rows, f"{_QUESTION} ({scope})", current=self._chat.conductor.session.file)
+        picker = session_picker(rows, f"{_QUESTION} ({scope})", current=self._current)
         actions = (
             PickerAction(name="scope", key="tab", help=f"Tab: {other}", run=self._toggle),
             PickerAction(name="rename", key="c-r", help="Ctrl-R: rename", run=self._safely(self._rename)),
@@ -54,7 +58,7 @@ class SessionSwitcher:
             try:
                 await action(key)
             except (BranchlineError, OSError, ValueError) as problem:
-                self._chat.front.notice(str(problem))
+                self._front.notice(str(problem))
             return self._picker()
 
         return run
@@ -67,27 +71,26 @@ class SessionSwitcher:
     async def _rename(self, key: str | None) -> None:
         if key is None:
             return
-        title = await self._chat.front.ask("New title:")
+        title = await self._front.ask("New title:")
         if title is None:
             return
-        current = self._chat.conductor.session
-        if key == current.file:
-            self._chat.conductor.set_title(title)
+        if self._conductor is not None and key == self._current:
+            self._conductor.set_title(title)
             return
-        with self._chat.services.open(key) as session:
+        with self._services.open(key) as session:
             session.set_title(title)
 
     async def _delete(self, key: str | None) -> None:
         if key is None:
             return
-        if key == self._chat.conductor.session.file:
+        if key == self._current:
             raise ValueError("you are in this session; switch to another one before you delete it")
         self._removed += remove([key])
-        self._chat.front.notice(f"moved {key} to the trash; undo brings it back")
+        self._front.notice(f"moved {key} to the trash; undo brings it back")
 
     async def _undo(self, key: str | None) -> None:
         del key
         if self._removed:
             removed = self._removed.pop()
             undo(removed)
-            self._chat.front.notice(f"restored {removed.path}")
+            self._front.notice(f"restored {removed.path}")

@@ -7,8 +7,8 @@ import os
 import msgspec
 
 from branchline.chat.frontend import Frontend, Picker, PickerOption, options_with
-from branchline.chat.pickers import session_picker
 from branchline.chat.services import Services
+from branchline.chat.session_switcher import SessionSwitcher
 from branchline.errors import SessionNotFound
 from branchline.places import NATIVE_AGENT
 from branchline.programs import is_usable_directory
@@ -46,11 +46,10 @@ async def start_session(beginning: StartOptions, front: Frontend, services: Serv
 
 async def _resumed(name: str, front: Frontend, services: Services) -> Session | None:
     if not name:
-        rows = services.sessions()
-        if not rows:
-            front.notice("no sessions in this directory yet; starting a new one")
+        if not services.sessions(everywhere=True):
+            front.notice("no sessions yet; starting a new one")
             return None
-        picked = await front.pick(session_picker(rows, "Continue which session?"))
+        picked = await SessionSwitcher(front, services).pick()
         if picked is None:
             front.notice("nothing selected; starting a new session")
             return None

@@ -29,6 +29,11 @@ class ContextMessage(msgspec.Struct, frozen=True, gc=False):
     entry: str
     message: Message
 
+    @property
+    def role(self) -> str:
+        """The role of the message: ``user``, ``assistant``, ``toolResult`` …"""
+        return self.message.role
+
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a path says to a model.

@@ -44,6 +44,10 @@ class BuiltinFormat(NamedTuple):
     """Those that say where else it keeps things."""
     begins: bytes = b""
     """How most of its files begin, and none of the others': then it is asked before them."""
+    has_database: bool = False
+    """Whether it keeps sessions in SQLite databases."""
+    documents: str = ""
+    """A regular expression for the paths of sessions that it keeps as documents."""
 
     def load(self) -> Format:
         module = self.name.replace("-", "_")
@@ -74,7 +78,27 @@ BUILTIN_FORMATS = (
         begins=b'{"type":"meta","meta":{',
     ),
     BuiltinFormat("codex", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
+    BuiltinFormat("copilot", (".copilot",), ("COPILOT_HOME",), begins=b'{"type":"session.start","data":{'),
+    BuiltinFormat("gemini", (".gemini",), ("GEMINI_CLI_HOME",), begins=b'{"sessionId":"'),
+    BuiltinFormat(
+        "kimi", (".kimi-code",), ("KIMI_CODE_HOME",), begins=b'{"type":"metadata","protocol_version":'
+    ),
+    BuiltinFormat("qwen", (".qwen",), begins=b'{"uuid":"'),
     BuiltinFormat("claude-code", (".claude",), ("CLAUDE_CONFIG_DIR",), begins=b'{"parentUuid":'),
+    BuiltinFormat(
+        "opencode",
+        (".local/share/opencode",),
+        ("XDG_DATA_HOME", "OPENCODE_DB"),
+        begins=b'{"type":"session","version":3,"agent":"opencode",',
+        has_database=True,
+    ),
+    BuiltinFormat(
+        "llm",
+        (".config/io.datasette.llm", "Library/Application Support/io.datasette.llm"),
+        ("LLM_USER_PATH", "XDG_CONFIG_HOME"),
+        begins=b'{"type":"session","version":3,"agent":"llm",',
+        has_database=True,
+    ),
 )
 
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
@@ -206,8 +230,6 @@ def unsupported_program(head: bytes) -> str | None:
         kind = None if fields is None else fields.get("type")
         if fields is None or not isinstance(kind, str) or not kind or is_damaged_session(kind):
             continue
-        if kind == "session.start" and b"copilot" in line.lower():
-            return "a session of GitHub Copilot CLI"
         if kind not in _FIRST_TYPES:
             return f"a file of another program (its first line is of type {kind[:40]!r})"
         if kind == "session" and "timestamp" not in fields:

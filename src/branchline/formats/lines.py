@@ -164,6 +164,17 @@ class LineReader:
     def on_finish(self) -> None:
         """Everything was read: fill in what could not be known before."""
 
+    def saved_state(self) -> bytes | None:
+        """What this reader knows beside its index, for :meth:`restore_state`; None if it cannot be saved.
+
+        Called after :meth:`finish`.
+        """
+        return None
+
+    def restore_state(self, state: bytes) -> None:
+        """Continue where the reader stood that saved this state; the index is restored already."""
+        raise NotImplementedError
+
     # -- what is the same for all ---------------------------------------------------------------------
 
     def feed(self, data: bytes, end: int) -> None:

@@ -8,7 +8,7 @@ parameter is the program's own :class:`~branchline.formats.log_index.LogIndex`.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -35,6 +35,8 @@ IndexT_contra = TypeVar("IndexT_contra", bound=LogIndex, contravariant=True)
 __all__ = [
     "CompressedFiles",
     "Content",
+    "DatabaseSessions",
+    "DocumentFiles",
     "ExternalParts",
     "Format",
     "FormatHome",
@@ -43,7 +45,9 @@ __all__ = [
     "FormatWriter",
     "LinkFields",
     "LogReader",
+    "Query",
     "ReadingLimits",
+    "SessionVersion",
     "SplitFiles",
     "TitleFiles",
     "header_in",
@@ -262,6 +266,70 @@ class SplitFiles(Protocol):
         ...
 
 
+Query = Callable[..., Iterator[tuple[Any, ...]]]
+"""``query(sql, *values)``: the rows of a SELECT statement. Text comes as UTF-8 bytes, never decoded."""
+
+
+class SessionVersion(NamedTuple):
+    """One session of a database, as a list needs it."""
+
+    id: str
+    size: int
+    """The bytes of its rows."""
+    modified_ms: int
+    version: tuple[object, ...]
+    """Numbers and texts of which one changes whenever the lines of the session do."""
+    header: Header | None = None
+    """The header, if the table that lists sessions holds it."""
+
+
+class DatabaseSessions(Protocol):
+    """Sessions that a program keeps together in SQLite databases.
+
+    ``branchline.stores`` opens the databases, without disturbing the program, and runs the statements.
+    """
+
+    def recognizes(self, tables: Collection[str]) -> bool:
+        """Whether a database with these tables is one of this program."""
+        ...
+
+    def sessions(self, query: Query) -> Iterable[SessionVersion]:
+        """Every session of a database; one statement for all of them, because lists ask for it."""
+        ...
+
+    def session(self, query: Query, session_id: str) -> SessionVersion | None:
+        """One session; None if there is none with this id."""
+        return next((one for one in self.sessions(query) if one.id == session_id), None)
+
+    def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
+        """The session as lines of JSON, each with its newline, for the reader of this format.
+
+        The first line is the header and is recognized by ``sniff``. Nothing is yielded for a session that
+        does not exist.
+        """
+        ...
+
+
+class DocumentFiles(Protocol):
+    """Sessions that a program keeps as documents, or in several files each, instead of one file of lines."""
+
+    def recognizes(self, path: str) -> bool:
+        """Whether a file with this path holds such a session."""
+        ...
+
+    def companions(self, path: str) -> Sequence[str]:
+        """The other files that a session consists of, whether they exist or not."""
+        del path
+        return ()
+
+    def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
+        """The session as lines of JSON, each with its newline, for the reader of this format.
+
+        ``companion`` returns the content of one of :meth:`companions`, None if it cannot be read.
+        """
+        ...
+
+
 class TitleFiles(Protocol):
     """Titles that a program keeps outside the session files."""
 
@@ -281,6 +349,34 @@ class TitleFiles(Protocol):
         """The line that gives a session a title, for the end of such a file; None where none can be added."""
         del session_id, title, time
         return None
+
+
+class SessionFacts(NamedTuple):
+    """What other files say about a session; None where they say nothing."""
+
+    title: str | None = None
+    cwd: str | None = None
+    parent: str | None = None
+    """The session that this one came from."""
+
+    def completed(self, header: Header) -> Header:
+        """The header with what it does not say itself."""
+        cwd, parent = header.cwd or self.cwd or "", header.parent_session or self.parent
+        if (cwd, parent) == (header.cwd, header.parent_session):
+            return header
+        return msgspec.structs.replace(header, cwd=cwd, parent_session=parent)
+
+
+class CompanionFile(Protocol):
+    """A small file near a session file that says what the session file does not."""
+
+    def companion(self, path: str) -> str | None:
+        """The path of that file, for the path of a session file."""
+        ...
+
+    def facts(self, data: bytes) -> SessionFacts:
+        """What its content says; damage says nothing."""
+        ...
 
 
 class ExternalParts(Protocol[IndexT_contra]):
@@ -328,6 +424,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """What follows the suffix in the names of compressed files."""
     file_patterns: tuple[str, ...] = ("*.jsonl", "*/*.jsonl")
     """Session files below a root: names with ``*`` for any text, ``**`` for any number of folders."""
+    session_folder: int = 0
+    """How many folders above a file the one is that is named for its session; 0 if the file itself is."""
     subagent_patterns: tuple[str, ...] = ()
     """The same for the sessions of sub-agents, where these are kept apart."""
     unsupported: Mapping[str, str] = {}
@@ -344,6 +442,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a compaction holds the messages that it keeps, instead of naming the first of them."""
     records_cost: bool = True
     """Whether files say what answers cost; otherwise the cost is unknown, not zero."""
+    records_cwd: bool = True
+    """Whether sessions say their working directory; otherwise it is unknown, not empty."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
     rounds_integers: bool = False
@@ -373,6 +473,12 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
         """The key of a file: its name without the suffix."""
         return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
 
+    def session_name(self, path: str) -> str:
+        """What the session in a file is called by its place: the name of the file, or of a folder."""
+        for _ in range(self.session_folder):
+            path = posixpath.dirname(path)
+        return posixpath.basename(path) if self.session_folder else self.key_of(path)
+
     def unsupported_error(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
         reason = self.unsupported.get(what, f"the format has no place for it ({what})")
@@ -392,8 +498,11 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     compression: CompressedFiles | None = None
     splitting: SplitFiles | None = None
     titles: TitleFiles | None = None
+    companion: CompanionFile | None = None
     external_parts: ExternalParts[IndexT] | None = None
     limits: ReadingLimits | None = None
+    database: DatabaseSessions | None = None
+    documents: DocumentFiles | None = None
 
     @property
     def name(self) -> str:

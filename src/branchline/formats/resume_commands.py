@@ -38,10 +38,10 @@ _QUOTED = 60
 
 
 class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """The words of a command; ``takes`` says what follows them: the file, the id (a UUID), or nothing."""
+    """The words of a command, and what follows them: the file, an id, an id that is a UUID, or nothing."""
 
     argv: tuple[str, ...]
-    takes: Literal["path", "uuid", "nothing"]
+    takes: Literal["path", "uuid", "id", "nothing"]
     note: str | None = None
 
     def command(self, *, path: str | None, id: str) -> tuple[str, ...]:  # noqa: A002
@@ -60,6 +60,8 @@ class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
                         "`branchline resume --here` continues a fork of it"
                     )
                 return (*self.argv, id)
+            case "id":
+                return (*self.argv, session_argument(None, id))
             case "nothing":
                 return self.argv
 
@@ -107,6 +109,8 @@ RESUME_COMMANDS: dict[str, ResumeCommand] = {
     "zot": ResumeCommand(argv=("zot", "--session"), takes="path"),
     "claude-code": ResumeCommand(argv=("claude", "--resume"), takes="uuid"),
     "codex": ResumeCommand(argv=("codex", "resume"), takes="uuid"),
+    "opencode": ResumeCommand(argv=("opencode", "--session"), takes="id"),
+    "llm": ResumeCommand(argv=("llm", "chat", "--cid"), takes="id"),
     "induscode": ResumeCommand(
         argv=("induscode", "--resume"), takes="nothing", note="induscode asks which session to resume"
     ),

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from branchline import places
-from branchline.errors import SessionNotFound
+from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library.library import SessionLibrary
 from branchline.session import Session
+from branchline.stores import stored_at
 from branchline.views.browser.source import Batch, Scope
 from branchline.views.forest import Forest
 from branchline.views.query import Query, SearchText
@@ -85,10 +86,10 @@ class LibrarySource:
 
     def is_changed(self, row: SessionRow) -> bool:
         try:
-            status = os.stat(row.path or "")
-        except OSError:
+            stored = stored_at(row.path or "")
+        except (BranchlineError, OSError):
             return True
-        return (status.st_size, round(status.st_mtime * 1000)) != (row.size, row.modified_ms)
+        return stored is None or (stored.size, round(stored.modified * 1000)) != (row.size, row.modified_ms)
 
     def contents(self, row: SessionRow, query: Query) -> SearchText | None:
         return self._library.search_text(row, query)

@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from branchline.catalog.documents import git_branch_of
 from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
+from branchline.library.branch_count import count_branches
 from branchline.library.harness_text import spoken_text
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect
-from branchline.session.locator import assembled_content
+from branchline.session.locator import assembled_content, external_facts
 from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
@@ -38,6 +40,7 @@ __all__ = [
 
 _NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
 _HEAD = 1 << 16
+_LEAST = 4095
 _AT_ONCE = 1 << 18
 """Files up to this size are read by one call and looked at in memory."""
 _PREVIEW = 200
@@ -129,7 +132,8 @@ def read_log(
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
-    wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
+    # One more than there is: a shorter answer is everything. Sizes of sessions in databases are estimates.
+    wanted = min(max(stored.size, _LEAST) + 1, _AT_ONCE)
     start = read(0, wanted)
     whole = len(start) < wanted
     if whole:
@@ -174,6 +178,8 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
             row,
             last_activity_ms=None,
             messages=None,
+            prompts=None,
+            branches=None,
             total_messages=None,
             findings=None,
             problem=None if listed.problem is None else _reason(listed.problem),
@@ -189,6 +195,8 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
 
 def _transcript(log: _Log) -> EntryLog:
     transcript = EntryLog(log.format, log.read, log.name)
+    if log.format.companion is not None:
+        transcript.describe(external_facts(log.format, log.name, transcript.reading.header))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
     return transcript
@@ -204,9 +212,12 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         header,
         model_of(transcript, path),
         draft=draft,
-        title=reading.title,
+        title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
+        prompts=sum(tree.roles[place] == "user" for place in path),
+        branches=count_branches(tree),
+        git_branch=git_branch_of(transcript),
         total_messages=tree.types.count("message") - _pieces(tree),
         first_prompt=first_prompt_line(transcript),
         format=reading.format,

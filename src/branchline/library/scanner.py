@@ -17,8 +17,15 @@ from branchline import places
 from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
-from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
-from branchline.formats import EntryLog, Format
+from branchline.errors import (
+    Ambiguous,
+    BranchlineError,
+    LogError,
+    NotASession,
+    NotSupported,
+    SessionNotFound,
+)
+from branchline.formats import EntryLog, Format, Peek
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.lookup import current_of_thread
 from branchline.library.real_path import real_path
@@ -35,8 +42,9 @@ from branchline.log import Durability
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import BrokenFormat, format_named, peek
 from branchline.session import Session
-from branchline.session.locator import known_cwd
+from branchline.session.locator import external_facts, known_cwd
 from branchline.stores import (
+    DatabaseStore,
     FilesStore,
     Read,
     SkippedFile,
@@ -45,6 +53,7 @@ from branchline.stores import (
     check_key,
     drafts_in,
     snapshot_of,
+    stored_at,
 )
 from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
@@ -382,13 +391,13 @@ class MachineScanner:
     def earlier_parts(self) -> Sequence[FoundFile]:
         return sorted(self._scan()[2], key=lambda file: file.path)
 
-    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], set[FoundFile]]:
-        found: dict[tuple[int, int], FoundFile] = {}
+    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
+        found: dict[tuple[object, ...], FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
             for walked in self._walked(place):
                 hidden.update({item.name: item for item in walked.hidden})
-                for stored, identity in walked.found:
+                for stored, identity in self._opened(place, walked, hidden):
                     before = found.get(identity)
                     if before is None:
                         found[identity] = FoundFile(stored, place)
@@ -397,21 +406,52 @@ class MachineScanner:
         files = list(_unpacked_first(found.values(), hidden))
         earlier = self._earlier(files)
         hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
-        files = [file for file in files if file not in earlier]
+        passed = {file.path for file in earlier}
+        files = [file for file in files if file.path not in passed]
         files.sort(key=lambda file: by_newest(file.stored))
         return files, list(hidden.values()), earlier
 
     @staticmethod
-    def _earlier(files: Sequence[FoundFile]) -> set[FoundFile]:
+    def _opened(
+        place: places.Place, walked: WalkResult, hidden: dict[str, SkippedFile]
+    ) -> Iterator[tuple[StoredLog, tuple[object, ...]]]:
+        """What was found, with the sessions of a database in its place, and documents with all their files.
+
+        A database that cannot be read is listed itself, as reading it says why.
+        """
+        format_, documents = place.format, place.format.documents
+        for stored, identity in walked.found:
+            path = stored.path
+            if documents is not None and path is not None and documents.recognizes(path):
+                yield stored_at(path, stored.key) or stored, identity
+                continue
+            if format_.database is None or path is None or has_suffix(path):
+                yield stored, identity
+                continue
+            store = DatabaseStore(path, format_)
+            try:
+                if not store.is_recognized():
+                    hidden[path] = SkippedFile(path, f"not a database of {format_.name}")
+                    continue
+                sessions, unlisted = store.scan()
+            except (BranchlineError, OSError):
+                yield stored, identity
+                continue
+            hidden.update({item.name: item for item in unlisted})
+            for session in sessions:
+                yield session, (*identity, session.key)
+
+    @staticmethod
+    def _earlier(files: Sequence[FoundFile]) -> list[FoundFile]:
         """The files that another one continues as the same session."""
         by_format: dict[str, list[FoundFile]] = {}
         for file in files:
             by_format.setdefault(file.place.agent, []).append(file)
-        found: set[FoundFile] = set()
+        found: list[FoundFile] = []
         for group in by_format.values():
             if (splitting := group[0].place.format.splitting) is not None:
                 superseded = splitting.superseded(file.path for file in group)
-                found.update(file for file in group if file.path in superseded)
+                found += [file for file in group if file.path in superseded]
         return found
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
@@ -424,7 +464,7 @@ class MachineScanner:
                 *format_.traits.file_patterns,
                 *(format_.traits.subagent_patterns if self.subagents else ()),
             ]
-            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
+            return [walk(place.root, layout, folder, format_.traits.session_name) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
@@ -435,6 +475,8 @@ class MachineScanner:
         return self.header_row(file)
 
     def header_row(self, file: FoundFile) -> SessionRow | SkippedFile:
+        if (header := file.stored.header) is not None:
+            return self.row_of(file, _header_record(file.stored, file.place.format, header))
         try:
             with snapshot_of(file.path) as read:
                 return self._header_row(file, read)
@@ -454,14 +496,14 @@ class MachineScanner:
             return self._problem(file, problem)
 
     def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
-        format_, header = peek(read, file.path, expected=_expected(file))
+        format_, header = _peek(read, file.path, _expected(file))
         return self.row_of(file, _header_record(file.stored, format_, header))
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
         # Where all projects lie together most files are those of others, and their headers are enough.
         if self.cwd is not None and file.place.is_shared:
-            format_, header = peek(read, file.path, expected=expected)
+            format_, header = _peek(read, file.path, expected)
             record = _header_record(file.stored, format_, header)
             if self._reason(file, record) is not None:
                 if see is not None:
@@ -484,7 +526,7 @@ class MachineScanner:
             key=file.stored.key,
             agent=place.agent if name == place.format.name else name,
             cwd=row.cwd or self._cwd_of_folder(file, record),
-            title=self._titles_of(place).get(row.id) or row.title,
+            title=self._title_elsewhere(file, place, row) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
         )
@@ -524,6 +566,12 @@ class MachineScanner:
             return _UNKNOWN_CWD if file.place.is_shared else None
         return None if os.path.normpath(record.row.cwd) in self._cwds else ELSEWHERE
 
+    def _title_elsewhere(self, file: FoundFile, place: places.Place, row: SessionRow) -> str | None:
+        """The title that a program keeps in another file, which changes without the session file."""
+        if place.format.companion is not None and row.format == place.format.name:
+            return external_facts(place.format, file.path, None).title
+        return self._titles_of(place).get(row.id)
+
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
         found = self._titles.get(place.root)
         if found is None:
@@ -559,11 +607,9 @@ class MachineScanner:
     @contextmanager
     def read(self, row: SessionRow) -> Iterator[tuple[StoredLog, EntryLog]]:
         path = _path(row)
-        try:
-            status = os.stat(path)
-        except FileNotFoundError:
-            raise SessionNotFound(f"{path} no longer exists") from None
-        stored = StoredLog(row.key, status.st_size, status.st_mtime, path)
+        stored = stored_at(path, row.key)
+        if stored is None:
+            raise SessionNotFound(f"{path} no longer exists")
         with snapshot_of(path) as read:
             yield stored, read_log(read, stored)
 
@@ -616,10 +662,19 @@ def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
 def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
     """The header and the name of the format; neither when no format knows the log."""
     try:
-        found = peek(read, stored.path or stored.key)
+        found = _peek(read, stored.path or stored.key)
     except NotASession:
         return None, ""
     return found.header, found.format.name
+
+
+def _peek(read: Read, path: str, expected: Format | None = None) -> Peek:
+    """Format and header of a file, with what its companion adds to the header."""
+    found = peek(read, path, expected=expected)
+    if found.header is None or found.format.companion is None:
+        return found
+    facts = external_facts(found.format, path, found.header)
+    return found._replace(header=facts.completed(found.header))
 
 
 def _header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:

@@ -57,6 +57,7 @@ class ForkDestination(NamedTuple):
     store: Store | None = None
     id: str | None = None
     to: str | None = None
+    key: str | None = None
 
 
 class ForkPlan(NamedTuple):
@@ -79,6 +80,7 @@ def new_writer(
     header: Header,
     store: Store,
     *,
+    key: str | None = None,
     lines: bytes | None = None,
     durability: Durability = "fsync",
 ) -> SessionWriter:
@@ -90,7 +92,7 @@ def new_writer(
         start=format_.required_writer().encode_header(header) if lines is None else lines,
         held=lines is not None,
         store=store,
-        key=check_key(format_.home.file_key(header)),
+        key=check_key(format_.home.file_key(header) if key is None else key),
         draft=True,
         durability=durability,
     )
@@ -126,7 +128,7 @@ def plan(
         lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
-    pen = new_writer(format_, header, store, lines=lines, durability=durability)
+    pen = new_writer(format_, header, store, key=place.key, lines=lines, durability=durability)
     return ForkPlan(
         pen=pen,
         cwd=header.cwd,
@@ -238,11 +240,16 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
     # Who names pi or us means one of two places for the same format; beside the parent is for who names none.
     if store is None and format_ is own and (place.to is None or own is not PI):
         store = locator.sibling_store(source.store, own, own_cwd=source.cwd, cwd=cwd)
-    fresh = clock.session_id() if place.id is None else check_session_id(place.id)
     timestamp = time_after(source.index.times, clock.now())
+    if place.id is not None:
+        session_id = check_session_id(place.id)
+    elif place.key is not None:
+        session_id = check_key(place.key)
+    else:
+        session_id = format_.required_writer().session_id(clock.session_id(), timestamp)
     header = Header(
         version=3,
-        id=format_.required_writer().session_id(fresh, timestamp) if place.id is None else fresh,
+        id=session_id,
         timestamp=timestamp,
         cwd=cwd,
         parent_session=source.file or source.id,

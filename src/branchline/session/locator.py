@@ -13,16 +13,17 @@ from typing import NamedTuple
 from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSaved, NotSupported, TooLarge
-from branchline.formats import PI, Content, Format, SplitFiles, agent_name
+from branchline.formats import PI, Content, Format, SessionFacts, SplitFiles, agent_name
 from branchline.log import Spool
 from branchline.plugins.formats import format_named, peek
-from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
+from branchline.stores import Allowance, FilesStore, MemoryStore, Store, unpacked
+from branchline.stores.files import snapshot_of_file
 
 __all__ = [
     "NATIVE",
     "SessionRef",
     "assembled_content",
-    "external_title",
+    "external_facts",
     "is_own_folder",
     "known_cwd",
     "newest_first",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _HEAD = 4096
+_LARGEST_DESCRIPTION = 1 << 24
 
 NATIVE = "branchline"
 """Whose sessions are ours: pi's format, kept in our own layout."""
@@ -120,7 +122,7 @@ class _File:
         return os.stat(self._path).st_size
 
     def read(self, offset: int, size: int) -> bytes:
-        with snapshot_of(self._path) as read:
+        with snapshot_of_file(self._path) as read:
             return read(offset, size)
 
 
@@ -171,15 +173,27 @@ def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
         return None
 
 
-def external_title(format_: Format, path: str, header: Header | None) -> str | None:
-    """The title of a session that its program keeps in another file, if it has one there."""
-    titles = format_.titles
-    if titles is None or header is None or (beside := titles.titles_near(path)) is None:
+def external_facts(format_: Format, path: str, header: Header | None) -> SessionFacts:
+    """What a program keeps about a session in other files: its title, and what the session file omits."""
+    facts = SessionFacts()
+    companion, titles = format_.companion, format_.titles
+    if companion is not None and (data := _small_file(companion.companion(path))) is not None:
+        facts = companion.facts(data)
+    if titles is not None and header is not None:
+        data = _small_file(titles.titles_near(path))
+        if data is not None and (title := titles.titles(data).get(header.id)):
+            facts = facts._replace(title=title)
+    return facts
+
+
+def _small_file(path: str | None) -> bytes | None:
+    """The content of a file that describes sessions; None if there is none that can be read."""
+    if path is None:
         return None
     try:
-        with open(beside, "rb") as file:
-            return titles.titles(file.read()).get(header.id)
-    except OSError:
+        with open(path, "rb") as file:
+            return file.read(_LARGEST_DESCRIPTION)
+    except (OSError, ValueError):
         return None
 
 

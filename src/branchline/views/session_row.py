@@ -71,6 +71,12 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The program in whose folders the file lies, where sessions of all programs were looked for."""
     subagent: bool = False
     """Another session started this one as a helper."""
+    git_branch: str | None = None
+    """The git branch that the session says it is about."""
+    branches: int | None = None
+    """How many ends the conversation has: 1 without branches, 0 before the first entry."""
+    prompts: int | None = None
+    """Messages of the person on the active path."""
 
 
 class ListItem(NamedTuple):

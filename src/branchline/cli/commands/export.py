@@ -14,7 +14,8 @@ from branchline.cli.words import count, format_size
 from branchline.errors import FileExists
 
 if TYPE_CHECKING:
-    from branchline.actions.export import ExportFormat, Redaction
+    from branchline.actions.export import ExportFormat, ExportRequest, Redaction
+    from branchline.session import Session
 
 __all__ = ["export_command"]
 
@@ -24,6 +25,7 @@ __all__ = ["export_command"]
     examples="""
     branchline export @last --format md -o talk.md
     branchline export 01a1ddf5 --branch -o branch.jsonl
+    branchline export 01a1ddf5 --format atif --each branch -o trajectories/
     branchline export @last | gzip > session.jsonl.gz
     branchline export ~/.local/state/zot/sessions/x/y.jsonl -o y.zotsession
     """,
@@ -32,8 +34,14 @@ __all__ = ["export_command"]
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "md", "zotsession"]),
-    help="jsonl, md (the active path) or zotsession (default: by the extension of FILE).",
+    type=click.Choice(["jsonl", "md", "zotsession", "atif", "otel", "openai", "sharegpt"]),
+    help="Format (default: by the extension of FILE, else jsonl); md, atif and otel hold the active path.",
+)
+@click.option(
+    "--each",
+    type=click.Choice(["session", "branch"]),
+    default="session",
+    help="Write one file per session (default), or one per branch into the directory of -o.",
 )
 @click.option("--branch", "branch_only", is_flag=True, help="Export only the active path, with its labels.")
 @click.option("--no-redact", is_flag=True, help="Do not redact keys, tokens and passwords.")
@@ -48,6 +56,7 @@ def export_command(
     out: Output,
     session: str,
     kind: ExportFormat | None,
+    each: str,
     branch_only: bool,  # noqa: FBT001
     no_redact: bool,  # noqa: FBT001
     portable: bool,  # noqa: FBT001
@@ -63,7 +72,13 @@ def export_command(
     from branchline.actions.export import ExportRequest, export, render
 
     request = ExportRequest(format=kind, branch=branch_only, portable=portable, redact=not no_redact)
+    if each == "branch" and (output in (None, "-") or branch_only):
+        raise click.UsageError("--each branch writes all branches into a directory; give one with -o DIR/")
     with resolve_session(session, directory) as live:
+        if each == "branch":
+            assert output is not None
+            _export_branches(out, live, output, request, force=force, verbose=verbose)
+            return
         if output in (None, "-"):
             if out.json:
                 raise click.UsageError("--json describes the exported file; name one with -o FILE")
@@ -85,6 +100,24 @@ def export_command(
     else:
         out.line(f"exported {result.session} to {result.path} ({format_size(result.size)})")
     _remark_redacted(result.redacted, verbose=verbose)
+
+
+def _export_branches(
+    out: Output, live: Session, output: str, request: ExportRequest, *, force: bool, verbose: bool
+) -> None:
+    from branchline.actions.export import export_branches
+
+    try:
+        made = export_branches(live, output, request, force=force)
+    except FileExists as problem:
+        raise click.ClickException(f"{problem}; --force replaces it") from None
+    if out.json:
+        files = [{"path": one.path, "size": one.size, "leaf": one.leaf} for one in made]
+        out.result("export", {"session": live.id, "branch": True, "files": files})
+    for one in made:
+        if not out.json:
+            out.line(f"exported {one.session} to {one.path} ({format_size(one.size)})")
+        _remark_redacted(one.redacted, verbose=verbose)
 
 
 def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -> None:
