@@ -34,8 +34,7 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def extended(path: str, *records: dict[str, object]) -> None:
     """What an agent adds when it goes on."""
     with open(path, "a", encoding="utf-8") as file:
-        for record in records:
-            file.write(json.dumps(record) + "\n")
+        file.writelines(json.dumps(record) + "\n" for record in records)
 
 
 def test_a_conversation_that_went_through_three_agents_is_one_tree(data, run, world, talk, agents):
