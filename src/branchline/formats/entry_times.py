@@ -7,7 +7,10 @@ import re
 from branchline.context import milliseconds
 from branchline.entries import Entry, MessageEntry, UnknownMessage
 
-__all__ = ["entry_time", "iso_time"]
+__all__ = ["NO_TIME", "entry_time", "iso_time", "usual_time"]
+
+NO_TIME = "1970-01-01T00:00:00.000Z"
+"""What stands for a time that nobody knows, where a program needs one."""
 
 _USUAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _LAST = 253402300799999  # the end of the year 9999
@@ -19,10 +22,15 @@ def entry_time(entry: Entry) -> str:
     spoken = None if said is None or isinstance(said, UnknownMessage) else said.timestamp
     if isinstance(spoken, int | float) and 0 < spoken <= _LAST:
         return iso_time(spoken)
-    if _USUAL.fullmatch(entry.timestamp):
-        return entry.timestamp
-    written = milliseconds(entry.timestamp)
-    return iso_time(written) if written is not None and 0 <= written <= _LAST else ""
+    return usual_time(entry.timestamp)
+
+
+def usual_time(time: str) -> str:
+    """A time in the usual form; "" if it cannot be read."""
+    if _USUAL.fullmatch(time):
+        return time
+    moment = milliseconds(time)
+    return iso_time(moment) if moment is not None and 0 <= moment <= _LAST else ""
 
 
 def iso_time(moment: float) -> str:
