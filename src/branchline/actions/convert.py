@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from branchline import places
+from branchline.actions.document_import import import_document
 from branchline.actions.output_file import output_directory, require_new_path, write_new
 from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
@@ -25,6 +26,8 @@ from branchline.formats.resume_commands import (
     directory_problem,
 )
 from branchline.log import create_directory
+from branchline.places import NATIVE_AGENT
+from branchline.plugins.formats import format_named
 from branchline.session import Session
 from branchline.session.forks import fork_position, time_after
 from branchline.session.locator import store_of, writable_format
@@ -32,7 +35,7 @@ from branchline.stores import check_key
 
 __all__ = ["TARGETS", "ConvertRequest", "ConvertResult", "ConvertedFile", "convert", "target_format"]
 
-TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
+TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "opencode")
 """The agents whose sessions can be written."""
 
 
@@ -100,22 +103,24 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
             raise NotSupported(
                 f"cannot write several branches to {path}: with the same id they have one name"
             )
-        require_new_path(path)
+        if not request.install or target.imports is None:
+            require_new_path(path)
         made[path] = converted
-    for path, converted in made.items():
-        write_new(path, converted.data)
+    files = [_written(request, target, path, converted) for path, converted in made.items()]
     return ConvertResult(
         source=session.id,
         source_file=session.file,
         source_format=session.transcript.format.name,
         target=request.to,
-        files=tuple(_file(request, path, converted) for path, converted in made.items()),
+        files=tuple(files),
     )
 
 
 def target_format(name: str) -> Format:
     """Return the format of an agent whose sessions can be written. Raises ValueError for an unknown agent."""
     try:
+        if agent_name(name) != NATIVE_AGENT and format_named(name).imports is not None:
+            return format_named(name).for_import()
         return writable_format(name)
     except ValueError:
         raise ValueError(f"unknown agent {name!r}; choose one of {', '.join(TARGETS)}") from None
@@ -151,6 +156,8 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
 def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
     name = check_key(target.home.file_key(header)) + target.traits.suffix
+    if request.install and target.imports is not None:
+        return name  # the program itself puts it somewhere
     if request.install:
         directory = store_of(request.to, header.cwd).directory
         create_directory(directory)
@@ -160,12 +167,18 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     return os.path.abspath(output) if within is None else os.path.join(within, name)
 
 
-def _file(request: ConvertRequest, path: str, made: Converted) -> ConvertedFile:
+def _written(request: ConvertRequest, target: Format, path: str, made: Converted) -> ConvertedFile:
+    """Write a new file, or have the program import it."""
+    data = made.data if target.imports is None else target.imports.document(made.data)
+    if request.install and target.imports is not None:
+        path = import_document(target, data, made.header)
+    else:
+        write_new(path, data)
     resume, problems = _resume(request.to, path, made.header) if request.install else (None, ())
     return ConvertedFile(
         session=made.header.id,
         path=path,
-        size=len(made.data),
+        size=len(data),
         fidelity=made.fidelity,
         resume=resume,
         problems=problems,

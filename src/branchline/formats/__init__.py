@@ -20,6 +20,7 @@ from branchline.formats.protocol import (
     FormatReader,
     FormatTraits,
     FormatWriter,
+    ImportedFiles,
     LogReader,
     Query,
     ReadingLimits,
@@ -31,6 +32,7 @@ from branchline.formats.protocol import (
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
     from branchline.formats.codex import CODEX
+    from branchline.formats.goose import GOOSE
     from branchline.formats.induscode import INDUSCODE
     from branchline.formats.llm import LLM
     from branchline.formats.oh_my_pi import OH_MY_PI
@@ -43,6 +45,7 @@ __all__ = [
     "BUILTIN_FORMATS",
     "CLAUDE_CODE",
     "CODEX",
+    "GOOSE",
     "INDUSCODE",
     "LLM",
     "OH_MY_PI",
@@ -64,6 +67,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "JsonlReader",
     "LabelState",
     "LogIndex",

@@ -43,6 +43,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "LinkFields",
     "LogReader",
     "Query",
@@ -321,6 +322,21 @@ class DocumentFiles(Protocol):
         ...
 
 
+class ImportedFiles(Protocol[IndexT]):
+    """Sessions that a program takes only through a command of its own, as documents."""
+
+    unsupported: Mapping[str, str] = {}
+    """What such a session cannot hold, as in :class:`FormatTraits`."""
+    command: tuple[str, ...] = ()
+    """The command that imports a document; the path of the document follows."""
+    writer: FormatWriter[IndexT]
+    """Writes lines that the reader of this format reads, and that :meth:`document` understands."""
+
+    def document(self, lines: bytes) -> bytes:
+        """The document of a session that the writer has written."""
+        ...
+
+
 class TitleFiles(Protocol):
     """Titles that a program keeps outside the session files."""
 
@@ -444,6 +460,7 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     limits: ReadingLimits | None = None
     database: DatabaseSessions | None = None
     documents: DocumentFiles | None = None
+    imports: ImportedFiles[IndexT] | None = None
 
     @property
     def name(self) -> str:
@@ -455,6 +472,13 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
         if self.writer is None:
             raise NotSupported(f"sessions of {self.name} are read-only; fork one to continue it")
         return self.writer
+
+    def for_import(self) -> Format[IndexT]:
+        """The format with the writer of the documents that the program imports, where it imports any."""
+        if self.imports is None:
+            return self
+        traits = msgspec.structs.replace(self.traits, unsupported=self.imports.unsupported)
+        return msgspec.structs.replace(self, writer=self.imports.writer, traits=traits)
 
     def compression_of(self, head: bytes) -> CompressedFiles | None:
         """How to decompress a file that begins like this; None if it is not compressed."""
