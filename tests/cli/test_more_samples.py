@@ -16,7 +16,7 @@ from branchline.entries import (
     UserMessage,
     message_text,
 )
-from branchline.library.description import count_branches
+from branchline.library.branch_count import count_branches
 from support import SHARED, load
 
 SETS = [place for program in ("claude-code", "codex") if (place := SHARED / program / "more").exists()]

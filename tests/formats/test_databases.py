@@ -25,7 +25,7 @@ from branchline.entries import (
 from branchline.formats.common.derived_format import EntryLines
 from branchline.formats.opencode.documents import document_of, messages_in
 from branchline.formats.opencode.entries import MessageEntries
-from branchline.library.description import count_branches
+from branchline.library.branch_count import count_branches
 from formats.database_kit import DATABASES, goose_database, llm_conversations, llm_database, opencode_database
 
 

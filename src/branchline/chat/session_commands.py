@@ -10,7 +10,7 @@ from branchline.chat.pickers import forest_picker
 from branchline.chat.session_switcher import SessionSwitcher
 from branchline.chat.startup import ensure_writable
 from branchline.chat.tree_commands import fork
-from branchline.library.description import count_branches
+from branchline.library.branch_count import count_branches
 from branchline.library.turns import prior_turns
 from branchline.models import model_name
 from branchline.views.humanize import count, money, tokens

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -20,7 +21,17 @@ from branchline.views.spans import StyleRole
 from branchline.views.text_difference import text_difference
 from branchline.views.tool_calls import Call, short_path, single_line
 
-__all__ = ["ToolSection", "call_line", "call_sections", "call_text", "diff_runs", "is_shell", "json_text"]
+__all__ = [
+    "ToolKind",
+    "ToolSection",
+    "call_line",
+    "call_sections",
+    "call_text",
+    "diff_runs",
+    "is_shell",
+    "json_text",
+    "tool_kind",
+]
 
 _Value = TypeVar("_Value")
 
@@ -36,6 +47,8 @@ _LOOKED_AT = 2_000
 _DIFF_ROLES: dict[str, StyleRole] = {"+": "added", "-": "removed", "@": "heading", "*": "heading"}
 
 SectionKind = Literal["text", "code", "diff"]
+ToolKind = Literal["shell", "read", "write", "edit", "search", "agent", "plan", "web", "ask", "other"]
+"""What a tool does, as far as its name tells."""
 
 
 class ToolSection(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +91,12 @@ def is_shell(name: str) -> bool:
     return _tool(name) is _SHELL
 
 
+def tool_kind(name: str) -> ToolKind:
+    """What a tool of this name does."""
+    tool = _tool(name)
+    return "other" if tool is None else tool.kind
+
+
 def diff_runs(text: str) -> Iterator[tuple[str, StyleRole]]:
     """The lines of a difference, those of one role together."""
     for role, lines in groupby(text.split("\n"), _diff_role):
@@ -98,6 +117,7 @@ def _line(call: Call, home: str, *, command: int = _LONGEST_LINE) -> str:
     return f"{name}: {_first(subject, command) if tool is _SHELL else subject}"
 
 
+@lru_cache(maxsize=1024)
 def _tool(name: str) -> _Tool | None:
     server, _, inner = name.rpartition("__")
     if server.startswith("mcp"):
@@ -232,6 +252,7 @@ class _Tool(NamedTuple):
 
     subject: Callable[[_Arguments, str], str]
     body: Callable[[_Arguments], Iterator[ToolSection]]
+    kind: ToolKind = "other"
 
 
 def _nothing(_arguments: _Arguments) -> Iterator[ToolSection]:
@@ -420,8 +441,8 @@ def _web_search(arguments: _Arguments, _home: str) -> str:
     return _several(arguments, "query", "search_term", "queries", "q") or arguments.text("url", "action")
 
 
-_SHELL = _Tool(_command, _command_body)
-_EDIT = _Tool(_path, _edits)
+_SHELL = _Tool(_command, _command_body, "shell")
+_EDIT = _Tool(_path, _edits, "edit")
 _TOOLS: dict[str, _Tool] = {
     alias: tool
     for names, tool in (
@@ -432,23 +453,23 @@ _TOOLS: dict[str, _Tool] = {
             "bashoutput killshell killbash taskoutput taskstop",
             _Tool(_subject("bash_id", "shell_id", "task_id"), _nothing),
         ),
-        ("read readfile view viewimage readmanyfiles notebookread cat open", _Tool(_read, _nothing)),
-        ("write writefile writetofile create createfile", _Tool(_path, _content)),
+        ("read readfile view viewimage readmanyfiles notebookread cat open", _Tool(_read, _nothing, "read")),
+        ("write writefile writetofile create createfile", _Tool(_path, _content, "write")),
         ("edit multiedit editfile notebookedit replace replaceinfile searchreplace", _EDIT),
         ("strreplace strreplacefile strreplaceeditor texteditor", _EDIT),
-        ("applypatch patch applydiff", _Tool(_patched, _patch)),
-        ("grep searchfilecontent searchfiles codebasesearch astgrep", _Tool(_grep, _nothing)),
-        ("find glob filesearch globfilesearch", _Tool(_search_in, _nothing)),
-        ("ls list listdirectory listdir listfiles", _Tool(_directory, _nothing)),
-        ("task agent spawnagent delegate subagent", _Tool(_agent, _prompt)),
+        ("applypatch patch applydiff", _Tool(_patched, _patch, "edit")),
+        ("grep searchfilecontent searchfiles codebasesearch astgrep", _Tool(_grep, _nothing, "search")),
+        ("find glob filesearch globfilesearch", _Tool(_search_in, _nothing, "search")),
+        ("ls list listdirectory listdir listfiles", _Tool(_directory, _nothing, "search")),
+        ("task agent spawnagent delegate subagent", _Tool(_agent, _prompt, "agent")),
         (
             "todowrite todo updateplan settodolist writetodos taskcreate taskupdate tasklist taskget",
-            _Tool(_todo, _todo_list),
+            _Tool(_todo, _todo_list, "plan"),
         ),
-        ("exitplanmode", _Tool(_subject("title"), _body("plan"))),
-        ("webfetch fetch fetchurl", _Tool(_subject("url", "urls"), _body("prompt"))),
-        ("websearch searchweb googlewebsearch", _Tool(_web_search, _nothing)),
-        ("askuserquestion ask requestuserinput askfollowupquestion", _Tool(_question, _questions)),
+        ("exitplanmode", _Tool(_subject("title"), _body("plan"), "plan")),
+        ("webfetch fetch fetchurl", _Tool(_subject("url", "urls"), _body("prompt"), "web")),
+        ("websearch searchweb googlewebsearch", _Tool(_web_search, _nothing, "web")),
+        ("askuserquestion ask requestuserinput askfollowupquestion", _Tool(_question, _questions, "ask")),
         ("skill slashcommand", _Tool(_subject("skill", "command", "name"), _body("args"))),
         ("python eval jsrepl calc", _Tool(_subject("description", "title"), _content)),
     )

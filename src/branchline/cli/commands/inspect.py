@@ -42,7 +42,7 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
 def _facts(session: Session) -> list[tuple[str, Piece]]:
     """The same for a person, in a dozen lines."""
     from branchline.formats.integrity import check_log
-    from branchline.library.description import count_branches
+    from branchline.library.branch_count import count_branches
     from branchline.stores import stored_at
     from branchline.tree import severity
 

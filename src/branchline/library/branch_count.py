@@ -1,0 +1,33 @@
+"""How many branches a session has."""
+
+from __future__ import annotations
+
+from branchline.entries import SIDE_TYPES
+from branchline.tree import ROOT, Tree
+
+__all__ = ["count_branches"]
+
+
+def count_branches(tree: Tree) -> int:
+    """How many ends the conversation has, side records left out."""
+    types, parents, placeholders = tree.types, tree.parents, tree.placeholders
+    if not placeholders and len(set(parents)) == len(parents) and SIDE_TYPES.isdisjoint(types):
+        return min(1, len(parents))  # one line from the root to the end
+    above: dict[int, int] = {}  # side record -> the conversation entry that it leads up to
+    continued: set[int] = set()
+    count = 0
+    for position, kind in enumerate(types):
+        if kind in SIDE_TYPES or position in placeholders:
+            continue
+        count += 1
+        walked = []
+        parent = parents[position]
+        while (
+            parent != ROOT and parent not in above and (types[parent] in SIDE_TYPES or parent in placeholders)
+        ):
+            walked.append(parent)
+            parent = parents[parent]
+        parent = above.get(parent, parent)
+        above.update(dict.fromkeys(walked, parent))
+        continued.add(parent)
+    return count - len(continued - {ROOT})
