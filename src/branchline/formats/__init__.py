@@ -21,6 +21,7 @@ from branchline.formats.protocol import (
     FormatReader,
     FormatTraits,
     FormatWriter,
+    ImportedFiles,
     LogReader,
     Query,
     ReadingLimits,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from branchline.formats.codex import CODEX
     from branchline.formats.copilot import COPILOT
     from branchline.formats.gemini import GEMINI
+    from branchline.formats.goose import GOOSE
     from branchline.formats.induscode import INDUSCODE
     from branchline.formats.kimi import KIMI
     from branchline.formats.llm import LLM
@@ -53,6 +55,7 @@ __all__ = [
     "CODEX",
     "COPILOT",
     "GEMINI",
+    "GOOSE",
     "INDUSCODE",
     "KIMI",
     "LLM",
@@ -77,6 +80,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "JsonlReader",
     "LabelState",
     "LogIndex",
