@@ -68,6 +68,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "config": ("config", "Show or change the settings."),
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, show its status, or turn it off."),
+        "formats": ("formats", "List the programs whose sessions are known; start a format."),
         "plugins": ("plugins", "List installed plugins and their problems."),
         "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },
