@@ -81,8 +81,8 @@ class PieceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The home directory, shown as ``~`` in paths."""
 
 
-Reference = Callable[[int, str], str | None]
-"""Where a text is in the line of an entry (``offset:size``); None if it is not there as it is."""
+Reference = Callable[[int, str], int | None]
+"""Where the JSON string of a text begins in the line of an entry; None if it is not there as it is."""
 
 
 class PieceRenderer:
@@ -196,19 +196,21 @@ class PieceRenderer:
 
     # -- texts ----------------------------------------------------------------------------------------
 
-    def _place(self, position: int, text: str) -> str | None:
+    def _place(self, position: int, text: str, row: int | None = None) -> str | None:
+        """Where the page finds a text: an offset in the row's line, or ``offset:distance`` in another."""
         if self._reference is None or len(text) < _WORTH_A_REFERENCE:
             return None
-        return self._reference(position, text)
+        at = self._reference(position, text)
+        if at is None:
+            return None
+        return str(at) if row is None else f"{at}:{position - row}"
 
     def _plain(self, position: int, text: str, row: int | None = None) -> tuple[Html, Html]:
         """The attribute and the content of an element that shows this text of an entry.
 
         ``row`` is the entry whose piece this is, if it is another one: places count from there.
         """
-        place = self._place(position, text)
-        if place is not None and row is not None:
-            place = f"{place}:{position - row}"
+        place = self._place(position, text, row)
         return (EMPTY, output(text)) if place is None else (_TEXT(place), EMPTY)
 
     def _prose(self, position: int, text: str) -> Html:
@@ -344,6 +346,8 @@ class PieceRenderer:
     def _article(
         self, entry: Entry, kind: str, name: str, body: Html, answer: AssistantMessage | None = None
     ) -> Html:
+        if self._reference is not None:  # the page knows the time and the address
+            return _PACKED_ARTICLE(Html(kind), entry.id, name, body, _margin(answer))
         return _ARTICLE(Html(kind), entry.id, name, body, entry.id, _time(entry), _margin(answer))
 
     def _chips(self, entry: Entry) -> Html:
@@ -473,6 +477,10 @@ class PieceRenderer:
 _ARTICLE = Template(
     '<article class="entry {}" id="e-{}" aria-label="{}">{}'
     '<div class="margin"><a href="#e-{}">{}</a>{}</div></article>'
+)
+_PACKED_ARTICLE = Template(
+    '<article class="entry {}" id="e-{}" aria-label="{}">{}'
+    '<div class="margin"><a><time></time></a>{}</div></article>'
 )
 _BODY = Template('<div class="body">{}</div>')
 _PROSE = Template('<div class="prose">{}</div>')

@@ -209,7 +209,7 @@ class _Packer:
             yield b"%d 0 0\n" % len(rest)
             yield rest
 
-    def _reference(self, position: int, text: str) -> str | None:
+    def _reference(self, position: int, text: str) -> int | None:
         line = self._lines.get(position)
         if line is None or ((not text.isascii() or _CONTROL.search(text)) and safe(text) != text):
             return None
@@ -218,7 +218,7 @@ class _Packer:
         except (UnicodeError, msgspec.MsgspecError):
             return None
         at = line.find(literal)
-        return None if at < 0 else f"{at}:{len(literal)}"
+        return None if at < 0 else at
 
 
 def _chunks(source: EntryLog) -> list[range]:
