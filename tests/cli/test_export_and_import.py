@@ -385,3 +385,18 @@ def test_what_is_no_session_is_not_imported(name, run, tmp_path) -> None:
     assert result.stderr
     assert not (tmp_path / "home").exists()
     run("import", "nope.jsonl", code=1)
+
+
+def test_trajectories_leave_and_return(run, data, talk, tmp_path):
+    run("export", talk, "--format", "atif", "--each", "branch", "-o", f"{tmp_path}/out/")
+    files = sorted((tmp_path / "out").iterdir())
+
+    shown = run("import", files[0], "--dir", tmp_path / "in").stdout
+    made = data("import", files[1], "--dir", tmp_path / "in")
+
+    assert len(files) == 2
+    assert shown.startswith("imported ")
+    assert [one["session"] for one in made["sessions"]] == [made["session"]]
+    run("export", talk, "--each", "branch", code=2)
+    listed = data("export", talk, "--format", "sharegpt", "--each", "branch", "-o", f"{tmp_path}/more/")
+    assert len(listed["files"]) == 2

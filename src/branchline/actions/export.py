@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, assert_never
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, assert_never
 
 import msgspec
 
@@ -21,6 +21,8 @@ from branchline.actions.redactor import Choices, Redaction, Redactor
 from branchline.actions.reduced_lines import Omissions, reduced_lines
 from branchline.actions.single_file import page_of, page_parts, scan_page
 from branchline.clock import SystemClock, iso, local_time
+from branchline.context.javascript import stringify
+from branchline.conversion import branch_tips
 from branchline.entries import Entry, Header, encode_header, splice
 from branchline.errors import NotSaved, NotSupported, SecretsLeft
 from branchline.formats import EntryLog
@@ -30,10 +32,12 @@ from branchline.plugins.formats import detect
 from branchline.session import Session
 from branchline.session.forks import fork_position
 from branchline.stores import MemoryStore
+from branchline.stores.protocol import is_key
 from branchline.views.cards import cards
 from branchline.views.html.pieces import PieceOptions
 from branchline.views.markdown import markdown
 from branchline.views.text import safe
+from branchline.views.trajectories import Trajectory, atif, openai_line, otel, sharegpt_line, trajectory_of
 
 __all__ = [
     "ENDINGS",
@@ -45,17 +49,28 @@ __all__ = [
     "Redactor",
     "Rendered",
     "export",
+    "export_branches",
     "page_lines",
     "redacted_entries",
     "render",
 ]
 
-ExportFormat = Literal["jsonl", "md", "html", "zotsession"]
+ExportFormat = Literal["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]
 ENDINGS: dict[ExportFormat, str] = {
     "jsonl": JSONL,
     "md": ".md",
     "html": ".html",
     "zotsession": ".zotsession",
+    "atif": ".atif.json",
+    "otel": ".otel.json",
+    "openai": ".openai.jsonl",
+    "sharegpt": ".sharegpt.jsonl",
+}
+_TRAJECTORIES: dict[ExportFormat, Callable[[Trajectory], dict[str, Any]]] = {
+    "atif": atif,
+    "otel": otel,
+    "openai": openai_line,
+    "sharegpt": sharegpt_line,
 }
 _BLOCK = 1 << 22
 _PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
@@ -70,7 +85,7 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     entry: str | None = None
     """Export the path to this entry (default: everything, or the path to the leaf)."""
     branch: bool = False
-    """Only the path, with its labels. A Markdown document always has only the path."""
+    """Only the path, with its labels. A document (md, atif, otel) always has only the path."""
     portable: bool = False
     """Without the working directory and the parent session; in a page also without the names of the home
     directory, the user and the host, and without e-mail addresses."""
@@ -106,6 +121,8 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
     branch: bool
     redacted: tuple[Redaction, ...] | None
     """What was replaced; None if redaction was off."""
+    leaf: str | None = None
+    """The last entry of an exported path."""
 
     @property
     def secrets(self) -> int:
@@ -132,8 +149,51 @@ def export(
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
     draft = _draft(session, request, "" if names_directory else target)
     if (directory := output_directory(path)) is not None:
-        ending = session.transcript.format.traits.suffix if draft.format == "jsonl" else ENDINGS[draft.format]
-        target = os.path.join(directory, session.key + ending)
+        target = os.path.join(directory, session.key + _ending(session, draft.format))
+    return _written(session, target, request, draft, force=force)
+
+
+def export_branches(
+    session: Session,
+    path: str | os.PathLike[str],
+    request: ExportRequest | None = None,
+    *,
+    force: bool = False,
+) -> list[ExportResult]:
+    """Write one file for each branch into a directory, the active branch first; each is a path to its leaf.
+
+    In trajectories, what a branch shares with those before it is marked as copied. Raises as :func:`export`
+    does, and NotSupported if the path is not a directory (one that ends with a slash is created).
+    """
+    request = ExportRequest() if request is None else request
+    directory = output_directory(path)
+    if directory is None:
+        raise NotSupported(f"one file per branch needs a directory, and {os.fspath(path)} is not one")
+    results = []
+    known: set[str] = set()
+    for number, leaf in enumerate(_leaves(session), 1):
+        one = msgspec.structs.replace(request, entry=leaf, branch=True)
+        draft = _draft(session, one, "", known)
+        name = f"{session.key}.{leaf}" if is_key(f"{session.key}.{leaf}") else f"{session.key}.{number}"
+        target = os.path.join(directory, name + _ending(session, draft.format))
+        results.append(_written(session, target, one, draft, force=force))
+    return results
+
+
+def _leaves(session: Session) -> list[str]:
+    """The last entry of each branch, the active one first."""
+    tips = [session.index.keys[position] for position in branch_tips(session.transcript)]
+    active = session.path()[-1:]
+    return active + [tip for tip in tips if tip not in active]
+
+
+def _ending(session: Session, format_: ExportFormat) -> str:
+    return session.transcript.format.traits.suffix if format_ == "jsonl" else ENDINGS[format_]
+
+
+def _written(
+    session: Session, target: str, request: ExportRequest, draft: _Draft, *, force: bool
+) -> ExportResult:
     check = None if draft.redactor.off else functools.partial(_scan, session, draft)
     write_new(target, draft.pieces, check=check, force=force)
     return ExportResult(
@@ -143,6 +203,7 @@ def export(
         format=draft.format,
         branch=draft.branch,
         redacted=draft.redacted,
+        leaf=request.entry,
     )
 
 
@@ -165,7 +226,7 @@ class _Draft(NamedTuple):
     redacted: tuple[Redaction, ...] | None
 
 
-def _draft(session: Session, request: ExportRequest, name: str) -> _Draft:
+def _draft(session: Session, request: ExportRequest, name: str, known: set[str] | None = None) -> _Draft:
     format_ = request.format or _format_of(name)
     if format_ == "html":
         return _page(session, request)
@@ -183,6 +244,10 @@ def _draft(session: Session, request: ExportRequest, name: str) -> _Draft:
         case "jsonl":
             lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
             data = _lines(session, lines, redactor)
+        case "atif" | "otel" | "openai" | "sharegpt":
+            branch = branch or format_ in ("atif", "otel")
+            leaves = [request.entry] if branch else _leaves(session)
+            data = _trajectories(session, format_, leaves, redactor, set() if known is None else known)
         case _:
             assert_never(format_)
     return _Draft(format_, branch, (data,), redactor, redactor.found())
@@ -191,6 +256,9 @@ def _draft(session: Session, request: ExportRequest, name: str) -> _Draft:
 def _format_of(name: str) -> ExportFormat:
     """The format that the ending of a file name asks for; a name without an ending asks for none."""
     base = os.path.basename(name)
+    for format_ in _TRAJECTORIES:
+        if base.lower().endswith(ENDINGS[format_]):
+            return format_
     ending = os.path.splitext(base)[1].lower()
     if ending in (".md", ".markdown"):
         return "md"
@@ -202,7 +270,7 @@ def _format_of(name: str) -> ExportFormat:
         return "jsonl"
     raise NotSupported(
         f"cannot export to {base}: unknown export format {ending}; "
-        "choose .jsonl, .md, .html or .zotsession, or name the format"
+        f"choose {', '.join(ENDINGS.values())}, or name the format"
     )
 
 
@@ -402,7 +470,7 @@ def _branch(session: Session, request: ExportRequest) -> bytes:
     It has the format of its agent; for agents whose sessions are only read, ours.
     """
     format_ = session.transcript.format
-    if format_.writer is not None and not format_.traits.native_entries:
+    if format_.is_appendable and not format_.traits.native_entries:
         return _own_branch(session, request)
     header = Header(
         version=3,
@@ -442,6 +510,34 @@ def _own_branch(session: Session, request: ExportRequest) -> bytes:
         if session.title:
             copy.set_title(session.title)
         return copy.transcript.bytes_between(0, None)
+
+
+# -- trajectories ------------------------------------------------------------------------------------------
+
+
+def _trajectories(
+    session: Session,
+    format_: ExportFormat,
+    leaves: Sequence[str | None],
+    redactor: Redactor,
+    known: set[str],
+) -> bytes:
+    """A line of JSON for each path; ``known`` are the entries of paths that were exported before."""
+    inherited = set(session.index.keys[: session.inherited_entries])
+    lines = []
+    for leaf in leaves:
+        path = session.path(leaf)
+        trajectory = trajectory_of(
+            redacted_entries(session, path, redactor),
+            session=session.id,
+            agent="branchline" if session.format == "pi" else session.format,
+            title=None if session.title is None else redactor.text(session.title),
+            inherited=inherited | known,
+        )
+        known.update(path)
+        line = stringify(_TRAJECTORIES[format_](trajectory)).encode("utf-8", "replace")
+        lines.append(redactor.lines(line + b"\n"))
+    return b"".join(lines)
 
 
 # -- documents --------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """Sessions that are not files of lines: one of many in a database, a document, or packed into a page.
 
-Each is presented as a read-only log of JSON lines, made by its format when it is read. The session ``ID`` of
-the database ``FILE`` has the path ``FILE#ID``; a document or a page has the path of its file. Everything that
-opens sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these paths.
+Those of other programs are presented as read-only logs of JSON lines, made by their format when they are
+read. The session ``ID`` of the database ``FILE`` has the path ``FILE#ID``, also in a database of branchline
+itself; on a server it is ``postgresql://host/db#ID``. A document or a page has the path of its file.
+Everything that opens sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these
+paths.
 """
 
 from __future__ import annotations
@@ -12,8 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from functools import cache
-from hashlib import blake2b
+from functools import cache, lru_cache
 from itertools import chain
 from types import ModuleType
 from typing import NamedTuple
@@ -33,7 +34,8 @@ from branchline.formats.detect import builtin_format
 from branchline.formats.suffixes import has_suffix
 from branchline.log import Durability, FileLog, Log, Spool, Writer
 from branchline.plugins.formats import installed_formats
-from branchline.stores.files import snapshot_of_file
+from branchline.stores.address import is_address, is_server_address, own_store, shared_store
+from branchline.stores.files import FilesStore, snapshot_of_file
 from branchline.stores.foreign_database import is_database, read_database, reading_database, tables_of
 from branchline.stores.packed import Allowance
 from branchline.stores.protocol import (
@@ -41,9 +43,11 @@ from branchline.stores.protocol import (
     Read,
     ScanResult,
     SkippedFile,
+    Store,
     StoredLog,
-    by_newest,
+    hashed,
     is_key,
+    page_of,
 )
 
 __all__ = [
@@ -51,17 +55,17 @@ __all__ = [
     "DerivedLog",
     "SessionAddress",
     "address_in",
+    "addressed_store",
     "database_at",
     "gone",
     "open_log",
+    "open_store",
     "snapshot_of",
     "stored_at",
 ]
 
 _HEAD = 1 << 16
 _LARGEST_COMPANION = 1 << 28
-_DIGEST = 7
-"""Bytes of a hash in a stamp. As a time it is in the past, so that no file seems to have changed just now."""
 
 
 class SessionAddress(NamedTuple):
@@ -74,6 +78,8 @@ class SessionAddress(NamedTuple):
 def address_in(path: str) -> SessionAddress | None:
     """The database and the session that ``FILE#ID`` names; None for the path of a file."""
     end = path.find("#")
+    if end >= 0 and is_server_address(path):
+        return SessionAddress(path[:end], path[end + 1 :])
     if end < 0 or os.path.lexists(path):
         return None
     while end >= 0:
@@ -81,6 +87,24 @@ def address_in(path: str) -> SessionAddress | None:
             return SessionAddress(path[:end], path[end + 1 :])
         end = path.find("#", end + 1)
     return None
+
+
+def open_store(where: str | os.PathLike[str]) -> Store:
+    """The store that a text names: a directory, a database of branchline or another program, or a server.
+
+    Nothing is created or connected before it is used. NotSupported if the package for this kind of store is
+    not installed.
+    """
+    text = os.fspath(where)
+    if is_address(text):
+        return own_store(text)
+    path = os.path.expanduser(text)
+    return database_at(path) or FilesStore(path)
+
+
+def addressed_store(address: SessionAddress) -> Store:
+    """The store in which an address is looked up."""
+    return shared_store(address.file) if is_address(address.file) else DatabaseStore(address.file)
 
 
 # -- databases --------------------------------------------------------------------------------------------
@@ -115,26 +139,22 @@ class DatabaseStore:
     def format(self) -> Format:
         """The format of its sessions. NotASession if no known program has such tables."""
         if self._format is None:
-            self._format = self._recognized()
+            status = os.stat(self.path)
+            self._format = _format_of(self.path, (status.st_dev, status.st_ino, status.st_mtime_ns))
         return self._format
 
-    def _recognized(self) -> Format:
+    def is_recognized(self) -> bool:
+        """Whether the tables are those of the format; of a database without any, nobody knows."""
         tables = read_database(self.path, tables_of)
-        for format_ in _formats_with_databases():
-            if format_.database is not None and format_.database.recognizes(tables):
-                return format_
-        if not tables:
-            raise NotASession(
-                f"cannot read {self.path}: the database has no tables; "
-                "if it was copied, its -wal file may be missing"
-            )
-        raise NotASession(f"{self.path} is a database of no known agent")
+        return not tables or self._database.recognizes(tables)
 
     def path_of(self, key: str) -> str:
         """How a session is addressed."""
         return f"{self.path}#{key}"
 
-    def scan(self) -> ScanResult:
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
         database = self._database
         found: list[StoredLog] = []
         hidden: list[SkippedFile] = []
@@ -144,8 +164,7 @@ class DatabaseStore:
                 found.append(self._stored(one, status))
             else:
                 hidden.append(SkippedFile(self.path_of(one.id), "its name is not a valid id"))
-        found.sort(key=by_newest)
-        return ScanResult(found, hidden)
+        return ScanResult(page_of(found, limit, after, prefix), hidden if after is None else [])
 
     def stat(self, key: str) -> StoredLog | None:
         database = self._database
@@ -203,12 +222,14 @@ class DatabaseStore:
     def _stored(self, one: SessionVersion, status: os.stat_result) -> StoredLog:
         stamp = FileStamp(
             status.st_dev,
-            _hashed((status.st_ino, one.id)),
+            hashed((status.st_ino, one.id)),
             one.size,
             one.modified_ms * 1_000_000,
-            _hashed(one.version),
+            hashed(one.version),
         )
-        return StoredLog(one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp)
+        return StoredLog(
+            one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp, header=one.header
+        )
 
     def _no_session(self, key: str) -> SessionNotFound:
         return SessionNotFound(f"no session named {key!r} in {self.path}")
@@ -220,17 +241,26 @@ class DatabaseStore:
         )
 
 
+@lru_cache(64)
+def _format_of(path: str, state: tuple[int, ...]) -> Format:
+    """The format of a database; ``state`` tells one file at this path from another."""
+    del state
+    tables = read_database(path, tables_of)
+    for format_ in _formats_with_databases():
+        if format_.database is not None and format_.database.recognizes(tables):
+            return format_
+    if not tables:
+        raise NotASession(
+            f"cannot read {path}: the database has no tables; if it was copied, its -wal file may be missing"
+        )
+    raise NotASession(f"{path} is a database of no known agent")
+
+
 def _formats_with_databases() -> Iterator[Format]:
     for program in BUILTIN_FORMATS:
         if program.has_database and (found := builtin_format(program.name)) is not None:
             yield found
     yield from (one for one in installed_formats().formats if one.database is not None)
-
-
-def _hashed(values: tuple[object, ...]) -> int:
-    """A number that is the same in every process."""
-    text = repr(values).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=_DIGEST).digest(), "big")
 
 
 # -- any path ---------------------------------------------------------------------------------------------
@@ -239,7 +269,7 @@ def _hashed(values: tuple[object, ...]) -> int:
 def snapshot_of(path: str) -> AbstractContextManager[Read]:
     """A cheap look at the session at a path, whatever holds it."""
     if (address := address_in(path)) is not None:
-        return DatabaseStore(address.file).snapshot(address.session)
+        return addressed_store(address).snapshot(address.session)
     if (documents := _documents_at(path)) is not None:
         return _document_snapshot(path, documents)
     if is_page(path):
@@ -252,7 +282,7 @@ def snapshot_of(path: str) -> AbstractContextManager[Read]:
 def stored_at(path: str, key: str = "") -> StoredLog | None:
     """What is known of the session at a path without reading it; None if there is none."""
     if (address := address_in(path)) is not None:
-        return DatabaseStore(address.file).stat(address.session)
+        return addressed_store(address).stat(address.session)
     try:
         status = os.stat(path)
     except OSError:
@@ -263,10 +293,10 @@ def stored_at(path: str, key: str = "") -> StoredLog | None:
     return StoredLog(key or os.path.basename(path), stamp.size, stamp.modified_ns / 1e9, path, stamp)
 
 
-def open_log(path: str, *, durability: Durability = "fsync") -> FileLog | DerivedLog:
+def open_log(path: str, *, durability: Durability = "fsync") -> Log:
     """The log of the session at a path, whatever holds it. Reading is all that a derived log allows."""
     if (address := address_in(path)) is not None:
-        return DatabaseStore(address.file).open(address.session)
+        return addressed_store(address).open(address.session, durability=durability)
     if (documents := _documents_at(path)) is not None:
         return DerivedLog(
             path,
@@ -306,7 +336,7 @@ def gone(paths: Iterable[str]) -> set[str]:
             continue
         if address.file not in keys:
             try:
-                found = DatabaseStore(address.file).scan().found
+                found = addressed_store(address).scan().found
                 keys[address.file] = frozenset(stored.key for stored in found)
             except (BranchlineError, OSError):
                 keys[address.file] = None

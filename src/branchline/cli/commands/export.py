@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from branchline.actions.export import ExportFormat, Redaction
+    from branchline.actions.export import ExportFormat, ExportRequest, Redaction
+    from branchline.session import Session
 
 __all__ = ["export_command", "page_options", "printed_redactions"]
 
@@ -53,6 +54,7 @@ def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
     branchline export @last --format md -o talk.md
     branchline export @last -o talk.html         one page that opens without a network
     branchline export 01a1ddf5 --branch -o branch.jsonl
+    branchline export 01a1ddf5 --format atif --each branch -o trajectories/
     branchline export @last | gzip > session.jsonl.gz
     branchline export ~/.local/state/zot/sessions/x/y.jsonl -o y.zotsession
     """,
@@ -61,8 +63,14 @@ def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "md", "html", "zotsession"]),
-    help="jsonl, md (the active path), html (one page) or zotsession (default: by the extension of FILE).",
+    type=click.Choice(["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]),
+    help="Format (default: by the extension of FILE, else jsonl); md, atif and otel hold the active path.",
+)
+@click.option(
+    "--each",
+    type=click.Choice(["session", "branch"]),
+    default="session",
+    help="Write one file per session (default), or one per branch into the directory of -o.",
 )
 @page_options
 @click.option("--no-redact", is_flag=True, help="Do not redact keys, tokens and passwords.")
@@ -76,6 +84,7 @@ def export_command(
     out: Output,
     session: str,
     kind: ExportFormat | None,
+    each: str,
     branch_only: bool,  # noqa: FBT001
     first: str | None,
     last: str | None,
@@ -95,6 +104,8 @@ def export_command(
     """
     from branchline.actions.export import ExportRequest, export, render
 
+    if each == "branch" and (output in (None, "-") or branch_only):
+        raise click.UsageError("--each branch writes all branches into a directory; give one with -o DIR/")
     with resolve_session(session, directory) as live:
         request = ExportRequest(
             format=kind,
@@ -107,6 +118,10 @@ def export_command(
             portable=portable,
             redact=not no_redact,
         )
+        if each == "branch":
+            assert output is not None
+            _export_branches(out, live, output, request, force=force, verbose=verbose)
+            return
         if output in (None, "-"):
             if out.json:
                 raise click.UsageError("--json describes the exported file; name one with -o FILE")
@@ -126,6 +141,24 @@ def export_command(
     else:
         out.line(f"exported {result.session} to {result.path} ({format_size(result.size)})")
     _remark_redacted(result.redacted, verbose=verbose)
+
+
+def _export_branches(
+    out: Output, live: Session, output: str, request: ExportRequest, *, force: bool, verbose: bool
+) -> None:
+    from branchline.actions.export import export_branches
+
+    try:
+        made = export_branches(live, output, request, force=force)
+    except FileExists as problem:
+        raise click.ClickException(f"{problem}; --force replaces it") from None
+    if out.json:
+        files = [{"path": one.path, "size": one.size, "leaf": one.leaf} for one in made]
+        out.result("export", {"session": live.id, "branch": True, "files": files})
+    for one in made:
+        if not out.json:
+            out.line(f"exported {one.session} to {one.path} ({format_size(one.size)})")
+        _remark_redacted(one.redacted, verbose=verbose)
 
 
 def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
