@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -108,7 +108,7 @@ def test_a_process_that_must_not_branch_is_told(where):
 class Echo:
     """A chat client that answers with the number of messages it was given."""
 
-    additional_properties: dict[str, Any] = {}
+    additional_properties: ClassVar[dict[str, Any]] = {}
 
     async def get_response(self, messages: Any, **_options: Any) -> ChatResponse:
         return ChatResponse(messages=[Message("assistant", [f"{len(list(messages))} messages"])])
